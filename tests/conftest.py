@@ -13,6 +13,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
+from cortext import SessionStorage
+from tests.command import ok
 from tests.faults.totals import write_fault_totals
 from tests.skip_summary import write_skip_summary
 
@@ -96,6 +98,18 @@ def git_identity(monkeypatch: pytest.MonkeyPatch) -> None:
     for who in ("AUTHOR", "COMMITTER"):
         monkeypatch.setenv(f"GIT_{who}_NAME", "A Tester")
         monkeypatch.setenv(f"GIT_{who}_EMAIL", "tester@example.invalid")
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> SessionStorage:
+    return SessionStorage(tmp_path / "sessions")
+
+
+@pytest.fixture
+def tmp_workspace(tmp_path: Path) -> Path:
+    """The temporary folder of the test, as a workspace."""
+    ok(tmp_path, "init")
+    return tmp_path
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -43,7 +43,7 @@ _spaces = count()
 
 
 @pytest.fixture(params=PLACES)
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+def kept_place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     """What a person may give an adapter to say where it keeps its sessions."""
     return PLACES[request.param](tmp_path)
 

@@ -6,12 +6,8 @@ from pathlib import Path
 import pytest
 
 from cortext import SessionIndex, SessionStorage
+from tests.catalog.spawn_folder import Folder
 from tests.homes import Homes, lay_out
-
-
-@pytest.fixture
-def storage(tmp_path: Path) -> SessionStorage:
-    return SessionStorage(tmp_path / "sessions")
 
 
 @pytest.fixture
@@ -35,3 +31,8 @@ def open_index(storage: SessionStorage) -> Iterator[Callable[[], SessionIndex]]:
     yield fresh
     for index in opened:
         index.close()
+
+
+@pytest.fixture
+def spawn_folder(tmp_path: Path) -> Folder:
+    return Folder(tmp_path / "sessions")

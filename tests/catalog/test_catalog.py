@@ -22,7 +22,7 @@ from tests.catalog.spaces import HEAD, NOW, Space, listed, settle
 
 
 @pytest.fixture
-def space(tmp_path: Path) -> Space:
+def catalog_space(tmp_path: Path) -> Space:
     return Space(tmp_path / "space")
 
 
@@ -92,76 +92,76 @@ CHANGES: dict[str, Callable[[Space, Path], object]] = {
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_list_follows_the_files(
-    change: Callable[[Space, Path], object], space: Space, catalog: Catalog
+    change: Callable[[Space, Path], object], catalog_space: Space, catalog: Catalog
 ) -> None:
     """After any change by anybody the rows are those of a catalog that begins anew."""
-    folder = space.add("001-plan-one", "hello", "again", title="one")
-    space.add("002-plan-other", day="2026-01-06")
-    settle(catalog, space)
-    change(space, folder)
-    listed(catalog, space.root)
+    folder = catalog_space.add("001-plan-one", "hello", "again", title="one")
+    catalog_space.add("002-plan-other", day="2026-01-06")
+    settle(catalog, catalog_space)
+    change(catalog_space, folder)
+    listed(catalog, catalog_space.root)
 
 
 def test_git_checkout_of_an_older_version(
-    git_identity: None, space: Space, catalog: Catalog
+    git_identity: None, catalog_space: Space, catalog: Catalog
 ) -> None:
     """Back and forth in history, the list goes along."""
 
     def git(*args: str) -> None:
-        subprocess.run(["git", *args], cwd=space.root, check=True, capture_output=True)
+        subprocess.run(["git", *args], cwd=catalog_space.root, check=True, capture_output=True)
 
     git("init", "-q", "-b", "main")
-    folder = space.add("001-plan-one", "hello", title="one")
+    folder = catalog_space.add("001-plan-one", "hello", title="one")
     git("add", "-A")
     git("commit", "-qm", "one")
-    space.head(folder, title="two", last_active=(NOW + timedelta(days=1)).isoformat())
-    space.append(folder, "more")
+    catalog_space.head(folder, title="two", last_active=(NOW + timedelta(days=1)).isoformat())
+    catalog_space.append(folder, "more")
     git("commit", "-qam", "two")
     for version, expected in (("HEAD", ("two", 2)), ("HEAD~1", ("one", 1)), ("main", ("two", 2))):
         git("checkout", "-q", version)
-        row = settle(catalog, space)["001-plan-one"]
+        row = settle(catalog, catalog_space)["001-plan-one"]
         assert (row.title, row.messages) == expected
 
 
 def test_another_process_refreshes_between_two_looks(
-    space: Space, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+    catalog_space: Space, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the other one counted is not counted again."""
-    folder = space.add("001-plan-one", "one")
-    settle(catalog, space)
+    folder = catalog_space.add("001-plan-one", "one")
+    settle(catalog, catalog_space)
     shelves = workspace_layout.shelves
 
     def slow(root: str) -> list[str]:
         monkeypatch.setattr(workspace_layout, "shelves", shelves)
-        space.append(folder, "two")
-        space.age()
-        with Catalog(str(space.root.parent / "catalog.sqlite3")) as other:
-            other.list([str(space.root)])
-        space.append(folder, "three")
+        catalog_space.append(folder, "two")
+        catalog_space.age()
+        with Catalog(str(catalog_space.root.parent / "catalog.sqlite3")) as other:
+            other.list([str(catalog_space.root)])
+        catalog_space.append(folder, "three")
         return shelves(root)
 
     monkeypatch.setattr(workspace_layout, "shelves", slow)
-    assert listed(catalog, space.root)["001-plan-one"].messages == 3
+    assert listed(catalog, catalog_space.root)["001-plan-one"].messages == 3
 
 
 def test_lines_that_come_while_they_are_read(
-    space: Space, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+    catalog_space: Space, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between the look at a file and its reading: they are counted once."""
-    folder = space.add("001-plan-one", "one")
-    settle(catalog, space)
-    space.append(folder, "two")
-    space.age()
+    folder = catalog_space.add("001-plan-one", "one")
+    settle(catalog, catalog_space)
+    catalog_space.append(folder, "two")
+    catalog_space.age()
     head = FolderStore.head
 
     def slow(store: FolderStore, id: str) -> Session:
         monkeypatch.setattr(FolderStore, "head", head)
-        space.append(folder, "three")
+        catalog_space.append(folder, "three")
         return head(store, id)
 
     monkeypatch.setattr(FolderStore, "head", slow)
-    catalog.list([str(space.root)])
-    assert listed(catalog, space.root)["001-plan-one"].messages == 3
+    catalog.list([str(catalog_space.root)])
+    assert listed(catalog, catalog_space.root)["001-plan-one"].messages == 3
 
 
 def link_to_itself(path: Path) -> None:
@@ -209,15 +209,15 @@ DAMAGES: dict[str, tuple[str, Callable[[Path], object]]] = {
 @pytest.mark.parametrize(("file", "damage"), DAMAGES.values(), ids=DAMAGES)
 @pytest.mark.parametrize("first", [True, False], ids=["at first sight", "later"])
 def test_a_damaged_conversation_is_listed_with_a_note(
-    first: bool, file: str, damage: Callable[[Path], object], space: Space, catalog: Catalog
+    first: bool, file: str, damage: Callable[[Path], object], catalog_space: Space, catalog: Catalog
 ) -> None:
     """It hides no other, it is named, and what it still has counts."""
-    bad = space.add("001-plan-bad", "still", "here")
-    space.add("002-plan-good", "hello")
+    bad = catalog_space.add("001-plan-bad", "still", "here")
+    catalog_space.add("002-plan-good", "hello")
     if not first:
-        settle(catalog, space)
+        settle(catalog, catalog_space)
     damage(bad / ".session" / file)
-    rows = listed(catalog, space.root)
+    rows = listed(catalog, catalog_space.root)
     assert sorted(rows) == ["001-plan-bad", "002-plan-good"]
     assert (rows["002-plan-good"].note, rows["002-plan-good"].messages) == ("", 1)
     assert file in rows["001-plan-bad"].note
@@ -237,14 +237,14 @@ ODD: dict[str, Callable[[Path], object]] = {
 @pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
 @pytest.mark.timeout(5)
 def test_a_folder_without_a_session_is_known_by_its_markdown(
-    odd: Callable[[Path], object], space: Space, catalog: Catalog
+    odd: Callable[[Path], object], catalog_space: Space, catalog: Catalog
 ) -> None:
     """Whatever else is in it: its heading is its title, and it has no status."""
-    space.add("002-plan-good")
-    folder = space.add("001-plan-bare")
+    catalog_space.add("002-plan-good")
+    folder = catalog_space.add("001-plan-bare")
     shutil.rmtree(folder / ".session")
     odd(folder)
-    rows = listed(catalog, space.root)
+    rows = listed(catalog, catalog_space.root)
     assert (rows["001-plan-bare"].title, rows["001-plan-bare"].status) == ("001-plan-bare", "")
     assert len(rows) == 2
 
@@ -253,9 +253,11 @@ def test_a_folder_without_a_session_is_known_by_its_markdown(
     "name", [b"a b", b"a.b~", b"~", b"..x", b".hidden", b"a\tb", b"a\nb", b"\xff\xfe", b"-p"]
 )
 @pytest.mark.parametrize("file", [".session/session.json", "plan.md"])
-def test_names_that_cannot_be_ids(name: bytes, file: str, space: Space, catalog: Catalog) -> None:
+def test_names_that_cannot_be_ids(
+    name: bytes, file: str, catalog_space: Space, catalog: Catalog
+) -> None:
     """Such a folder, and a file beside the folders, are passed over and hide nothing."""
-    good = space.add("001-plan-good", "hello")
+    good = catalog_space.add("001-plan-good", "hello")
     odd = good.parent / os.fsdecode(name)
     shutil.copytree(good, odd)
     if file == "plan.md":
@@ -263,14 +265,14 @@ def test_names_that_cannot_be_ids(name: bytes, file: str, space: Space, catalog:
     (good.parent / "a-file").write_text("x")
     (good.parent / "dangling").symlink_to("nowhere")
     for _ in range(2):
-        assert list(listed(catalog, space.root)) == ["001-plan-good"]
+        assert list(listed(catalog, catalog_space.root)) == ["001-plan-good"]
 
 
-def test_a_link_to_itself_among_the_folders(space: Space, catalog: Catalog) -> None:
+def test_a_link_to_itself_among_the_folders(catalog_space: Space, catalog: Catalog) -> None:
     """It is no conversation, and hides none."""
-    good = space.add("001-plan-good", "hello")
+    good = catalog_space.add("001-plan-good", "hello")
     (good.parent / "002-loop").symlink_to("002-loop")
-    assert list(listed(catalog, space.root)) == ["001-plan-good"]
+    assert list(listed(catalog, catalog_space.root)) == ["001-plan-good"]
 
 
 def test_a_workspace_whose_path_is_no_text(tmp_path: Path, catalog: Catalog) -> None:
@@ -281,37 +283,41 @@ def test_a_workspace_whose_path_is_no_text(tmp_path: Path, catalog: Catalog) -> 
 
 
 @pytest.mark.parametrize("name", [".md", "..md", "...md", "conversations.md", ".workspace.md"])
-def test_a_command_file_opens_no_other_folder(name: str, space: Space, catalog: Catalog) -> None:
+def test_a_command_file_opens_no_other_folder(
+    name: str, catalog_space: Space, catalog: Catalog
+) -> None:
     """Types name shelves; `..` and the usual shelf are none."""
-    space.add("001-plan-good")
-    outside = Space(space.root.parent).add("001-plan-outside").parent
-    shutil.move(outside, space.root.parent / outside.name)
-    (space.root / ".workspace/commands").mkdir()
-    (space.root / ".workspace/commands" / name).write_text("x")
-    assert [row.path for row in catalog.list([str(space.root)])] == [
+    catalog_space.add("001-plan-good")
+    outside = Space(catalog_space.root.parent).add("001-plan-outside").parent
+    shutil.move(outside, catalog_space.root.parent / outside.name)
+    (catalog_space.root / ".workspace/commands").mkdir()
+    (catalog_space.root / ".workspace/commands" / name).write_text("x")
+    assert [row.path for row in catalog.list([str(catalog_space.root)])] == [
         "conversations/2026-01-05/001-plan-good"
     ]
 
 
-def test_texts_are_clean(space: Space, catalog: Catalog) -> None:
+def test_texts_are_clean(catalog_space: Space, catalog: Catalog) -> None:
     """Titles, summaries, tags and kinds have nothing that a terminal would obey."""
     nasty = "a\x1b[2J\x9b1m\u202e\u2028\n\t\x00\ud800b"
     fields = dict.fromkeys(("title", "context_summary", "conversation_type"), nasty)
-    space.add("001-plan-x", day="2026-01-07")
-    space.head(space.root / "conversations/2026-01-07/001-plan-x", **fields, tags=[nasty, " "])
-    row = listed(catalog, space.root)["001-plan-x"]
+    catalog_space.add("001-plan-x", day="2026-01-07")
+    catalog_space.head(
+        catalog_space.root / "conversations/2026-01-07/001-plan-x", **fields, tags=[nasty, " "]
+    )
+    row = listed(catalog, catalog_space.root)["001-plan-x"]
     for text in (row.title, row.summary, row.kind, *row.tags):
         assert text == clean(text, lines=False).replace("\ud800", "")
         assert text.startswith("a")
     assert len(row.tags) == 1
 
 
-def test_hundreds_on_one_day(space: Space, catalog: Catalog) -> None:
+def test_hundreds_on_one_day(catalog_space: Space, catalog: Catalog) -> None:
     """All are there, and one that changes is found."""
-    folders = [space.add(f"{n:04}-plan-x", status="paused") for n in range(500)]
-    assert len(settle(catalog, space)) == 500
-    space.head(folders[345], title="found")
-    rows = catalog.list([str(space.root)])
+    folders = [catalog_space.add(f"{n:04}-plan-x", status="paused") for n in range(500)]
+    assert len(settle(catalog, catalog_space)) == 500
+    catalog_space.head(folders[345], title="found")
+    rows = catalog.list([str(catalog_space.root)])
     assert [row.id for row in rows if row.title == "found"] == ["0345-plan-x"]
 
 
@@ -335,15 +341,15 @@ with Catalog(path) as catalog:
 """
 
 
-def test_eight_at_once(space: Space, tmp_path: Path) -> None:
+def test_eight_at_once(catalog_space: Space, tmp_path: Path) -> None:
     """Four append and list, four only list, on a catalog that none has made yet: no error."""
     for number in range(4):
-        space.add(f"00{number}-plan-x")
+        catalog_space.add(f"00{number}-plan-x")
     names = [f"00{number}-plan-x" for number in range(4)] + list("abcd")
     path = tmp_path / "catalog.sqlite3"
     running = [
         subprocess.Popen(
-            [sys.executable, "-c", BUSY, path, space.root, name],
+            [sys.executable, "-c", BUSY, path, catalog_space.root, name],
             stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )
         for name in names
@@ -355,7 +361,7 @@ def test_eight_at_once(space: Space, tmp_path: Path) -> None:
     ends = [(process.communicate(timeout=60)[1], process.returncode) for process in running]
     assert ends == [("", 0)] * 8
     with Catalog(str(path)) as catalog:
-        rows = listed(catalog, space.root)
+        rows = listed(catalog, catalog_space.root)
     assert [row.messages for row in rows.values()] == [12] * 4
 
 
@@ -381,36 +387,36 @@ class Forbidden:
 
 @pytest.mark.parametrize("where", ["conversations", "conversations/2026-01-05", "one"])
 def test_what_nobody_may_look_into(
-    space: Space, catalog: Catalog, monkeypatch: pytest.MonkeyPatch, where: str
+    catalog_space: Space, catalog: Catalog, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     """A workspace, a day or a conversation is named, and listed as it was; others are seen, and
     afterwards all is as ever."""
     forbidden = Forbidden(monkeypatch)
-    one = space.add("001-plan-one", "first")
-    two = space.add("002-plan-two", "second")
-    before = settle(catalog, space)
-    path = one if where == "one" else space.root / where
+    one = catalog_space.add("001-plan-one", "first")
+    two = catalog_space.add("002-plan-two", "second")
+    before = settle(catalog, catalog_space)
+    path = one if where == "one" else catalog_space.root / where
     forbidden.path = str(path)
     if where == "one":
-        space.head(two, title="new")
-    rows = catalog.list([str(space.root)])
+        catalog_space.head(two, title="new")
+    rows = catalog.list([str(catalog_space.root)])
     assert {row.id for row in rows} == set(before)
     assert [row.title for row in rows if row.id == two.name] == [
         "new" if where == "one" else two.name
     ]
     assert catalog.unread == [f"{path}: permission denied"]
     forbidden.path = ""
-    listed(catalog, space.root)
+    listed(catalog, catalog_space.root)
 
 
 def test_a_workspace_that_nobody_may_look_into(
-    space: Space, catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    catalog_space: Space, catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It does not keep anybody from the others."""
     forbidden = Forbidden(monkeypatch)
     other = Space(tmp_path / "other")
     other.add("001-plan-other", "hello")
-    space.add("001-plan-one", "hello")
+    catalog_space.add("001-plan-one", "hello")
     forbidden.path = str(other.root / "conversations")
-    rows = catalog.list([str(other.root), str(space.root)])
+    rows = catalog.list([str(other.root), str(catalog_space.root)])
     assert [row.id for row in rows] == ["001-plan-one"]

@@ -13,7 +13,7 @@ SUFFIXES = ("", "-wal", "-shm")
 
 
 @pytest.fixture
-def space(tmp_path: Path) -> Space:
+def filled_space(tmp_path: Path) -> Space:
     made = Space(tmp_path / "space")
     made.add("001-a", "one")
     return made
@@ -33,40 +33,40 @@ def listed(space: Space) -> list[str]:
         return [row.id for row in catalog.list([str(space.root)])]
 
 
-def test_place(space: Space, data_home: Path) -> None:
+def test_place(filled_space: Space, data_home: Path) -> None:
     """It is made in the cache folder, and nothing with the data."""
-    assert listed(space) == ["001-a"]
+    assert listed(filled_space) == ["001-a"]
     assert Path(paths.catalog()) == data_home / "cache/cortext/catalog.sqlite3"
     assert Path(paths.catalog()).is_file()
     assert not (data_home / "cortext").exists()
 
 
-def test_former_is_removed(space: Space) -> None:
+def test_former_is_removed(filled_space: Space) -> None:
     """With the first use of the new one, and nothing beside it."""
     files = former()
     beside = files[0].with_name("workspaces")
     beside.write_bytes(b"/somewhere\n")
-    assert listed(space) == ["001-a"]
+    assert listed(filled_space) == ["001-a"]
     assert [path for path in files if path.exists()] == []
     assert beside.read_bytes() == b"/somewhere\n"
 
 
-def test_same_folder(space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_same_folder(filled_space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever has data and cache in one folder has one catalog, which stays."""
     for name in ("XDG_DATA_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / "all"))
-    assert listed(space) == ["001-a"]
+    assert listed(filled_space) == ["001-a"]
     inode = Path(paths.catalog()).stat().st_ino
-    assert listed(space) == ["001-a"]
+    assert listed(filled_space) == ["001-a"]
     assert Path(paths.catalog()).stat().st_ino == inode
 
 
 def test_former_that_cannot_be_removed(
-    space: Space, data_home: Path, caplog: pytest.LogCaptureFixture
+    filled_space: Space, data_home: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It stays, and nobody is troubled with it."""
     files = former()
     with read_only(data_home / "cortext"):
-        assert listed(space) == ["001-a"]
+        assert listed(filled_space) == ["001-a"]
     assert all(path.exists() for path in files)
     assert caplog.text == ""

@@ -19,11 +19,6 @@ from tests.catalog.spawn_folder import HOUR, WHEN, Folder, head, turn
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Folder:
-    return Folder(tmp_path / "sessions")
-
-
-@pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """The ranges of files that were read, as (from, to)."""
     seen: list[tuple[int, int]] = []
@@ -46,16 +41,16 @@ def test_nothing_is_listed_where_there_is_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_row_says_what_the_file_says(folder: Folder) -> None:
+def test_a_row_says_what_the_file_says(spawn_folder: Folder) -> None:
     """Agent, status, turns, times, title and where it was had."""
-    folder.add(
+    spawn_folder.add(
         "one",
         turn("What now?"),
         turn("this", "assistant", WHEN + timedelta(minutes=3)),
         working_dir="/x/y",
         status="interrupted",
     )
-    row = folder.list()["one"]
+    row = spawn_folder.list()["one"]
     assert (row.workspace, row.tool, row.working_dir) == ("", "aur", "/x/y")
     assert (row.agent, row.status, row.messages, row.title) == (
         "qa-test",
@@ -63,109 +58,117 @@ def test_a_row_says_what_the_file_says(folder: Folder) -> None:
         2,
         "What now?",
     )
-    assert (row.path, row.note) == (str(folder.path / "one.jsonl"), "")
+    assert (row.path, row.note) == (str(spawn_folder.path / "one.jsonl"), "")
     assert row.created_at == WHEN.timestamp() * 1_000_000
     assert row.last_active - row.created_at == 180 * 1_000_000
 
 
-def test_a_folder_with_a_sign_that_no_name_has(folder: Folder) -> None:
+def test_a_folder_with_a_sign_that_no_name_has(spawn_folder: Folder) -> None:
     """It is shown as no folder that there is, and the same every time."""
-    folder.add("one", turn("x"), working_dir="/my\0proj")
-    assert [folder.list()["one"].working_dir for _ in range(3)] == ["/my\ufffdproj"] * 3
+    spawn_folder.add("one", turn("x"), working_dir="/my\0proj")
+    assert [spawn_folder.list()["one"].working_dir for _ in range(3)] == ["/my\ufffdproj"] * 3
 
 
-def test_a_time_that_no_database_has(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_time_that_no_database_has(spawn_folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     """Some file systems have times, and numbers of files, that are larger than 63 bits."""
-    folder.add("one", turn("x"))
-    right = folder.list()
+    spawn_folder.add("one", turn("x"))
+    right = spawn_folder.list()
     real = log_rows.Fingerprint.of
     monkeypatch.setattr(
         log_rows.Fingerprint,
         "of",
         lambda found: real(found)._replace(inode=2**63, mtime_ns=-(2**70)),
     )
-    folder.append(folder.path / "one.jsonl", b"")
-    assert folder.list() == right
+    spawn_folder.append(spawn_folder.path / "one.jsonl", b"")
+    assert spawn_folder.list() == right
 
 
-def test_the_latest_by_its_last_turn_comes_first(folder: Folder) -> None:
+def test_the_latest_by_its_last_turn_comes_first(spawn_folder: Folder) -> None:
     """Not by the beginning, nor by the file's time."""
     for number, id in enumerate(("early", "late", "middle")):
         at = WHEN + timedelta(days=(1, 3, 2)[number])
-        folder.add(id, turn("x", at=at), created_at=(WHEN - timedelta(days=number)).isoformat())
-    folder.add("new", created_at=(WHEN + timedelta(days=2, hours=1)).isoformat())
-    assert list(folder.list()) == ["late", "new", "middle", "early"]
+        spawn_folder.add(
+            id, turn("x", at=at), created_at=(WHEN - timedelta(days=number)).isoformat()
+        )
+    spawn_folder.add("new", created_at=(WHEN + timedelta(days=2, hours=1)).isoformat())
+    assert list(spawn_folder.list()) == ["late", "new", "middle", "early"]
 
 
-def test_texts_cannot_move_the_cursor(folder: Folder) -> None:
+def test_texts_cannot_move_the_cursor(spawn_folder: Folder) -> None:
     """Nor break a row: what is hidden is shown as such."""
-    folder.add(
+    spawn_folder.add(
         "one", agent="a\x1b[2Jb\n\x1e\x1fc", title="t\x1b]0;x\x07\n\td", working_dir="/\udcff"
     )
-    row = folder.list()["one"]
+    row = spawn_folder.list()["one"]
     assert "\x1b" not in row.agent + row.title
     assert row.agent.isprintable()
     assert row.title.isprintable()
     assert (row.messages, row.status) == (0, "completed")
-    assert folder.list()["one"] == row
+    assert spawn_folder.list()["one"] == row
 
 
 @pytest.mark.parametrize("how", ["append", "replace", "write"])
-def test_a_changed_file_is_read(how: str, folder: Folder) -> None:
+def test_a_changed_file_is_read(how: str, spawn_folder: Folder) -> None:
     """Lines that were added, another file in its place, another text in the same file."""
-    path = folder.add("one", turn("first"))
-    folder.add("two", turn("other"))
-    assert folder.list()["one"].messages == 1
+    path = spawn_folder.add("one", turn("first"))
+    spawn_folder.add("two", turn("other"))
+    assert spawn_folder.list()["one"].messages == 1
     old = path.read_bytes()
     if how == "append":
-        folder.append(path, turn("second") + turn("third"))
+        spawn_folder.append(path, turn("second") + turn("third"))
     elif how == "replace":
-        folder.replace(path, old.replace(b"completed", b"interrupted") + turn("2") + turn("3"))
+        spawn_folder.replace(
+            path, old.replace(b"completed", b"interrupted") + turn("2") + turn("3")
+        )
     else:
-        folder.write(path, head("one", title="Another") + turn("a") + turn("b") + turn("c"))
-    rows = folder.list()
+        spawn_folder.write(path, head("one", title="Another") + turn("a") + turn("b") + turn("c"))
+    rows = spawn_folder.list()
     assert rows["one"].messages == 3
-    assert rows == folder.anew()
+    assert rows == spawn_folder.anew()
 
 
-def test_what_did_not_change_is_not_read(folder: Folder, reads: list[tuple[int, int]]) -> None:
+def test_what_did_not_change_is_not_read(
+    spawn_folder: Folder, reads: list[tuple[int, int]]
+) -> None:
     """A second list reads no file."""
     for number in range(20):
-        folder.add(f"s{number}", turn("x"))
-    first = folder.list()
+        spawn_folder.add(f"s{number}", turn("x"))
+    first = spawn_folder.list()
     assert len(reads) > 20
     reads.clear()
-    assert folder.list() == first
+    assert spawn_folder.list() == first
     assert reads == []
 
 
 def test_of_a_file_that_grew_the_new_end_is_read(
-    folder: Folder, reads: list[tuple[int, int]]
+    spawn_folder: Folder, reads: list[tuple[int, int]]
 ) -> None:
     """Line 1, a few bytes to know it again, and what is new: not the rest."""
-    path = folder.add("one", *(turn(f"{n} " + "word " * 200) for n in range(5000)))
+    path = spawn_folder.add("one", *(turn(f"{n} " + "word " * 200) for n in range(5000)))
     assert path.stat().st_size > 5_000_000
-    assert folder.list()["one"].messages == 5000
+    assert spawn_folder.list()["one"].messages == 5000
     assert max(end - start for start, end in reads) <= 1 << 20
     reads.clear()
-    folder.append(path, turn("new", at=WHEN + timedelta(days=1)))
-    row = folder.list()["one"]
+    spawn_folder.append(path, turn("new", at=WHEN + timedelta(days=1)))
+    row = spawn_folder.list()["one"]
     assert sum(end - start for start, end in reads) < 10_000
     assert (row.messages, row.active_at) == (5001, WHEN + timedelta(days=1))
-    assert folder.list() == folder.anew()
+    assert spawn_folder.list() == spawn_folder.anew()
 
 
 @pytest.mark.parametrize("more", [0, 1])
 def test_another_head_before_the_same_turns(
-    more: int, folder: Folder, monkeypatch: pytest.MonkeyPatch
+    more: int, spawn_folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As when a session is reopened: its turns are known again and not decoded, but for new
     ones."""
     turns = [turn(f"{n} " + "word " * 200) for n in range(3000)]
-    path = folder.add("one", *turns, title="x")
-    assert folder.list()["one"].messages == 3000
+    path = spawn_folder.add("one", *turns, title="x")
+    assert spawn_folder.list()["one"].messages == 3000
     new = [turn("new", at=WHEN + timedelta(days=1))] * more
-    folder.replace(path, head("one", title="another", status="interrupted") + b"".join(turns + new))
+    spawn_folder.replace(
+        path, head("one", title="another", status="interrupted") + b"".join(turns + new)
+    )
     decoded: list[bytes] = []
     real: Callable[..., Any] = log_rows.decode_lines
 
@@ -175,38 +178,38 @@ def test_another_head_before_the_same_turns(
 
     with monkeypatch.context() as patch:
         patch.setattr(log_rows, "decode_lines", decode_lines)
-        row = folder.list()["one"]
+        row = spawn_folder.list()["one"]
     assert decoded == new
     assert (row.title, row.status, row.messages) == ("another", "interrupted", 3000 + more)
-    folder.append(path, turn("last"))
-    assert folder.list()["one"].messages == 3001 + more
-    assert folder.list() == folder.anew()
+    spawn_folder.append(path, turn("last"))
+    assert spawn_folder.list()["one"].messages == 3001 + more
+    assert spawn_folder.list() == spawn_folder.anew()
 
 
-def test_a_turn_that_was_broken_in_another_file_is_found(folder: Folder) -> None:
+def test_a_turn_that_was_broken_in_another_file_is_found(spawn_folder: Folder) -> None:
     """Also if nothing else tells: the same size, the same end."""
-    path = folder.add("one", *(turn(f"{n}") for n in range(100)), title="x")
-    assert folder.list()["one"].note == ""
-    folder.replace(path, path.read_bytes().replace(b'"content": "50"', b'"content": "50%'))
-    assert "line 52" in folder.list()["one"].note
+    path = spawn_folder.add("one", *(turn(f"{n}") for n in range(100)), title="x")
+    assert spawn_folder.list()["one"].note == ""
+    spawn_folder.replace(path, path.read_bytes().replace(b'"content": "50"', b'"content": "50%'))
+    assert "line 52" in spawn_folder.list()["one"].note
 
 
-def test_one_line_may_be_longer_than_a_block(folder: Folder) -> None:
+def test_one_line_may_be_longer_than_a_block(spawn_folder: Folder) -> None:
     """And is counted as one."""
-    folder.add("one", turn("x" * 3_000_000), turn("y"), title="t" * 100_000)
-    row = folder.list()["one"]
+    spawn_folder.add("one", turn("x" * 3_000_000), turn("y"), title="t" * 100_000)
+    row = spawn_folder.list()["one"]
     assert (row.messages, row.note) == (2, "")
 
 
 @pytest.mark.parametrize("line", [1, 3])
 def test_a_file_larger_than_memory_is_listed(
-    line: int, folder: Folder, reads: list[tuple[int, int]]
+    line: int, spawn_folder: Folder, reads: list[tuple[int, int]]
 ) -> None:
     """As damaged: of a line without an end no more is read than a turn can have."""
-    path = folder.path / "one.jsonl"
+    path = spawn_folder.path / "one.jsonl"
     path.write_bytes(b"" if line == 1 else head("one") + turn("a"))
     os.truncate(path, 1 << 40)
-    row = folder.list()["one"]
+    row = spawn_folder.list()["one"]
     assert f"line {line}: " in row.note
     assert row.messages == (0 if line == 1 else 1)
     assert sum(end - start for start, end in reads) < 200_000_000
@@ -236,129 +239,129 @@ def test_a_folder_that_is_none_is_an_error(tmp_path: Path) -> None:
     ],
 )
 def test_a_damaged_session_is_listed_with_a_note(
-    data: bytes, line: str, turns: int, folder: Folder
+    data: bytes, line: str, turns: int, spawn_folder: Folder
 ) -> None:
     """Which line it is; the others are listed as ever."""
-    folder.add("good", turn("x"))
-    folder.write(folder.path / "one.jsonl", data)
+    spawn_folder.add("good", turn("x"))
+    spawn_folder.write(spawn_folder.path / "one.jsonl", data)
     for _ in range(2):
-        rows = folder.list()
+        rows = spawn_folder.list()
         assert line in rows["one"].note
         assert (rows["one"].is_damaged, rows["one"].messages) == (True, turns)
         assert (rows["good"].note, rows["good"].messages) == ("", 1)
 
 
-def test_damage_that_is_mended_is_forgotten(folder: Folder) -> None:
+def test_damage_that_is_mended_is_forgotten(spawn_folder: Folder) -> None:
     """In place, so that only the file's time and size tell."""
-    path = folder.add("one", turn("a"), b"{broken\n")
-    assert folder.list()["one"].is_damaged
-    folder.append(path, turn("b"))
-    assert "line 3" in folder.list()["one"].note
-    folder.write(path, head("one") + turn("a"))
-    assert folder.list()["one"].note == ""
+    path = spawn_folder.add("one", turn("a"), b"{broken\n")
+    assert spawn_folder.list()["one"].is_damaged
+    spawn_folder.append(path, turn("b"))
+    assert "line 3" in spawn_folder.list()["one"].note
+    spawn_folder.write(path, head("one") + turn("a"))
+    assert spawn_folder.list()["one"].note == ""
 
 
 @pytest.mark.parametrize("cut", range(1, 130, 7))
-def test_a_torn_last_line_is_no_damage(cut: int, folder: Folder) -> None:
+def test_a_torn_last_line_is_no_damage(cut: int, spawn_folder: Folder) -> None:
     """Whole lines are counted, and what is there later is counted then."""
     last = turn("b", at=WHEN + timedelta(hours=1))
-    path = folder.add("one", turn("a"), last[:-cut])
-    row = folder.list()["one"]
+    path = spawn_folder.add("one", turn("a"), last[:-cut])
+    row = spawn_folder.list()["one"]
     # A line that lacks only its newline is one.
     assert (row.note, row.messages) == ("", 2 if cut == 1 else 1)
-    folder.append(path, last[-cut:])
-    row = folder.list()["one"]
+    spawn_folder.append(path, last[-cut:])
+    row = spawn_folder.list()["one"]
     assert (row.note, row.messages, row.active_at) == ("", 2, WHEN + timedelta(hours=1))
 
 
-def test_what_cannot_be_opened_is_listed(folder: Folder, tmp_path: Path) -> None:
+def test_what_cannot_be_opened_is_listed(spawn_folder: Folder, tmp_path: Path) -> None:
     """A pipe, and a link to nothing; a folder is no session, nor is what has no name for one."""
-    os.mkfifo(folder.path / "pipe.jsonl")
-    (folder.path / "link.jsonl").symlink_to(tmp_path / "nowhere")
-    (folder.path / "folder.jsonl").mkdir()
-    (folder.path / "a b.jsonl").write_bytes(head("a b"))
-    (folder.path / ".hidden.jsonl").write_bytes(head("h"))
-    (folder.path / "one.jsonl.torn").write_bytes(b"x")
-    rows = folder.list()
+    os.mkfifo(spawn_folder.path / "pipe.jsonl")
+    (spawn_folder.path / "link.jsonl").symlink_to(tmp_path / "nowhere")
+    (spawn_folder.path / "folder.jsonl").mkdir()
+    (spawn_folder.path / "a b.jsonl").write_bytes(head("a b"))
+    (spawn_folder.path / ".hidden.jsonl").write_bytes(head("h"))
+    (spawn_folder.path / "one.jsonl.torn").write_bytes(b"x")
+    rows = spawn_folder.list()
     assert set(rows) == {"pipe", "link"}
     assert "regular file" in rows["pipe"].note
     assert "link to nothing" in rows["link"].note
     (tmp_path / "nowhere").write_bytes(head("link") + turn("x"))
-    assert folder.list()["link"].messages == 1
+    assert spawn_folder.list()["link"].messages == 1
 
 
-def test_active_is_what_somebody_has_open(folder: Folder) -> None:
+def test_active_is_what_somebody_has_open(spawn_folder: Folder) -> None:
     """What is active on disk and open nowhere was interrupted."""
-    folder.add("one", status="active")
-    folder.add("two", status="active")
-    folder.add("three", status="completed")
-    mark = LiveMark(str(folder.path / ".cortext/live/one"))
+    spawn_folder.add("one", status="active")
+    spawn_folder.add("two", status="active")
+    spawn_folder.add("three", status="completed")
+    mark = LiveMark(str(spawn_folder.path / ".cortext/live/one"))
     assert mark.take() is None
     statuses = {"one": "active", "two": "interrupted", "three": "completed"}
     for _ in range(2):
-        assert {id: row.status for id, row in folder.list().items()} == statuses
+        assert {id: row.status for id, row in spawn_folder.list().items()} == statuses
     mark.release()
-    assert folder.list()["one"].status == "interrupted"
+    assert spawn_folder.list()["one"].status == "interrupted"
 
 
-def test_what_is_gone_is_not_listed(folder: Folder) -> None:
+def test_what_is_gone_is_not_listed(spawn_folder: Folder) -> None:
     """And comes back as it was."""
-    path = folder.add("one", turn("x"))
-    folder.add("two")
-    before = folder.list()
+    path = spawn_folder.add("one", turn("x"))
+    spawn_folder.add("two")
+    before = spawn_folder.list()
     kept = path.rename(path.with_name("kept"))
-    assert set(folder.list()) == {"two"}
+    assert set(spawn_folder.list()) == {"two"}
     kept.rename(path)
-    assert folder.list() == before
+    assert spawn_folder.list() == before
 
 
-def test_purged_words_are_nowhere(folder: Folder) -> None:
+def test_purged_words_are_nowhere(spawn_folder: Folder) -> None:
     """Not even in the pages of the database that are not used any more."""
-    path = folder.add("one", title="xyzzy")
-    folder.add("two")
-    folder.list()
-    files = [*(folder.path / ".cortext").glob("spawned*")]
+    path = spawn_folder.add("one", title="xyzzy")
+    spawn_folder.add("two")
+    spawn_folder.list()
+    files = [*(spawn_folder.path / ".cortext").glob("spawned*")]
     assert any(b"xyzzy" in file.read_bytes() for file in files)
     path.unlink()
-    with SpawnIndex(str(folder.path)) as index:
+    with SpawnIndex(str(spawn_folder.path)) as index:
         index.purge()
     assert not any(b"xyzzy" in file.read_bytes() for file in files if file.exists())
-    assert set(folder.list()) == {"two"}
+    assert set(spawn_folder.list()) == {"two"}
 
 
-def test_a_file_written_just_now_is_looked_at_again(folder: Folder) -> None:
+def test_a_file_written_just_now_is_looked_at_again(spawn_folder: Folder) -> None:
     """Even if it is written again with the same size and time."""
-    path = folder.path / "one.jsonl"
+    path = spawn_folder.path / "one.jsonl"
     path.write_bytes(head("one", title="old"))
     now = path.stat().st_mtime_ns
-    assert folder.list()["one"].title == "old"
+    assert spawn_folder.list()["one"].title == "old"
     path.write_bytes(head("one", title="new"))
     os.utime(path, ns=(now, now))
-    assert folder.list()["one"].title == "new"
+    assert spawn_folder.list()["one"].title == "new"
 
 
-def test_files_from_the_future_are_listed(folder: Folder) -> None:
+def test_files_from_the_future_are_listed(spawn_folder: Folder) -> None:
     """And followed."""
-    path = folder.add("one", turn("x", at=datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)))
+    path = spawn_folder.add("one", turn("x", at=datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)))
     later = time.time_ns() + 1000 * HOUR
     os.utime(path, ns=(later, later))
-    assert folder.list()["one"].messages == 1
+    assert spawn_folder.list()["one"].messages == 1
     with open(path, "ab") as file:
         file.write(turn("y"))
     os.utime(path, ns=(later, later))
-    assert folder.list()["one"].messages == 2
+    assert spawn_folder.list()["one"].messages == 2
 
 
-def test_a_list_in_which_nothing_changed_loads_little(folder: Folder) -> None:
+def test_a_list_in_which_nothing_changed_loads_little(spawn_folder: Folder) -> None:
     """No click, json or logging."""
-    folder.add("one", turn("x"), status="active")
-    folder.list()
+    spawn_folder.add("one", turn("x"), status="active")
+    spawn_folder.list()
     program = (
         "import sys; from cortext.catalog.log_index import SpawnIndex;"
         "assert len(SpawnIndex(sys.argv[1]).list()) == 1; print(*sys.modules)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program, str(folder.path)],
+        [sys.executable, "-c", program, str(spawn_folder.path)],
         capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip
     heavy = {"click", "rich", "json", "logging", "cortext.model.session"}

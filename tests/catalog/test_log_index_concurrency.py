@@ -13,11 +13,6 @@ from tests.catalog.spawn_folder import Folder, turn
 from tests.faults.mounts import read_only
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Folder:
-    return Folder(tmp_path / "sessions")
-
-
 def spoil(database: Path, how: str) -> None:
     if how == "garbage":
         database.write_bytes(b"garbage" * 3000)
@@ -46,40 +41,40 @@ def spoil(database: Path, how: str) -> None:
     ["garbage", "deleted", "empty", "cut", "a folder", "from the future", "other tables",
      "other values"],
 )  # fmt: skip
-def test_whatever_is_wrong_with_the_database(how: str, folder: Folder) -> None:
+def test_whatever_is_wrong_with_the_database(how: str, spawn_folder: Folder) -> None:
     """The list is right, this time and the next."""
     for number in range(30):
-        folder.add(f"s{number}", *(turn("x" * n) for n in range(number)))
-    right = folder.list()
-    assert right == folder.anew()
+        spawn_folder.add(f"s{number}", *(turn("x" * n) for n in range(number)))
+    right = spawn_folder.list()
+    assert right == spawn_folder.anew()
     for suffix in ("-wal", "-shm"):
-        (folder.path / f".cortext/spawned.sqlite3{suffix}").unlink(missing_ok=True)
-    spoil(folder.path / ".cortext/spawned.sqlite3", how)
-    assert folder.list() == right
-    assert folder.list() == right
+        (spawn_folder.path / f".cortext/spawned.sqlite3{suffix}").unlink(missing_ok=True)
+    spoil(spawn_folder.path / ".cortext/spawned.sqlite3", how)
+    assert spawn_folder.list() == right
+    assert spawn_folder.list() == right
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_where_nothing_can_be_written(known: bool, folder: Folder) -> None:
+def test_where_nothing_can_be_written(known: bool, spawn_folder: Folder) -> None:
     """The list is right all the same, with an index that is there and with none."""
-    folder.add("one", turn("x"))
+    spawn_folder.add("one", turn("x"))
     if known:
-        folder.list()
-    folder.add("two", turn("x"))
-    with read_only(folder.path):
-        assert folder.list() == folder.anew()
-    assert (folder.path / ".cortext").exists() == known
+        spawn_folder.list()
+    spawn_folder.add("two", turn("x"))
+    with read_only(spawn_folder.path):
+        assert spawn_folder.list() == spawn_folder.anew()
+    assert (spawn_folder.path / ".cortext").exists() == known
 
 
-def test_the_database_is_for_its_owner(folder: Folder) -> None:
+def test_the_database_is_for_its_owner(spawn_folder: Folder) -> None:
     """As the sessions are."""
-    folder.add("one")
+    spawn_folder.add("one")
     old = os.umask(0)
     try:
-        folder.list()
+        spawn_folder.list()
     finally:
         os.umask(old)
-    assert (folder.path / ".cortext/spawned.sqlite3").stat().st_mode & 0o777 == 0o600
+    assert (spawn_folder.path / ".cortext/spawned.sqlite3").stat().st_mode & 0o777 == 0o600
 
 
 WRITER = """
@@ -103,16 +98,16 @@ for n in itertools.count():
 
 
 @pytest.mark.parametrize("times", [200, pytest.param(10_000, marks=pytest.mark.slow)])
-def test_a_reader_lists_while_a_writer_writes(folder: Folder, times: int) -> None:
+def test_a_reader_lists_while_a_writer_writes(spawn_folder: Folder, times: int) -> None:
     """Again and again: nobody sees an error, damage, or fewer turns than before."""
     writer = subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(folder.path)],
+        [sys.executable, "-c", WRITER, str(spawn_folder.path)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert writer.stdout is not None
     assert writer.stdout.readline() == "ready\n"
     seen: dict[str, int] = {}
-    with SpawnIndex(str(folder.path)) as index:
+    with SpawnIndex(str(spawn_folder.path)) as index:
         for _ in range(times):
             rows = index.list()
             assert [row.note for row in rows if row.note] == []
@@ -124,22 +119,22 @@ def test_a_reader_lists_while_a_writer_writes(folder: Folder, times: int) -> Non
     writer.terminate()
     assert writer.communicate(timeout=60)[1] == ""
     assert sum(seen.values()) > 20
-    assert folder.list() == folder.anew()
+    assert spawn_folder.list() == spawn_folder.anew()
 
 
-def test_several_read_a_damaged_index_at_once(folder: Folder) -> None:
+def test_several_read_a_damaged_index_at_once(spawn_folder: Folder) -> None:
     """Each gets the whole list."""
     for number in range(50):
-        folder.add(f"s{number}", turn("x"))
-    folder.list()
-    (folder.path / ".cortext/spawned.sqlite3").write_bytes(b"garbage" * 3000)
+        spawn_folder.add(f"s{number}", turn("x"))
+    spawn_folder.list()
+    (spawn_folder.path / ".cortext/spawned.sqlite3").write_bytes(b"garbage" * 3000)
     program = (
         "import sys; from cortext.catalog.log_index import SpawnIndex; sys.stdin.readline();"
         "print([len(SpawnIndex(sys.argv[1]).list()) for _ in range(20)])"
     )
     running = [
         subprocess.Popen(
-            [sys.executable, "-c", program, str(folder.path)],
+            [sys.executable, "-c", program, str(spawn_folder.path)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )
         for _ in range(4)

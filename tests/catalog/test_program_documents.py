@@ -46,7 +46,7 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def document_place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
@@ -68,180 +68,197 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return opened
 
 
-def test_a_document_is_a_row(place: Place) -> None:
+def test_a_document_is_a_row(document_place: Place) -> None:
     """With the folder that it was had in, its own id, and its file."""
-    place.keep("one", "Why?", title="Asked", working_dir="/x/y", tags=["a"], agent="bot")
-    (row,) = place.rows()
+    document_place.keep("one", "Why?", title="Asked", working_dir="/x/y", tags=["a"], agent="bot")
+    (row,) = document_place.rows()
     assert (row.workspace, row.tool, row.working_dir, row.key) == ("", "document", "/x/y", "one")
     assert (row.path, row.identity) == (
-        f"{place.folder}/one.json",
-        ("document:", f"{place.folder}/one.json"),
+        f"{document_place.folder}/one.json",
+        ("document:", f"{document_place.folder}/one.json"),
     )
     assert (row.title, row.tags, row.agent, row.messages) == ("Asked", ("a",), "bot", 1)
     assert (row.active_at, row.kind, row.is_standalone) == (MONDAY, "chat", True)
 
 
-def test_without_a_title_it_has_its_first_request(place: Place) -> None:
-    place.keep("one", "Why is it so?")
-    assert [row.title for row in place.rows()] == ["Why is it so?"]
+def test_without_a_title_it_has_its_first_request(document_place: Place) -> None:
+    document_place.keep("one", "Why is it so?")
+    assert [row.title for row in document_place.rows()] == ["Why is it so?"]
 
 
-def test_in_a_project_it_was_had_there(place: Place) -> None:
+def test_in_a_project_it_was_had_there(document_place: Place) -> None:
     """Where it does not say another folder."""
-    place.shelves = [Shelf(str(place.folder), "/a/project")]
-    place.keep("one", "Why?")
-    place.keep("two", "Why?", working_dir="/b")
-    assert {row.key: row.working_dir for row in place.rows()} == {"one": "/a/project", "two": "/b"}
+    document_place.shelves = [Shelf(str(document_place.folder), "/a/project")]
+    document_place.keep("one", "Why?")
+    document_place.keep("two", "Why?", working_dir="/b")
+    assert {row.key: row.working_dir for row in document_place.rows()} == {
+        "one": "/a/project",
+        "two": "/b",
+    }
 
 
-def test_of_a_thousand_only_those_are_read_that_changed(place: Place, reads: list[str]) -> None:
+def test_of_a_thousand_only_those_are_read_that_changed(
+    document_place: Place, reads: list[str]
+) -> None:
     """The second look opens none of them, and the next after a change that one."""
-    place.keep("d-0", "Why?")
-    text = (place.folder / "d-0.json").read_text(encoding="utf-8")
+    document_place.keep("d-0", "Why?")
+    text = (document_place.folder / "d-0.json").read_text(encoding="utf-8")
     for number in range(1, 1000):
-        path = place.folder / f"d-{number}.json"
+        path = document_place.folder / f"d-{number}.json"
         path.write_text(text.replace('"d-0"', f'"d-{number}"'), encoding="utf-8")
         os.utime(path, (1_700_000_000, 1_700_000_000))
     reads.clear()
-    assert len(place.rows()) == 1000
+    assert len(document_place.rows()) == 1000
     assert len(reads) == 1000
     reads.clear()
-    assert len(place.rows()) == 1000
+    assert len(document_place.rows()) == 1000
     assert reads == []
-    place.storage.append("d-7", SessionMessage("assistant", "Because."))
+    document_place.storage.append("d-7", SessionMessage("assistant", "Because."))
     reads.clear()
-    assert {row.key: row.messages for row in place.rows()}["d-7"] == 2
+    assert {row.key: row.messages for row in document_place.rows()}["d-7"] == 2
     assert [Path(path).name for path in reads] == ["d-7.json"]
 
 
-def test_what_was_just_written_is_read_again(place: Place) -> None:
+def test_what_was_just_written_is_read_again(document_place: Place) -> None:
     """Its time may not tell what is written next."""
-    place.keep("one", "Why?")
-    path = place.folder / "one.json"
+    document_place.keep("one", "Why?")
+    path = document_place.folder / "one.json"
     soon = time.time_ns() + 3_600_000_000_000
     os.utime(path, ns=(soon, soon))
-    assert [row.title for row in place.rows()] == ["Why?"]
+    assert [row.title for row in document_place.rows()] == ["Why?"]
     path.write_bytes(path.read_bytes().replace(b"Why?", b"Who?"))
     os.utime(path, ns=(soon, soon))
-    assert [row.title for row in place.rows()] == ["Who?"]
+    assert [row.title for row in document_place.rows()] == ["Who?"]
 
 
-def test_what_is_gone_is_not_listed(place: Place) -> None:
-    place.keep("one", "Why?")
-    place.keep("two", "Why?")
-    assert len(place.rows()) == 2
-    place.storage.delete("one")
-    assert [row.key for row in place.rows()] == ["two"]
+def test_what_is_gone_is_not_listed(document_place: Place) -> None:
+    document_place.keep("one", "Why?")
+    document_place.keep("two", "Why?")
+    assert len(document_place.rows()) == 2
+    document_place.storage.delete("one")
+    assert [row.key for row in document_place.rows()] == ["two"]
 
 
 @pytest.mark.parametrize("data", [b"", b"{nonsense", b"[1, 2]", b"\xff\xfe", b"{" * 100_000])
-def test_damage_is_named_and_hides_nothing_else(place: Place, data: bytes) -> None:
+def test_damage_is_named_and_hides_nothing_else(document_place: Place, data: bytes) -> None:
     """Every time, though it is read once."""
-    place.keep("good", "Why?")
-    (place.folder / "bad.json").write_bytes(data)
-    os.utime(place.folder / "bad.json", (1_700_000_000, 1_700_000_000))
+    document_place.keep("good", "Why?")
+    (document_place.folder / "bad.json").write_bytes(data)
+    os.utime(document_place.folder / "bad.json", (1_700_000_000, 1_700_000_000))
     for _ in range(2):
-        assert [row.key for row in place.rows()] == ["good"]
-        (note,) = place.notes()
-        assert note.startswith(f"{place.folder}/bad.json: ")
+        assert [row.key for row in document_place.rows()] == ["good"]
+        (note,) = document_place.notes()
+        assert note.startswith(f"{document_place.folder}/bad.json: ")
 
 
-def test_what_can_be_read_of_a_damaged_one_is_listed(place: Place) -> None:
+def test_what_can_be_read_of_a_damaged_one_is_listed(document_place: Place) -> None:
     """With what is wrong, as other damaged conversations."""
-    place.keep("one", "Why?", "Because.")
-    path = place.folder / "one.json"
+    document_place.keep("one", "Why?", "Because.")
+    path = document_place.folder / "one.json"
     path.write_bytes(path.read_bytes()[:-30])
-    (row,) = place.rows()
+    (row,) = document_place.rows()
     assert row.is_damaged
     assert row.note.startswith(f"{path}: ")
 
 
-def test_a_later_version_is_named(place: Place) -> None:
-    place.keep("one", "Why?")
-    path = place.folder / "one.json"
+def test_a_later_version_is_named(document_place: Place) -> None:
+    document_place.keep("one", "Why?")
+    path = document_place.folder / "one.json"
     path.write_bytes(path.read_bytes().replace(b'"version":"1.0"', b'"version":"99.0"'))
-    assert place.rows() == []
-    assert "format version 99" in place.notes()[0]
+    assert document_place.rows() == []
+    assert "format version 99" in document_place.notes()[0]
 
 
-def test_what_is_no_session_is_passed_over(place: Place) -> None:
+def test_what_is_no_session_is_passed_over(document_place: Place) -> None:
     """The export of an index, backups, hidden files, folders, pipes, links to nothing."""
-    place.keep("one", "Why?")
-    (place.folder / "index.json").write_text("{}", encoding="utf-8")
-    (place.folder / ".hidden.json").write_text("{}", encoding="utf-8")
-    (place.folder / "one.backup").write_text("{}", encoding="utf-8")
-    (place.folder / "folder.json").mkdir()
-    os.mkfifo(place.folder / "pipe.json")
-    (place.folder / "gone.json").symlink_to("nowhere")
-    assert [row.key for row in place.rows()] == ["one"]
-    assert sorted(Path(note.partition(":")[0]).name for note in place.notes()) == [
+    document_place.keep("one", "Why?")
+    (document_place.folder / "index.json").write_text("{}", encoding="utf-8")
+    (document_place.folder / ".hidden.json").write_text("{}", encoding="utf-8")
+    (document_place.folder / "one.backup").write_text("{}", encoding="utf-8")
+    (document_place.folder / "folder.json").mkdir()
+    os.mkfifo(document_place.folder / "pipe.json")
+    (document_place.folder / "gone.json").symlink_to("nowhere")
+    assert [row.key for row in document_place.rows()] == ["one"]
+    assert sorted(Path(note.partition(":")[0]).name for note in document_place.notes()) == [
         "folder.json",
         "pipe.json",
     ]
 
 
-def test_one_session_in_two_folders_is_listed_once(place: Place, tmp_path: Path) -> None:
+def test_one_session_in_two_folders_is_listed_once(document_place: Place, tmp_path: Path) -> None:
     """Where it was last active; another that only has the same id is another."""
     other = SessionStorage(tmp_path / "other")
-    place.shelves.append(Shelf(str(tmp_path / "other")))
-    place.keep("same", "Why?")
-    place.keep("same", "Why?", "So.", storage=other, updated_at=MONDAY + timedelta(hours=1))
-    place.keep("name", "Why?")
-    place.keep("name", "Else", storage=other, created_at=MONDAY - timedelta(days=1))
-    found = sorted((row.key, row.path) for row in place.rows())
+    document_place.shelves.append(Shelf(str(tmp_path / "other")))
+    document_place.keep("same", "Why?")
+    document_place.keep(
+        "same", "Why?", "So.", storage=other, updated_at=MONDAY + timedelta(hours=1)
+    )
+    document_place.keep("name", "Why?")
+    document_place.keep("name", "Else", storage=other, created_at=MONDAY - timedelta(days=1))
+    found = sorted((row.key, row.path) for row in document_place.rows())
     assert found == sorted(
         [
-            ("name", f"{place.folder}/name.json"),
+            ("name", f"{document_place.folder}/name.json"),
             ("name", f"{tmp_path}/other/name.json"),
             ("same", f"{tmp_path}/other/same.json"),
         ]
     )
 
 
-def test_a_folder_that_is_reached_twice_is_listed_once(place: Place, tmp_path: Path) -> None:
-    place.keep("one", "Why?")
-    (tmp_path / "link").symlink_to(place.folder)
-    place.shelves = [*place.shelves, Shelf(str(tmp_path / "link")), *place.shelves]
-    assert [row.key for row in place.rows()] == ["one"]
+def test_a_folder_that_is_reached_twice_is_listed_once(
+    document_place: Place, tmp_path: Path
+) -> None:
+    document_place.keep("one", "Why?")
+    (tmp_path / "link").symlink_to(document_place.folder)
+    document_place.shelves = [
+        *document_place.shelves,
+        Shelf(str(tmp_path / "link")),
+        *document_place.shelves,
+    ]
+    assert [row.key for row in document_place.rows()] == ["one"]
 
 
-def test_a_purge_forgets_what_is_gone(place: Place) -> None:
+def test_a_purge_forgets_what_is_gone(document_place: Place) -> None:
     """Also the words of its title."""
-    place.keep("one", "The zyzzyva is a weevil")
-    place.rows()
-    place.storage.delete("one")
-    with Catalog(place.catalog) as catalog:
+    document_place.keep("one", "The zyzzyva is a weevil")
+    document_place.rows()
+    document_place.storage.delete("one")
+    with Catalog(document_place.catalog) as catalog:
         catalog.purge()
-    data = b"".join(path.read_bytes() for path in Path(place.catalog).parent.glob("catalog*"))
+    data = b"".join(
+        path.read_bytes() for path in Path(document_place.catalog).parent.glob("catalog*")
+    )
     assert b"zyzzyva" not in data
 
 
-def test_a_row_that_makes_no_sense_is_read_again(place: Place) -> None:
+def test_a_row_that_makes_no_sense_is_read_again(document_place: Place) -> None:
     """The catalog is made anew from the files."""
     import sqlite3
 
-    place.keep("one", "Why?")
-    place.rows()
-    with sqlite3.connect(place.catalog) as db:
+    document_place.keep("one", "Why?")
+    document_place.rows()
+    with sqlite3.connect(document_place.catalog) as db:
         db.execute("UPDATE rows SET row = x'00'")
     db.close()
-    rows = place.rows()
+    rows = document_place.rows()
     assert [row.key for row in rows] == ["one"]
 
 
-def test_reading_one_that_has_gone_is_nothing(place: Place) -> None:
-    assert document_rows.read_document(str(place.folder), "nosuch") is None
-    assert document_rows.read_document(str(place.folder), "../nosuch") is None
+def test_reading_one_that_has_gone_is_nothing(document_place: Place) -> None:
+    assert document_rows.read_document(str(document_place.folder), "nosuch") is None
+    assert document_rows.read_document(str(document_place.folder), "../nosuch") is None
 
 
-def test_what_there_is_no_time_for_is_left(place: Place) -> None:
+def test_what_there_is_no_time_for_is_left(document_place: Place) -> None:
     """That is said, what is known stays, and the next look goes on."""
-    place.keep("one", "Why?")
-    place.rows()
-    place.storage.append("one", SessionMessage("assistant", "Because."))
-    place.keep("two", "Why?")
-    with Catalog(place.catalog) as catalog:
-        found = catalog.document_sessions(place.shelves, patience=-1.0)
+    document_place.keep("one", "Why?")
+    document_place.rows()
+    document_place.storage.append("one", SessionMessage("assistant", "Because."))
+    document_place.keep("two", "Why?")
+    with Catalog(document_place.catalog) as catalog:
+        found = catalog.document_sessions(document_place.shelves, patience=-1.0)
     assert [(row.key, row.messages) for row in found.rows] == [("one", 1)]
-    assert found.notes == [f"{place.folder}: 2 documents are not read yet; the next list has more"]
-    assert {row.key: row.messages for row in place.rows()} == {"one": 2, "two": 1}
+    assert found.notes == [
+        f"{document_place.folder}: 2 documents are not read yet; the next list has more"
+    ]
+    assert {row.key: row.messages for row in document_place.rows()} == {"one": 2, "two": 1}

@@ -51,50 +51,50 @@ class Person:
 
 
 @pytest.fixture
-def person(tmp_path: Path) -> Person:
+def config_person(tmp_path: Path) -> Person:
     return Person(tmp_path)
 
 
-def test_every_setting_is_listed_with_its_origin(person: Person) -> None:
+def test_every_setting_is_listed_with_its_origin(config_person: Person) -> None:
     """Aligned, in the order of the table; nothing is made by looking."""
-    code, out, err = person.config(CORTEXT_LIST_LIMIT="7")
+    code, out, err = config_person.config(CORTEXT_LIST_LIMIT="7")
     assert (code, err) == (0, "")
     heading, *rows = out.splitlines()
     assert heading.split() == ["NAME", "VALUE", "ORIGIN"]
     assert [row.split()[0] for row in rows] == [setting.name for setting in SETTINGS]
     assert ["list.limit", "7", "the", "environment"] in [row.split() for row in rows]
     assert len({row.index(row.split()[1]) for row in rows}) == 1
-    assert not person.file.parent.exists()
+    assert not config_person.file.parent.exists()
 
 
-def test_json_is_an_array_of_all_or_one_object(person: Person) -> None:
+def test_json_is_an_array_of_all_or_one_object(config_person: Person) -> None:
     """With default and doc."""
-    person.begin("trash.days = 3\n")
-    code, out, _ = person.config("--json")
+    config_person.begin("trash.days = 3\n")
+    code, out, _ = config_person.config("--json")
     rows = {row["name"]: row for row in json.loads(out)}
     assert (code, list(rows)) == (0, [setting.name for setting in SETTINGS])
     assert rows["trash.days"] == {
         "name": "trash.days",
         "value": 3,
-        "origin": str(person.file),
+        "origin": str(config_person.file),
         "default": 30,
         "doc": "Days that deleted conversations stay in the trash.",
     }
-    assert json.loads(person.config("trash.days", "--json")[1]) == rows["trash.days"]
+    assert json.loads(config_person.config("trash.days", "--json")[1]) == rows["trash.days"]
 
 
-def test_a_value_is_set_read_and_unset(person: Person) -> None:
+def test_a_value_is_set_read_and_unset(config_person: Person) -> None:
     """In the user's own file, for their eyes only."""
-    assert person.config("sessions.git", "off")[0] == 0
-    assert person.file.read_text() == '[sessions]\ngit = "off"\n'
-    assert stat.S_IMODE(person.file.stat().st_mode) == 0o600
-    assert stat.S_IMODE(person.file.parent.stat().st_mode) == 0o700
-    assert person.config("sessions.git")[:2] == (0, "off\n")
-    assert "was so already" in person.config("sessions.git", "off")[2]
-    code, out, err = person.config("sessions.git", "--unset")
+    assert config_person.config("sessions.git", "off")[0] == 0
+    assert config_person.file.read_text() == '[sessions]\ngit = "off"\n'
+    assert stat.S_IMODE(config_person.file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(config_person.file.parent.stat().st_mode) == 0o700
+    assert config_person.config("sessions.git")[:2] == (0, "off\n")
+    assert "was so already" in config_person.config("sessions.git", "off")[2]
+    code, out, err = config_person.config("sessions.git", "--unset")
     assert (code, out, "it is auto now, by default" in err) == (0, "", True)
-    assert person.file.read_text() == "[sessions]\n"
-    code, _, err = person.config("sessions.git", "--unset")
+    assert config_person.file.read_text() == "[sessions]\n"
+    code, _, err = config_person.config("sessions.git", "--unset")
     assert (code, "is not in" in err) == (0, True)
 
 
@@ -129,85 +129,85 @@ def test_a_value_is_set_read_and_unset(person: Person) -> None:
     ],
 )
 def test_only_the_line_changes(
-    before: str, after: str, person: Person, monkeypatch: pytest.MonkeyPatch
+    before: str, after: str, config_person: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Comments, spacing, line ends and what looks like the key elsewhere stay byte for byte."""
-    person.begin(before)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(person.file.parent.parent))
-    monkeypatch.chdir(person.folder)
-    assert set_value("sessions.git", "off") == (str(person.file), True)
-    assert person.file.read_bytes().decode() == after
-    assert sorted(os.listdir(person.file.parent)) == ["config.toml"]
+    config_person.begin(before)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(config_person.file.parent.parent))
+    monkeypatch.chdir(config_person.folder)
+    assert set_value("sessions.git", "off") == (str(config_person.file), True)
+    assert config_person.file.read_bytes().decode() == after
+    assert sorted(os.listdir(config_person.file.parent)) == ["config.toml"]
 
 
-def test_a_line_goes_and_nothing_else(person: Person) -> None:
+def test_a_line_goes_and_nothing_else(config_person: Person) -> None:
     """Unset, in a file with neighbours."""
-    person.begin("# a\n[list]\nlimit = 3 # b\n# c\n[trash]\ndays = 4\n")
-    assert person.config("list.limit", "--unset")[0] == 0
-    assert person.file.read_text() == "# a\n[list]\n# c\n[trash]\ndays = 4\n"
+    config_person.begin("# a\n[list]\nlimit = 3 # b\n# c\n[trash]\ndays = 4\n")
+    assert config_person.config("list.limit", "--unset")[0] == 0
+    assert config_person.file.read_text() == "# a\n[list]\n# c\n[trash]\ndays = 4\n"
 
 
-def test_a_file_that_only_a_person_can_change_is_left_alone(person: Person) -> None:
+def test_a_file_that_only_a_person_can_change_is_left_alone(config_person: Person) -> None:
     """An inline table, and what is not TOML."""
     for text in ('sessions = { git = "auto" }\n', "sessions.git = \n"):
-        person.begin(text)
-        code, _, err = person.config("sessions.git", "off")
+        config_person.begin(text)
+        code, _, err = config_person.config("sessions.git", "off")
         assert (code, "hint: " in err) == (1, True)
-        assert person.file.read_text() == text
+        assert config_person.file.read_text() == text
 
 
-def test_a_bad_value_can_be_put_right(person: Person) -> None:
+def test_a_bad_value_can_be_put_right(config_person: Person) -> None:
     """The file that stops every command does not stop this one."""
-    person.begin('[list]\nlimit = "many"\n')
-    assert person.config()[0] == 1
-    assert person.config("list.limit", "5")[0] == 0
-    assert person.config("list.limit")[1] == "5\n"
+    config_person.begin('[list]\nlimit = "many"\n')
+    assert config_person.config()[0] == 1
+    assert config_person.config("list.limit", "5")[0] == 0
+    assert config_person.config("list.limit")[1] == "5\n"
 
 
-def test_the_workspace_has_its_own_file(person: Person) -> None:
+def test_the_workspace_has_its_own_file(config_person: Person) -> None:
     """It keeps its mode, or follows the umask, and wins over the person's."""
-    shared = person.join()
-    assert person.config("list.limit", "5", "--workspace")[0] == 0
+    shared = config_person.join()
+    assert config_person.config("list.limit", "5", "--workspace")[0] == 0
     mask = os.umask(0)
     os.umask(mask)
     assert stat.S_IMODE(shared.stat().st_mode) == 0o666 & ~mask
     shared.chmod(0o664)
-    assert person.config("list.limit", "6", "--workspace")[0] == 0
+    assert config_person.config("list.limit", "6", "--workspace")[0] == 0
     assert stat.S_IMODE(shared.stat().st_mode) == 0o664
-    code, _, err = person.config("list.limit", "7")
+    code, _, err = config_person.config("list.limit", "7")
     assert (code, f"it is 6 now, by {shared}" in err) == (0, True)
-    assert person.config("list.limit", "--unset", "--workspace")[0] == 0
-    assert person.config("list.limit")[1] == "7\n"
+    assert config_person.config("list.limit", "--unset", "--workspace")[0] == 0
+    assert config_person.config("list.limit")[1] == "7\n"
 
 
-def test_what_a_workspace_may_not_have(person: Person) -> None:
+def test_what_a_workspace_may_not_have(config_person: Person) -> None:
     """A path of the person's; a link in the place of the folder or the file."""
-    shared = person.join()
-    code, _, err = person.config("stats.prices", "p", "--workspace")
+    shared = config_person.join()
+    code, _, err = config_person.config("stats.prices", "p", "--workspace")
     assert (code, "may not be set by a workspace" in err, shared.exists()) == (2, True, False)
-    person.begin("")
-    shared.symlink_to(person.file)
-    code, _, err = person.config("list.limit", "5", "--workspace")
+    config_person.begin("")
+    shared.symlink_to(config_person.file)
+    code, _, err = config_person.config("list.limit", "5", "--workspace")
     assert (code, "hint: it is a symbolic link" in err) == (1, True)
     shared.unlink()
     shared.parent.rmdir()
-    shared.parent.symlink_to(person.file.parent)
-    assert person.config("list.limit", "5", "--workspace")[0] == 1
-    assert person.file.read_text() == ""
+    shared.parent.symlink_to(config_person.file.parent)
+    assert config_person.config("list.limit", "5", "--workspace")[0] == 1
+    assert config_person.file.read_text() == ""
 
 
-def test_outside_a_workspace_there_is_none_to_change(person: Person) -> None:
+def test_outside_a_workspace_there_is_none_to_change(config_person: Person) -> None:
     """It says how to make one."""
-    code, _, err = person.config("list.limit", "5", "--workspace")
+    code, _, err = config_person.config("list.limit", "5", "--workspace")
     assert (code, "cortext init" in err) == (1, True)
 
 
-def test_a_path_is_written_whole(person: Person) -> None:
+def test_a_path_is_written_whole(config_person: Person) -> None:
     """Also one with quotes, as TOML wants them."""
-    assert person.config("stats.prices", 'my "prices".json')[0] == 0
-    expected = str(person.folder / 'my "prices".json')
-    assert tomllib.loads(person.file.read_text()) == {"stats": {"prices": expected}}
-    assert person.config("stats.prices")[1] == expected + "\n"
+    assert config_person.config("stats.prices", 'my "prices".json')[0] == 0
+    expected = str(config_person.folder / 'my "prices".json')
+    assert tomllib.loads(config_person.file.read_text()) == {"stats": {"prices": expected}}
+    assert config_person.config("stats.prices")[1] == expected + "\n"
 
 
 @pytest.mark.parametrize(
@@ -226,41 +226,43 @@ def test_a_path_is_written_whole(person: Person) -> None:
     ],
 )
 def test_wrong_input_is_one_sentence(
-    args: tuple[str, ...], code: int, said: str, person: Person
+    args: tuple[str, ...], code: int, said: str, config_person: Person
 ) -> None:
     """Exit 3 for what is not there, 2 for what cannot be; nothing is written."""
-    got, out, err = person.config(*args)
+    got, out, err = config_person.config(*args)
     assert (got, out, said in err) == (code, "", True), err
-    assert not person.file.exists()
+    assert not config_person.file.exists()
 
 
-def test_warnings_are_said_and_harmless(person: Person) -> None:
+def test_warnings_are_said_and_harmless(config_person: Person) -> None:
     """A stranger's key cannot move the cursor."""
-    person.join().write_text('"\\u001b[2Jx" = 1\n')
-    code, out, err = person.config("list.limit")
+    config_person.join().write_text('"\\u001b[2Jx" = 1\n')
+    code, out, err = config_person.config("list.limit")
     assert (code, out) == (0, "50\n")
     assert err.startswith("warning: ")
     assert "\x1b" not in err
 
 
-def test_the_paths(person: Person) -> None:
+def test_the_paths(config_person: Person) -> None:
     """The user's, then the workspace's if there is one."""
-    assert person.config("--path")[1] == f"{person.file}\n"
-    shared = person.join()
-    assert person.config("--path")[1] == f"{person.file}\n{shared}\n"
-    found = json.loads(person.config("--path", "--json")[1])
-    assert found == {"user": str(person.file), "workspace": str(shared)}
+    assert config_person.config("--path")[1] == f"{config_person.file}\n"
+    shared = config_person.join()
+    assert config_person.config("--path")[1] == f"{config_person.file}\n{shared}\n"
+    found = json.loads(config_person.config("--path", "--json")[1])
+    assert found == {"user": str(config_person.file), "workspace": str(shared)}
 
 
-def test_two_at_once_keep_both(person: Person) -> None:
+def test_two_at_once_keep_both(config_person: Person) -> None:
     """Each waits for the other: no change is lost."""
     changes = [("list.limit", "5"), ("trash.days", "6"), ("resume.budget", "7000")]
     running = [
-        subprocess.Popen([*PROGRAM, *change], cwd=person.folder, env=person.environment)
+        subprocess.Popen(
+            [*PROGRAM, *change], cwd=config_person.folder, env=config_person.environment
+        )
         for change in changes
     ]
     assert [process.wait(60) for process in running] == [0, 0, 0]
-    assert tomllib.loads(person.file.read_text()) == {
+    assert tomllib.loads(config_person.file.read_text()) == {
         "list": {"limit": 5},
         "trash": {"days": 6},
         "resume": {"budget": 7000},

@@ -16,7 +16,7 @@ from tests.features.doctor.damage import Kept, change_lines, nul_line, torn
 
 
 @pytest.fixture
-def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def doctor_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Somebody who has Claude Code and cortext, and was in Codex once."""
     home = tmp_path / "home"
     (home / ".codex").mkdir(parents=True)
@@ -36,9 +36,9 @@ def examined(person: Path) -> tuple[int, dict[str, Any]]:
     return done.returncode, json.loads(done.stdout)
 
 
-def test_nothing_set_up_is_no_fault(person: Path) -> None:
+def test_nothing_set_up_is_no_fault(doctor_home: Path) -> None:
     """What is there is said, and what would connect it."""
-    lines = ok(person, "doctor").split("\n")
+    lines = ok(doctor_home, "doctor").split("\n")
     assert lines[0].endswith(", at ~/bin/cortext")
     assert lines[1] == "claude: ~/bin/claude; not connected (`cortext setup --tools claude`)"
     assert lines[2].startswith("codex: its program is not on the PATH; not connected")
@@ -47,157 +47,157 @@ def test_nothing_set_up_is_no_fault(person: Path) -> None:
     assert lines[5:] == ["nothing is wrong", ""]
 
 
-def test_connected_tools_have_all_of_it(person: Path) -> None:
-    ok(person, "setup", "--yes")
-    said = ok(person, "doctor")
+def test_connected_tools_have_all_of_it(doctor_home: Path) -> None:
+    ok(doctor_home, "setup", "--yes")
+    said = ok(doctor_home, "doctor")
     hooks, commands = "all of our hooks are in it", "all of our commands are in it"
     assert f"claude: ~/bin/claude; {hooks}, {commands}\n" in said
     assert f"codex: its program is not on the PATH; {hooks}\n" in said
 
 
-def test_plug_in_is_named_where_a_person_chose_it(person: Path) -> None:
+def test_plug_in_is_named_where_a_person_chose_it(doctor_home: Path) -> None:
     """OpenCode has no hooks otherwise, and that is no fault."""
-    (person / ".local/share/opencode").mkdir(parents=True)
-    data = {"XDG_DATA_HOME": str(person / ".local/share")}
-    ok(person, "setup", "--yes", env=data)
+    (doctor_home / ".local/share/opencode").mkdir(parents=True)
+    data = {"XDG_DATA_HOME": str(doctor_home / ".local/share")}
+    ok(doctor_home, "setup", "--yes", env=data)
     assert "opencode: its program is not on the PATH; all of our commands" in ok(
-        person, "doctor", env=data
+        doctor_home, "doctor", env=data
     )
-    ok(person, "setup", "--plugin", "--yes", env=data)
-    said = ok(person, "doctor", env=data)
+    ok(doctor_home, "setup", "--plugin", "--yes", env=data)
+    said = ok(doctor_home, "doctor", env=data)
     assert "opencode: its program is not on the PATH; all of our hooks are in it, all of" in said
 
 
-def test_a_hook_and_a_command_that_are_gone_are_named(person: Path) -> None:
+def test_a_hook_and_a_command_that_are_gone_are_named(doctor_home: Path) -> None:
     """With the command that puts them back, which does."""
-    ok(person, "setup", "--yes")
-    path = person / ".claude/settings.json"
+    ok(doctor_home, "setup", "--yes")
+    path = doctor_home / ".claude/settings.json"
     value = json.loads(path.read_text(encoding="utf-8"))
     del value["hooks"]["Stop"]
     path.write_text(json.dumps(value), encoding="utf-8")
-    (person / ".claude/commands/cortext.md").unlink()
-    code, found = examined(person)
+    (doctor_home / ".claude/commands/cortext.md").unlink()
+    code, found = examined(doctor_home)
     assert (code, [problem["text"] for problem in found["problems"]]) == (
         1,
         [
             "hooks of claude are missing: Stop",
-            f"commands in {person}/.claude/commands are missing: cortext.md",
+            f"commands in {doctor_home}/.claude/commands are missing: cortext.md",
         ],
     )
     assert found["problems"][0]["hint"].startswith("`cortext setup --tools claude`")
-    ok(person, "setup", "--tools", "claude", "--yes")
-    assert examined(person)[0] == 0
+    ok(doctor_home, "setup", "--tools", "claude", "--yes")
+    assert examined(doctor_home)[0] == 0
 
 
-def test_a_command_of_another_version_is_told_of(person: Path) -> None:
+def test_a_command_of_another_version_is_told_of(doctor_home: Path) -> None:
     """It works, so nothing is wrong; what a person changed is theirs."""
-    ok(person, "setup", "--yes")
-    path = person / ".claude/commands/cortext.md"
+    ok(doctor_home, "setup", "--yes")
+    path = doctor_home / ".claude/commands/cortext.md"
     path.write_text(path.read_text(encoding="utf-8") + "\nMore.\n", encoding="utf-8")
-    assert examined(person)[1]["problems"] == []
+    assert examined(doctor_home)[1]["problems"] == []
     record = Path(paths.data_home(), "cortext/setup.json")
     known = json.loads(record.read_text(encoding="utf-8"))
     known["files"][str(path)]["digest"] = digest(path.read_bytes())
     record.write_text(json.dumps(known), encoding="utf-8")
-    code, found = examined(person)
+    code, found = examined(doctor_home)
     assert code == 0
     (problem,) = found["problems"]
     assert problem["text"].endswith("are not as this version writes them: cortext.md")
-    ok(person, "setup", "--tools", "claude", "--yes")
-    assert examined(person)[1]["problems"] == []
+    ok(doctor_home, "setup", "--tools", "claude", "--yes")
+    assert examined(doctor_home)[1]["problems"] == []
 
 
-def test_settings_that_cannot_be_read_are_a_problem(person: Path) -> None:
-    (person / ".claude").mkdir()
-    (person / ".claude/settings.json").write_text("{", encoding="utf-8")
-    done = cortext(person, "doctor")
+def test_settings_that_cannot_be_read_are_a_problem(doctor_home: Path) -> None:
+    (doctor_home / ".claude").mkdir()
+    (doctor_home / ".claude/settings.json").write_text("{", encoding="utf-8")
+    done = cortext(doctor_home, "doctor")
     assert (done.returncode, done.stderr) == (1, "")
-    assert f"problem: {person}/.claude/settings.json cannot be read: " in done.stdout
+    assert f"problem: {doctor_home}/.claude/settings.json cannot be read: " in done.stdout
     assert "\nhint: put it right by hand, then run `cortext setup --tools claude`\n" in done.stdout
 
 
-def test_settings_of_ours_that_cannot_be_read_are_a_problem(person: Path) -> None:
+def test_settings_of_ours_that_cannot_be_read_are_a_problem(doctor_home: Path) -> None:
     """A doctor who cannot be asked about that is none."""
-    (person / ".config/cortext").mkdir(parents=True)
-    (person / ".config/cortext/config.toml").write_text("[archive", encoding="utf-8")
-    done = cortext(person, "doctor")
+    (doctor_home / ".config/cortext").mkdir(parents=True)
+    (doctor_home / ".config/cortext/config.toml").write_text("[archive", encoding="utf-8")
+    done = cortext(doctor_home, "doctor")
     assert (done.returncode, "something unexpected" in done.stderr) == (1, False)
     assert "archive: its setting cannot be read\n" in done.stdout
-    assert f"problem: {person}/.config/cortext/config.toml" in done.stdout
+    assert f"problem: {doctor_home}/.config/cortext/config.toml" in done.stdout
 
 
-def test_connected_tools_that_do_not_find_cortext(person: Path) -> None:
-    ok(person, "setup", "--yes")
-    (person / "bin/cortext").unlink()
-    code, found = examined(person)
+def test_connected_tools_that_do_not_find_cortext(doctor_home: Path) -> None:
+    ok(doctor_home, "setup", "--yes")
+    (doctor_home / "bin/cortext").unlink()
+    code, found = examined(doctor_home)
     assert (code, found["program"]) == (1, None)
     assert "is not on the PATH, and your tools call it" in found["problems"][0]["text"]
 
 
-def test_what_hooks_logged_is_shown(person: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_hooks_logged_is_shown(doctor_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is wrong for a week, and shown for longer."""
     week_ago = time.gmtime(time.time() - 8 * 86400)
     with monkeypatch.context() as long_ago:
         long_ago.setattr("cortext.features.errors_log.time.gmtime", lambda: week_ago)
         write_error("hook claude Stop", ValueError("long ago\x1b[2J"))
-    done = cortext(person, "doctor")
+    done = cortext(doctor_home, "doctor")
     assert (done.returncode, "\x1b" in done.stdout) == (0, False)
     assert "Z hook claude Stop: ValueError: long ago" in done.stdout
     write_error("hook claude Stop", ValueError("it broke"))
-    code, found = examined(person)
+    code, found = examined(doctor_home)
     assert (code, len(found["errors"])) == (1, 2)
     assert found["problems"][0]["text"].startswith("hooks or work in the background failed once")
 
 
-def test_a_hook_that_fails_is_found_there(person: Path) -> None:
+def test_a_hook_that_fails_is_found_there(doctor_home: Path) -> None:
     """From the tool's call to the doctor's sentence."""
-    done = cortext(person, "hook", "claude", "Stop", "{no json")
+    done = cortext(doctor_home, "hook", "claude", "Stop", "{no json")
     assert (done.returncode, done.stdout) == (0, "")
-    assert "hook claude Stop" in cortext(person, "doctor").stdout
+    assert "hook claude Stop" in cortext(doctor_home, "doctor").stdout
 
 
-def test_the_archive_is_measured(person: Path) -> None:
-    folder = person / ".claude/projects/-x"
+def test_the_archive_is_measured(doctor_home: Path) -> None:
+    folder = doctor_home / ".claude/projects/-x"
     folder.mkdir(parents=True)
     line = {"type": "user", "sessionId": "a", "uuid": "b", "cwd": "/x", "message": {"role": "user"}}
     (folder / "0a1b2c3d-0000-4000-8000-000000000000.jsonl").write_text(
         json.dumps(line) + "\n", encoding="utf-8"
     )
-    ok(person, "sync")
-    archive = examined(person)[1]["archive"]
+    ok(doctor_home, "sync")
+    archive = examined(doctor_home)[1]["archive"]
     assert (archive["copies"], archive["enabled"]) == (1, True)
     assert archive["last_sync"]
-    assert "archive: 1 transcript, " in ok(person, "doctor")
-    ok(person, "config", "archive.enabled", "off")
-    assert "archive: turned off" in ok(person, "doctor")
+    assert "archive: 1 transcript, " in ok(doctor_home, "doctor")
+    ok(doctor_home, "config", "archive.enabled", "off")
+    assert "archive: turned off" in ok(doctor_home, "doctor")
 
 
-def test_settings_may_begin_with_a_byte_order_mark(person: Path) -> None:
+def test_settings_may_begin_with_a_byte_order_mark(doctor_home: Path) -> None:
     """As editors of Windows write them."""
-    (person / ".config/cortext").mkdir(parents=True)
+    (doctor_home / ".config/cortext").mkdir(parents=True)
     text = '\ufeff[archive]\nenabled = "off"\n'
-    (person / ".config/cortext/config.toml").write_text(text, encoding="utf-8")
-    assert "archive: turned off" in ok(person, "doctor")
+    (doctor_home / ".config/cortext/config.toml").write_text(text, encoding="utf-8")
+    assert "archive: turned off" in ok(doctor_home, "doctor")
 
 
-def test_a_file_with_much_wrong_does_not_flood(person: Path) -> None:
+def test_a_file_with_much_wrong_does_not_flood(doctor_home: Path) -> None:
     """Three lines of it, how many more there are, and all of them with `--verbose`."""
     kept = Kept("log", Path(paths.spawn_sessions())).make()
     change_lines(kept, lambda lines: [*lines[:3], *[b"{no json"] * 40, *lines[3:]])
-    told = cortext(person, "doctor").stdout
+    told = cortext(doctor_home, "doctor").stdout
     assert told.count("this is no message that can be read") == 3
     assert f"- {kept.lines}: 37 more of it (`--verbose` shows all)\n" in told
-    told = cortext(person, "doctor", "--verbose").stdout
+    told = cortext(doctor_home, "doctor", "--verbose").stdout
     assert told.count("this is no message that can be read") == 40
-    plan = cortext(person, "doctor", "--fix").stderr
+    plan = cortext(doctor_home, "doctor", "--fix").stderr
     assert "with the 6 messages that can be read; 40 lines cannot" in plan
 
 
-def test_words_that_programs_see_are_those_that_people_see(person: Path) -> None:
+def test_words_that_programs_see_are_those_that_people_see(doctor_home: Path) -> None:
     kept = Kept("log", Path(paths.spawn_sessions())).make()
     torn(kept)
     nul_line(kept)
-    told = cortext(person, "doctor").stdout
-    found = examined(person)[1]["problems"]
+    told = cortext(doctor_home, "doctor").stdout
+    found = examined(doctor_home)[1]["problems"]
     assert [f"{one['severity']}: {one['text']}" in told for one in found] == [True, True]
     assert {one["severity"] for one in found} == {"problem", "warning"}

@@ -16,7 +16,7 @@ FOUR = ("claude", "opencode", "gemini", "codex")
 
 
 @pytest.fixture
-def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def mcp_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Somebody who has the four tools and cortext, and set all of it up."""
     home = tmp_path / "home"
     (home / "bin").mkdir(parents=True)
@@ -47,77 +47,77 @@ def put(person: Path, entry: dict[str, Any]) -> None:
     path.write_text(json.dumps(value), encoding="utf-8")
 
 
-def test_a_server_that_every_tool_has_and_that_starts(person: Path) -> None:
+def test_a_server_that_every_tool_has_and_that_starts(mcp_home: Path) -> None:
     """It is really started, as a tool would, and reads nothing."""
-    code, found, servers = examined(person)
+    code, found, servers = examined(mcp_home)
     assert (code, servers) == (0, dict.fromkeys(FOUR, "present"))
     assert found["server"]["package"] is True
     assert (found["server"]["starts"], found["server"]["tools"]) == (True, len(TOOLS))
     assert not os.path.exists(paths.words())
     names = ", ".join(servers)
-    assert f"\nMCP server: in {names}; it starts, with 7 tools\n" in ok(person, "doctor")
+    assert f"\nMCP server: in {names}; it starts, with 7 tools\n" in ok(mcp_home, "doctor")
 
 
 def test_an_entry_that_is_missing_another_s_turned_off_or_gone_is_told_apart(
-    person: Path,
+    mcp_home: Path,
 ) -> None:
     """Only a program that is gone is a problem: the rest is a person's choice."""
-    (person / ".codex/config.toml").write_text(
+    (mcp_home / ".codex/config.toml").write_text(
         '[mcp_servers.cortext]\ncommand = "cortext"\nargs = ["mcp"]\nenabled = false\n',
         encoding="utf-8",
     )
-    (person / ".claude.json").write_text("{}", encoding="utf-8")
-    put(person, {"command": "other-memory", "args": ["serve"]})
-    _, found, servers = examined(person)
+    (mcp_home / ".claude.json").write_text("{}", encoding="utf-8")
+    put(mcp_home, {"command": "other-memory", "args": ["serve"]})
+    _, found, servers = examined(mcp_home)
     assert servers["codex"] == "turned off"
     assert servers["claude"] == "missing"
     assert servers["gemini"] == "another program"
     assert servers["opencode"] == "present"
     assert [each for each in found["problems"] if "MCP" in each["text"]] == []
-    said = cortext(person, "doctor").stdout
+    said = cortext(mcp_home, "doctor").stdout
     assert "claude: missing (`cortext setup --tools claude`)" in said
 
-    put(person, {"command": f"{person}/old/bin/cortext", "args": ["mcp"]})
-    code, found, servers = examined(person)
+    put(mcp_home, {"command": f"{mcp_home}/old/bin/cortext", "args": ["mcp"]})
+    code, found, servers = examined(mcp_home)
     assert (code, servers["gemini"]) == (1, "its program is gone")
     (problem,) = [each for each in found["problems"] if "MCP" in each["text"]]
-    assert problem["text"].endswith(f"an MCP server that is gone: {person}/old/bin/cortext")
-    assert f"{person}/.gemini/settings.json" in problem["hint"]
+    assert problem["text"].endswith(f"an MCP server that is gone: {mcp_home}/old/bin/cortext")
+    assert f"{mcp_home}/.gemini/settings.json" in problem["hint"]
 
 
-def test_settings_that_cannot_be_read_are_named(person: Path) -> None:
-    (person / ".claude.json").write_text("{", encoding="utf-8")
-    code, found, servers = examined(person)
+def test_settings_that_cannot_be_read_are_named(mcp_home: Path) -> None:
+    (mcp_home / ".claude.json").write_text("{", encoding="utf-8")
+    code, found, servers = examined(mcp_home)
     assert (code, servers["claude"]) == (1, "settings cannot be read")
-    assert any(f"{person}/.claude.json" in each["text"] for each in found["problems"])
+    assert any(f"{mcp_home}/.claude.json" in each["text"] for each in found["problems"])
 
 
-def test_a_server_that_does_not_start_is_a_problem(person: Path) -> None:
+def test_a_server_that_does_not_start_is_a_problem(mcp_home: Path) -> None:
     """With what it says; it is waited for no longer than it lives."""
-    program = person / "bin/cortext"
+    program = mcp_home / "bin/cortext"
     program.unlink()
     program.write_text("#!/bin/sh\necho 'error: no disk' >&2\nexit 1\n", encoding="utf-8")
     program.chmod(0o700)
-    code, found, _ = examined(person)
+    code, found, _ = examined(mcp_home)
     assert (code, found["server"]["starts"]) == (1, False)
     (problem,) = [each for each in found["problems"] if "MCP" in each["text"]]
     assert problem["text"] == "the MCP server does not start: no disk"
-    assert "MCP server: in " in cortext(person, "doctor").stdout
+    assert "MCP server: in " in cortext(mcp_home, "doctor").stdout
 
 
 def test_the_package_that_is_not_there_is_named(
-    person: Path, monkeypatch: pytest.MonkeyPatch
+    mcp_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Someone removed the package mcp from the installation."""
-    without = person / "without"
+    without = mcp_home / "without"
     without.mkdir()
     (without / "sitecustomize.py").write_text(
         "import sys\nsys.modules['mcp'] = None\n", encoding="utf-8"
     )
     monkeypatch.setenv("PYTHONPATH", str(without))
-    code, found, _ = examined(person)
+    code, found, _ = examined(mcp_home)
     assert (code, found["server"]["package"]) == (1, False)
     (problem,) = [each for each in found["problems"] if "MCP" in each["text"]]
     assert "the package mcp is not installed" in problem["text"]
     assert problem["hint"].endswith(f"`{install_command('mcp')}`")
-    assert "the package `mcp` is not installed" in cortext(person, "doctor").stdout
+    assert "the package `mcp` is not installed" in cortext(mcp_home, "doctor").stdout

@@ -16,7 +16,7 @@ from tests.features.archive.archived_sessions import say
 
 
 @pytest.fixture
-def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def moved_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home in which no tool was used yet."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
@@ -24,21 +24,23 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_exit_code_tells_also_where_nothing_is_said(person: Path) -> None:
+def test_the_exit_code_tells_also_where_nothing_is_said(moved_home: Path) -> None:
     """For scripts: 1 where a source could not be kept, `--quiet` and `--json` as well."""
-    database = person / "data/opencode/opencode.db"
+    database = moved_home / "data/opencode/opencode.db"
     database.parent.mkdir(parents=True)
     database.write_bytes(b"no database" * 1000)
-    quiet = cortext(person, "sync", "--quiet")
+    quiet = cortext(moved_home, "sync", "--quiet")
     assert (quiet.returncode, quiet.stdout, quiet.stderr) == (1, "", "")
-    told = cortext(person, "sync", "--json")
+    told = cortext(moved_home, "sync", "--json")
     assert (told.returncode, len(json.loads(told.stdout)["errors"])) == (1, 1)
-    assert cortext(person, "sync", "--tools", "claude").returncode == 0
+    assert cortext(moved_home, "sync", "--tools", "claude").returncode == 0
 
 
-def test_a_folder_that_cannot_be_looked_into(person: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_looked_into(
+    moved_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What is in it was not kept: it is named, and the exit code says so."""
-    folder, real = say(person, "one").parent, os.scandir
+    folder, real = say(moved_home, "one").parent, os.scandir
 
     def scandir(path: Any = ".") -> Any:
         if os.fspath(path) == str(folder):

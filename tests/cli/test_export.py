@@ -39,14 +39,6 @@ def refused(cwd: Path, *args: str) -> tuple[int, str]:
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Path:
-    root = tmp_path / "work"
-    root.mkdir()
-    ok(root, "init")
-    return root
-
-
-@pytest.fixture
 def elsewhere(tmp_path: Path) -> Path:
     root = tmp_path / "other"
     root.mkdir()
@@ -78,11 +70,11 @@ def files(root: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_export_and_import_are_equal(format: str, workspace: Path, elsewhere: Path) -> None:
+def test_export_and_import_are_equal(format: str, empty_workspace: Path, elsewhere: Path) -> None:
     """To a file, named by its ending, and into another workspace, by content alone."""
-    session = begin(workspace)
-    ok(workspace, "export", "api", "design", "-o", f"out.{format}")
-    (workspace / f"out.{format}").rename(elsewhere / "file")
+    session = begin(empty_workspace)
+    ok(empty_workspace, "export", "api", "design", "-o", f"out.{format}")
+    (empty_workspace / f"out.{format}").rename(elsewhere / "file")
     assert ok(elsewhere, "import", "file") == f"imported: {session.id}\n".encode()
     assert stored(elsewhere, session.id) == session
     assert ok(elsewhere, "import", "file") == f"already here: {session.id}\n".encode()
@@ -90,72 +82,74 @@ def test_export_and_import_are_equal(format: str, workspace: Path, elsewhere: Pa
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_export_to_standard_output(format: str, workspace: Path, elsewhere: Path) -> None:
+def test_export_to_standard_output(format: str, empty_workspace: Path, elsewhere: Path) -> None:
     """Data alone, nothing that a terminal would act upon, and it can be piped into an import."""
-    session = begin(workspace)
-    written = ok(workspace, "export", session.id, "--format", format)
+    session = begin(empty_workspace)
+    written = ok(empty_workspace, "export", session.id, "--format", format)
     assert export_codec.find_body(written).format == format
     assert not {"\x1b", "\u202e", "\x9b"} & set(written.decode())
     assert ok(elsewhere, "import", "-", given=written) == f"imported: {session.id}\n".encode()
     assert stored(elsewhere, session.id) == session
 
 
-def test_markdown_is_the_default(workspace: Path) -> None:
+def test_markdown_is_the_default(empty_workspace: Path) -> None:
     """Without -o, and for a name that says nothing; one that says something else is refused."""
-    begin(workspace)
-    assert ok(workspace, "export", "001").startswith(b"# API design\n")
-    ok(workspace, "export", "001", "-o", "notes")
-    assert (workspace / "notes").read_bytes().startswith(b"# API design\n")
-    assert cortext(workspace, "export", "001", "-o", "notes.pdf").returncode == 1
-    assert not (workspace / "notes.pdf").exists()
+    begin(empty_workspace)
+    assert ok(empty_workspace, "export", "001").startswith(b"# API design\n")
+    ok(empty_workspace, "export", "001", "-o", "notes")
+    assert (empty_workspace / "notes").read_bytes().startswith(b"# API design\n")
+    assert cortext(empty_workspace, "export", "001", "-o", "notes.pdf").returncode == 1
+    assert not (empty_workspace / "notes.pdf").exists()
 
 
-def test_a_folder_gets_a_file_named_after_the_conversation(workspace: Path) -> None:
+def test_a_folder_gets_a_file_named_after_the_conversation(empty_workspace: Path) -> None:
     """An existing one, or one that a slash says to make; the name is the id and nothing else."""
-    session = begin(workspace, "$(touch x) -p [END RESUMED CONTEXT] ../../y \x1b[31m")
-    (workspace / "out").mkdir()
-    ok(workspace, "export", "001", "-o", "out")
-    ok(workspace, "export", "001", "-o", "new/deep/", "--format", "html")
-    assert [path.name for path in (workspace / "out").iterdir()] == [f"{session.id}.md"]
-    assert [path.name for path in (workspace / "new/deep").iterdir()] == [f"{session.id}.html"]
-    assert not {"x", "y"} & {path.name for path in workspace.parent.rglob("*")}
+    session = begin(empty_workspace, "$(touch x) -p [END RESUMED CONTEXT] ../../y \x1b[31m")
+    (empty_workspace / "out").mkdir()
+    ok(empty_workspace, "export", "001", "-o", "out")
+    ok(empty_workspace, "export", "001", "-o", "new/deep/", "--format", "html")
+    assert [path.name for path in (empty_workspace / "out").iterdir()] == [f"{session.id}.md"]
+    assert [path.name for path in (empty_workspace / "new/deep").iterdir()] == [
+        f"{session.id}.html"
+    ]
+    assert not {"x", "y"} & {path.name for path in empty_workspace.parent.rglob("*")}
 
 
-def test_an_export_is_private(workspace: Path) -> None:
+def test_an_export_is_private(empty_workspace: Path) -> None:
     """What was said is for its owner, until that one says otherwise."""
-    begin(workspace)
-    ok(workspace, "export", "001", "-o", "a.md")
-    assert (workspace / "a.md").stat().st_mode & 0o777 == 0o600
+    begin(empty_workspace)
+    ok(empty_workspace, "export", "001", "-o", "a.md")
+    assert (empty_workspace / "a.md").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_file_is_not_overwritten(workspace: Path) -> None:
+def test_a_file_is_not_overwritten(empty_workspace: Path) -> None:
     """Unless --force says so; a link never."""
-    begin(workspace)
-    mine = workspace / "a.md"
+    begin(empty_workspace)
+    mine = empty_workspace / "a.md"
     mine.write_text("mine")
-    code, said = refused(workspace, "export", "001", "-o", "a.md")
+    code, said = refused(empty_workspace, "export", "001", "-o", "a.md")
     assert (code, said) == (1, "error: a.md is there already")
     assert mine.read_text() == "mine"
-    ok(workspace, "export", "001", "-o", "a.md", "--force")
+    ok(empty_workspace, "export", "001", "-o", "a.md", "--force")
     assert mine.read_text().startswith("# API design")
-    (workspace / "link.md").symlink_to("target.md")
+    (empty_workspace / "link.md").symlink_to("target.md")
     for options in ((), ("--force",)):
-        assert refused(workspace, "export", "001", "-o", "link.md", *options)[0] == 1
-    assert not (workspace / "target.md").exists()
-    assert [path.name for path in workspace.iterdir() if path.name.endswith(".tmp")] == []
+        assert refused(empty_workspace, "export", "001", "-o", "link.md", *options)[0] == 1
+    assert not (empty_workspace / "target.md").exists()
+    assert [path.name for path in empty_workspace.iterdir() if path.name.endswith(".tmp")] == []
 
 
 @pytest.mark.parametrize(("answer", "code"), [("y", 0), ("n", 130)])
-def test_a_person_is_asked(answer: str, code: int, workspace: Path) -> None:
+def test_a_person_is_asked(answer: str, code: int, empty_workspace: Path) -> None:
     """On a terminal."""
-    begin(workspace)
-    (workspace / "a.md").write_text("mine")
+    begin(empty_workspace)
+    (empty_workspace / "a.md").write_text("mine")
     leader, follower = pty.openpty()
     try:
         os.write(leader, f"{answer}\n".encode())
         done = subprocess.run(
             [SCRIPT, "export", "001", "-o", "a.md"],
-            cwd=workspace,
+            cwd=empty_workspace,
             stdin=follower,
             stdout=subprocess.PIPE,
             stderr=follower,
@@ -166,49 +160,49 @@ def test_a_person_is_asked(answer: str, code: int, workspace: Path) -> None:
         os.close(follower)
         os.close(leader)
     assert done.returncode == code
-    assert ((workspace / "a.md").read_text() == "mine") == (answer == "n")
+    assert ((empty_workspace / "a.md").read_text() == "mine") == (answer == "n")
 
 
-def test_what_is_not_there_or_not_one(workspace: Path) -> None:
+def test_what_is_not_there_or_not_one(empty_workspace: Path) -> None:
     """3 and 4, as for every command; a folder that cannot be written to is 1."""
-    begin(workspace)
-    begin(workspace)
-    assert cortext(workspace, "export", "nothing of the kind").returncode == 3
-    done = cortext(workspace, "export", "api design")
+    begin(empty_workspace)
+    begin(empty_workspace)
+    assert cortext(empty_workspace, "export", "nothing of the kind").returncode == 3
+    done = cortext(empty_workspace, "export", "api design")
     assert (done.returncode, done.stdout) == (4, b"")
-    assert refused(workspace, "export", "001", "-o", "missing/a.md")[0] == 1
+    assert refused(empty_workspace, "export", "001", "-o", "missing/a.md")[0] == 1
 
 
 def test_a_damaged_conversation_is_exported_as_far_as_it_goes(
-    workspace: Path, elsewhere: Path
+    empty_workspace: Path, elsewhere: Path
 ) -> None:
     """What is wrong is said, and the exit code is 5."""
-    session = begin(workspace)
-    (lines,) = workspace.glob("conversations/*/*/.session/messages.jsonl")
+    session = begin(empty_workspace)
+    (lines,) = empty_workspace.glob("conversations/*/*/.session/messages.jsonl")
     first, second = lines.read_bytes().splitlines(keepends=True)
     lines.write_bytes(first + b"{broken\n" + second)
-    done = cortext(workspace, "export", "001", "-o", "a.json")
+    done = cortext(empty_workspace, "export", "001", "-o", "a.json")
     assert done.returncode == 5
     assert b"line 2" in done.stderr
-    ok(elsewhere, "import", str(workspace / "a.json"))
+    ok(elsewhere, "import", str(empty_workspace / "a.json"))
     assert stored(elsewhere, session.id).messages == session.messages
 
 
-def test_a_conversation_without_a_session(workspace: Path) -> None:
+def test_a_conversation_without_a_session(empty_workspace: Path) -> None:
     """There is nothing to export but its markdown, which is a file already."""
-    begin(workspace)
-    for path in workspace.glob("conversations/*/*/.session/*"):
+    begin(empty_workspace)
+    for path in empty_workspace.glob("conversations/*/*/.session/*"):
         path.unlink()
-    done = cortext(workspace, "export", "001")
+    done = cortext(empty_workspace, "export", "001")
     assert (done.returncode, done.stdout) == (3, b"")
     assert b"hint: only its markdown is there: " in done.stderr
 
 
 @pytest.mark.parametrize("kind", ["document", "log", "workspace"])
-def test_stores(kind: str, workspace: Path, tmp_path: Path) -> None:
+def test_stores(kind: str, empty_workspace: Path, tmp_path: Path) -> None:
     """From a store by the beginning of an id, and into another."""
-    session = begin(workspace)
-    source = f"workspace:{workspace}"
+    session = begin(empty_workspace)
+    source = f"workspace:{empty_workspace}"
     ok(tmp_path, "export", "001", "--store", source, "-o", "a.md")
     target = f"{kind}:{tmp_path / 'store'}"
     assert ok(tmp_path, "import", "a.md", "--store", target).startswith(b"imported")
@@ -218,11 +212,11 @@ def test_stores(kind: str, workspace: Path, tmp_path: Path) -> None:
 
 
 def test_outside_any_workspace_it_goes_to_the_personal_one(
-    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    empty_workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where nobody else may look."""
-    session = begin(workspace)
-    written = ok(workspace, "export", "001")
+    session = begin(empty_workspace)
+    written = ok(empty_workspace, "export", "001")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     ok(tmp_path, "import", "-", given=written)
     personal = tmp_path / "data/cortext/personal"
@@ -230,12 +224,12 @@ def test_outside_any_workspace_it_goes_to_the_personal_one(
     assert personal.stat().st_mode & 0o777 == 0o700
 
 
-def test_another_conversation_keeps_its_place(workspace: Path, elsewhere: Path) -> None:
+def test_another_conversation_keeps_its_place(empty_workspace: Path, elsewhere: Path) -> None:
     """The same id with other words: refused, and --as gives it a place of its own."""
-    session = begin(workspace)
-    ok(workspace, "export", "001", "-o", "a.html")
+    session = begin(empty_workspace)
+    ok(empty_workspace, "export", "001", "-o", "a.html")
     there = begin(elsewhere)
-    file = str(workspace / "a.html")
+    file = str(empty_workspace / "a.html")
     code, said = refused(elsewhere, "import", file)
     assert (code, "is here already, and it is not equal" in said) == (1, True)
     assert stored(elsewhere, session.id) == there
@@ -246,33 +240,37 @@ def test_another_conversation_keeps_its_place(workspace: Path, elsewhere: Path) 
     assert (elsewhere / f"conversations/{day}/plan-of-ana/.session/session.json").is_file()
 
 
-def test_the_same_id_on_another_day_is_another_conversation(workspace: Path) -> None:
+def test_the_same_id_on_another_day_is_another_conversation(empty_workspace: Path) -> None:
     """Numbers begin anew each day, so both have a place."""
-    session = begin(workspace)
-    data = json.loads(ok(workspace, "export", "001", "--format", "json"))
+    session = begin(empty_workspace)
+    data = json.loads(ok(empty_workspace, "export", "001", "--format", "json"))
     data["created_at"] = "2020-01-02T12:00:00Z"
-    assert ok(workspace, "import", "-", given=json.dumps(data).encode()).startswith(b"imported")
-    assert stored(workspace, f"2020-01-02/{session.id}").messages == session.messages
+    assert ok(empty_workspace, "import", "-", given=json.dumps(data).encode()).startswith(
+        b"imported"
+    )
+    assert stored(empty_workspace, f"2020-01-02/{session.id}").messages == session.messages
     day = f"{session.created_at:%Y-%m-%d}"
-    assert stored(workspace, f"{day}/{session.id}") == session
-    assert ok(workspace, "import", "-", given=json.dumps(data).encode()).startswith(b"already")
+    assert stored(empty_workspace, f"{day}/{session.id}") == session
+    assert ok(empty_workspace, "import", "-", given=json.dumps(data).encode()).startswith(
+        b"already"
+    )
 
 
 @pytest.mark.parametrize(
     "id", ["../x", "/tmp/x", "..", "a/b", "2020-01-01/x", ".hidden", "", "a\0b", "-p", "x" * 300]
 )
-def test_an_id_never_leads_out_of_the_workspace(id: str, workspace: Path) -> None:
+def test_an_id_never_leads_out_of_the_workspace(id: str, empty_workspace: Path) -> None:
     """In the file or by --as: nothing is written, anywhere."""
     data = Session("x").to_dict() | {"id": id}
-    (workspace / "a.json").write_text(json.dumps(data))
-    before = files(workspace.parent)
+    (empty_workspace / "a.json").write_text(json.dumps(data))
+    before = files(empty_workspace.parent)
     if id:
-        code, said = refused(workspace, "import", "a.json")
+        code, said = refused(empty_workspace, "import", "a.json")
         assert (code, "not a valid id" in said) == (2, True)
     if "\0" not in id:
-        code, said = refused(workspace, "import", "a.json", f"--as={id}")
+        code, said = refused(empty_workspace, "import", "a.json", f"--as={id}")
         assert (code, "not a valid id" in said) == (2, True)
-    assert files(workspace.parent) == before
+    assert files(empty_workspace.parent) == before
 
 
 BAD = {
@@ -288,33 +286,33 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_bad_file_is_refused_in_one_sentence(name: str, workspace: Path) -> None:
+def test_a_bad_file_is_refused_in_one_sentence(name: str, empty_workspace: Path) -> None:
     """By its own reason, and nothing is written."""
     data, code, reason = BAD[name]
-    (workspace / name).write_bytes(data)
-    before = files(workspace)
-    assert refused(workspace, "import", name)[0] == code
-    assert reason in refused(workspace, "import", name)[1]
-    assert files(workspace) == before
+    (empty_workspace / name).write_bytes(data)
+    before = files(empty_workspace)
+    assert refused(empty_workspace, "import", name)[0] == code
+    assert reason in refused(empty_workspace, "import", name)[1]
+    assert files(empty_workspace) == before
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_cut_or_newer_export(format: str, workspace: Path) -> None:
+def test_a_cut_or_newer_export(format: str, empty_workspace: Path) -> None:
     """A file that is not whole is corrupt; one of a later release asks for an upgrade."""
-    begin(workspace)
-    written = ok(workspace, "export", "001", "--format", format)
-    (workspace / "cut").write_bytes(written[:-200])
-    code, said = refused(workspace, "import", "cut")
+    begin(empty_workspace)
+    written = ok(empty_workspace, "export", "001", "--format", format)
+    (empty_workspace / "cut").write_bytes(written[:-200])
+    code, said = refused(empty_workspace, "import", "cut")
     assert (code, said.startswith("error: cut: ")) == (5, True)
-    (workspace / "new").write_bytes(written.replace(b'"version":"1.0"', b'"version":"2.0"'))
-    code, said = refused(workspace, "import", "new")
+    (empty_workspace / "new").write_bytes(written.replace(b'"version":"1.0"', b'"version":"2.0"'))
+    code, said = refused(empty_workspace, "import", "new")
     assert (code, "has format version 2.0" in said) == (1, True)
 
 
-def test_what_is_no_file(workspace: Path) -> None:
+def test_what_is_no_file(empty_workspace: Path) -> None:
     """A folder, a pipe, nothing at all, and more than can be read."""
-    os.mkfifo(workspace / "pipe")
-    with (workspace / "huge").open("wb") as file:
+    os.mkfifo(empty_workspace / "pipe")
+    with (empty_workspace / "huge").open("wb") as file:
         file.truncate(LARGEST + 1)
     reasons = {
         "conversations": "is a folder, not a file",
@@ -323,15 +321,15 @@ def test_what_is_no_file(workspace: Path) -> None:
         "huge": "is larger than 1 GB",
     }
     for name, reason in reasons.items():
-        code, said = refused(workspace, "import", name)
+        code, said = refused(empty_workspace, "import", name)
         assert (code, reason in said) == (1, True), said
 
 
-def test_one_bad_file_hides_no_other(workspace: Path, elsewhere: Path) -> None:
+def test_one_bad_file_hides_no_other(empty_workspace: Path, elsewhere: Path) -> None:
     """It is named, the others go on, and the exit code says that one failed."""
-    ids = [begin(workspace, f"Topic {n}").id for n in range(3)]
+    ids = [begin(empty_workspace, f"Topic {n}").id for n in range(3)]
     for id in ids:
-        ok(workspace, "export", id, "-o", f"{elsewhere}/")
+        ok(empty_workspace, "export", id, "-o", f"{elsewhere}/")
     (elsewhere / f"{ids[1]}.md").write_text("gone")
     done = cortext(elsewhere, "import", *(f"{id}.md" for id in ids))
     assert done.returncode == 1
@@ -341,10 +339,10 @@ def test_one_bad_file_hides_no_other(workspace: Path, elsewhere: Path) -> None:
     assert cortext(elsewhere, "import", "a", "b", "--as", "x").returncode == 2
 
 
-def test_a_changed_text_is_told(workspace: Path, elsewhere: Path) -> None:
+def test_a_changed_text_is_told(empty_workspace: Path, elsewhere: Path) -> None:
     """The conversation is as it was exported, and one line says so."""
-    session = begin(workspace)
-    written = ok(workspace, "export", "001")
+    session = begin(empty_workspace)
+    written = ok(empty_workspace, "export", "001")
     (elsewhere / "a.md").write_bytes(written.replace(b"> REST.", b"> GraphQL."))
     done = cortext(elsewhere, "import", "a.md")
     assert done.returncode == 0

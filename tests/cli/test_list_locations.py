@@ -21,11 +21,6 @@ from tests.command import SCRIPT, cortext, folder_of, head_of, ok, say
 from tests.faults.mounts import fill, mounted, read_only
 
 
-@pytest.fixture
-def space(tmp_path: Path) -> Path:
-    return made(tmp_path / "space")
-
-
 def rows(cwd: Path, *options: str) -> list[dict[str, Any]]:
     return json.loads(ok(cwd, "list", "--json", *options))
 

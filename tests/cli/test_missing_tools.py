@@ -22,7 +22,7 @@ INSIDE = {
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def missing_tools_place(tmp_path: Path) -> Place:
     """A conversation with a tool of Claude Code, two MCP tools, an unused MCP server, and a tool of
     an editor, which no file configures."""
     place = Place(tmp_path)
@@ -59,63 +59,93 @@ def configure(place: Place, tool: str, *servers: str) -> None:
 
 @pytest.mark.parametrize("tool", ["claude", "codex"])
 def test_resume_in_a_tool_names_the_servers_and_tools_that_it_lacks(
-    place: Place, tool: str
+    missing_tools_place: Place, tool: str
 ) -> None:
     start = ("--tool", tool, "--print")
-    assert missing(place, *start) == "mcp__tracker__find, mcp__notes, mcp_my_box_read"
-    configure(place, tool, "my box")
-    assert missing(place, *start) == "mcp__tracker__find, mcp__notes"
-    configure(place, tool, "tracker", "my box", "notes")
-    assert missing(place, *start) == ""
+    assert missing(missing_tools_place, *start) == "mcp__tracker__find, mcp__notes, mcp_my_box_read"
+    configure(missing_tools_place, tool, "my box")
+    assert missing(missing_tools_place, *start) == "mcp__tracker__find, mcp__notes"
+    configure(missing_tools_place, tool, "tracker", "my box", "notes")
+    assert missing(missing_tools_place, *start) == ""
 
 
 @pytest.mark.parametrize("tool", [*INSIDE])
 @pytest.mark.parametrize("command", [["slash", "briefing"], ["resume"]])
 def test_resume_inside_each_tool_names_what_it_lacks(
-    place: Place, tool: str, command: list[str]
+    missing_tools_place: Place, tool: str, command: list[str]
 ) -> None:
-    config = {"XDG_CONFIG_HOME": str(Path(place.env["HOME"]) / ".config")}
-    env = {**place.env, **config, **INSIDE[tool]}
-    configure(place, tool, "my box", "notes")
-    done = cortext(place.root, *command, place.key, env=env)
+    config = {"XDG_CONFIG_HOME": str(Path(missing_tools_place.env["HOME"]) / ".config")}
+    env = {**missing_tools_place.env, **config, **INSIDE[tool]}
+    configure(missing_tools_place, tool, "my box", "notes")
+    done = cortext(missing_tools_place.root, *command, missing_tools_place.key, env=env)
     told = done.stdout if command[0] == "slash" else done.stderr
     assert f"arning: {WARNING}mcp__tracker__find\n" in told
 
 
-def test_resume_without_a_tool_names_what_no_tool_has(place: Place) -> None:
-    change_head(place.root, place.key, native=[])
-    configure(place, "codex", "tracker")
-    configure(place, "claude", "notes")
-    assert missing(place, "--context") == "mcp_my_box_read"
+def test_resume_without_a_tool_names_what_no_tool_has(missing_tools_place: Place) -> None:
+    change_head(missing_tools_place.root, missing_tools_place.key, native=[])
+    configure(missing_tools_place, "codex", "tracker")
+    configure(missing_tools_place, "claude", "notes")
+    assert missing(missing_tools_place, "--context") == "mcp_my_box_read"
 
 
-def test_session_of_another_tool_is_warned_of_missing_tools(place: Place) -> None:
+def test_session_of_another_tool_is_warned_of_missing_tools(missing_tools_place: Place) -> None:
     """A session of Claude Code that is no conversation yet, resumed in Codex."""
-    path = place.homes.transcript("claude")
+    path = missing_tools_place.homes.transcript("claude")
     lines = path.read_text(encoding="utf-8").replace('"name":"Read"', '"name":"mcp__tracker__find"')
     assert lines != path.read_text(encoding="utf-8")
     path.write_text(lines, encoding="utf-8")
-    place.ok("delete", place.key, "--yes")
-    done = cortext(place.root, "resume", path.stem, "--tool", "codex", "--print", env=place.env)
+    missing_tools_place.ok("delete", missing_tools_place.key, "--yes")
+    done = cortext(
+        missing_tools_place.root,
+        "resume",
+        path.stem,
+        "--tool",
+        "codex",
+        "--print",
+        env=missing_tools_place.env,
+    )
     assert f"warning: {WARNING}mcp__tracker__find\n" in done.stderr
 
 
 def test_agent_of_codex_is_told_of_missing_tools_in_the_session_that_is_written(
-    place: Place,
+    missing_tools_place: Place,
 ) -> None:
-    done = cortext(place.root, "resume", place.key, "--tool", "codex", "--print", env=place.env)
+    done = cortext(
+        missing_tools_place.root,
+        "resume",
+        missing_tools_place.key,
+        "--tool",
+        "codex",
+        "--print",
+        env=missing_tools_place.env,
+    )
     assert done.returncode == 0, done.stderr
-    written = max(Path(place.env["HOME"]).rglob("rollout-*.jsonl"), key=os.path.getmtime)
+    written = max(
+        Path(missing_tools_place.env["HOME"]).rglob("rollout-*.jsonl"), key=os.path.getmtime
+    )
     assert f"Warning: {WARNING}mcp__tracker__find" in written.read_text(encoding="utf-8")
 
 
-def test_a_briefing_in_a_folder_that_is_gone(place: Place) -> None:
+def test_a_briefing_in_a_folder_that_is_gone(missing_tools_place: Place) -> None:
     """An agent may have deleted the folder that it is in: it gets its briefing all the same."""
-    env = {**place.env, "CLAUDE_CODE_SESSION_ID": "11111111-2222-4333-8444-555555555555"}
-    gone = place.root / "gone"
+    env = {
+        **missing_tools_place.env,
+        "CLAUDE_CODE_SESSION_ID": "11111111-2222-4333-8444-555555555555",
+    }
+    gone = missing_tools_place.root / "gone"
     gone.mkdir()
     done = subprocess.run(
-        ["sh", "-c", 'rmdir "$PWD" && exec "$@"', "", SCRIPT, "slash", "briefing", place.key],
+        [
+            "sh",
+            "-c",
+            'rmdir "$PWD" && exec "$@"',
+            "",
+            SCRIPT,
+            "slash",
+            "briefing",
+            missing_tools_place.key,
+        ],
         cwd=gone,
         env={**os.environ, **env},
         capture_output=True,
@@ -123,15 +153,15 @@ def test_a_briefing_in_a_folder_that_is_gone(place: Place) -> None:
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert f"The ID of this conversation: {place.key}" in said(done.stdout)
+    assert f"The ID of this conversation: {missing_tools_place.key}" in said(done.stdout)
 
 
-def test_an_agent_that_says_its_tools_is_told_what_it_lacks(place: Place) -> None:
+def test_an_agent_that_says_its_tools_is_told_what_it_lacks(missing_tools_place: Place) -> None:
     """Compared as server and tool, however each of them writes it."""
     has = "Bash, Read, tracker_find, notes, mcp_ide_run, mcp__other__x"
-    assert missing(place, "--context", "--tools", has) == "mcp_my_box_read"
+    assert missing(missing_tools_place, "--context", "--tools", has) == "mcp_my_box_read"
     has = "Bash, mcp__tracker__find, notes_list, mcp__ide__run, my_box_read"
-    assert missing(place, "--context", "--tools", has) == ""
+    assert missing(missing_tools_place, "--context", "--tools", has) == ""
 
 
 def test_servers_of_a_project_and_of_extensions(

@@ -15,7 +15,7 @@ WORD = "quagga"
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def owned_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A workspace with conversations of every kind: of Anna a log, a document and a folder, of Ben
     a log, and of nobody one of each."""
     for name in ("DATA", "CACHE", "CONFIG", "STATE"):
@@ -52,71 +52,71 @@ OTHERS = {"log-ben": "ben", "log-none": None, "doc-none": None, "002-plan-of-nob
 
 
 @pytest.mark.parametrize("command", [["list"], ["search", WORD], ["resume", "--list"]])
-def test_the_conversations_of_an_owner(command: list[str], place: Path) -> None:
+def test_the_conversations_of_an_owner(command: list[str], owned_place: Path) -> None:
     """All kinds are among them; what is another's, or nobody's, is not, nor is half a name."""
-    assert owners(place, *command) == {**ANNAS, **OTHERS}
-    assert owners(place, *command, "--owner", "anna") == ANNAS
-    assert owners(place, *command, "--owner", "ben") == {"log-ben": "ben"}
+    assert owners(owned_place, *command) == {**ANNAS, **OTHERS}
+    assert owners(owned_place, *command, "--owner", "anna") == ANNAS
+    assert owners(owned_place, *command, "--owner", "ben") == {"log-ben": "ben"}
     for nobody in ("ann", "Anna", "carl"):
-        done = cortext(place, *command, "--owner", nobody)
+        done = cortext(owned_place, *command, "--owner", nobody)
         assert "search" not in command or f"with --owner {nobody}" in done.stderr
         assert (done.stdout, "Traceback" in done.stderr) == ("", False), done.stderr
 
 
-def test_people_see_whose_it_is(place: Path) -> None:
+def test_people_see_whose_it_is(owned_place: Path) -> None:
     """In a list, which has no column for it where nobody owns anything, a search and a page."""
-    lines = ok(place, "list").splitlines()
+    lines = ok(owned_place, "list").splitlines()
     assert "OWNER" in lines[0]
     (line,) = [line for line in lines if line.startswith("log-anna")]
     assert line.split("document", 1)[1].split()[0] == "anna"
-    assert "OWNER" not in ok(place, "list", "--type", "plan", "--search", "nobody")
-    assert "of anna" in ok(place, "search", WORD, "log-anna")
-    assert "of anna" in ok(place, "show", "log-anna").splitlines()[1]
-    assert json.loads(ok(place, "show", "log-anna", "--json"))["owner"] == "anna"
+    assert "OWNER" not in ok(owned_place, "list", "--type", "plan", "--search", "nobody")
+    assert "of anna" in ok(owned_place, "search", WORD, "log-anna")
+    assert "of anna" in ok(owned_place, "show", "log-anna").splitlines()[1]
+    assert json.loads(ok(owned_place, "show", "log-anna", "--json"))["owner"] == "anna"
 
 
-def test_an_owner_changes(place: Path) -> None:
+def test_an_owner_changes(owned_place: Path) -> None:
     """The next list knows it."""
-    assert owners(place, "list", "--owner", "anna") == ANNAS
+    assert owners(owned_place, "list", "--owner", "anna") == ANNAS
     Kept(None, "tests").amend("log-anna", owner="ben")
-    change_head(place, "001-plan-of-anna", owner="ben")
+    change_head(owned_place, "001-plan-of-anna", owner="ben")
     session = SessionStorage().load("doc-anna")
     session.owner = "ben"
     SessionStorage().save(session)
-    assert owners(place, "list", "--owner", "anna") == {}
-    assert owners(place, "list", "--owner", "ben").keys() == {*ANNAS, "log-ben"}
+    assert owners(owned_place, "list", "--owner", "anna") == {}
+    assert owners(owned_place, "list", "--owner", "ben").keys() == {*ANNAS, "log-ben"}
 
 
 @pytest.mark.parametrize("owner", ["anna@example.com", "a\tb\nc", "\x1b[31mred", "Ä ö", "x:y/z"])
-def test_any_name(owner: str, place: Path) -> None:
+def test_any_name(owner: str, owned_place: Path) -> None:
     """A name of any signs finds what is its own, and does no harm to the row of it."""
     keep(None, "log-odd", owner=owner, agent="bot", tags=["one", "two"])
-    (row,) = json.loads(ok(place, "list", "--json", "--owner", owner))
+    (row,) = json.loads(ok(owned_place, "list", "--json", "--owner", owner))
     assert (row["id"], row["agent"], row["tags"]) == ("log-odd", "bot", ["one", "two"])
-    assert "\x1b" not in ok(place, "list")
+    assert "\x1b" not in ok(owned_place, "list")
 
 
 @pytest.mark.parametrize("kind", ["document", "log"])
-def test_in_a_store(kind: str, place: Path, tmp_path: Path) -> None:
+def test_in_a_store(kind: str, owned_place: Path, tmp_path: Path) -> None:
     """`--store` with `--owner` has one owner's of that store."""
     store = f"{kind}:{tmp_path / 'store'}"
     keep(store, "one", owner="anna")
     keep(store, "two", owner="ben")
-    assert owners(place, "list", "--store", store, "--owner", "anna") == {"one": "anna"}
+    assert owners(owned_place, "list", "--store", store, "--owner", "anna") == {"one": "anna"}
 
 
-def test_the_shell_offers_owners(place: Path) -> None:
+def test_the_shell_offers_owners(owned_place: Path) -> None:
     """Those that there are."""
-    assert offered(place, "cortext list --owner ") == ["anna", "ben"]
-    assert offered(place, "cortext search --owner b") == ["ben"]
+    assert offered(owned_place, "cortext list --owner ") == ["anna", "ben"]
+    assert offered(owned_place, "cortext search --owner b") == ["ben"]
 
 
-def test_an_index_of_before_is_made_anew(place: Path) -> None:
+def test_an_index_of_before_is_made_anew(owned_place: Path) -> None:
     """Rows that were stored without owners do not stay."""
     import sqlite3
 
-    assert owners(place, "list", "--owner", "anna") == ANNAS
-    data = place.parent
+    assert owners(owned_place, "list", "--owner", "anna") == ANNAS
+    data = owned_place.parent
     found = [*data.glob("**/spawned.sqlite3"), *data.glob("cache/**/catalog*.sqlite3")]
     assert len(found) == 2
     for path in found:
@@ -128,4 +128,4 @@ def test_an_index_of_before_is_made_anew(place: Path) -> None:
                 db.execute(f"UPDATE {table} SET text = replace(text, char(9) || 'anna', '')")
             db.execute(f"PRAGMA user_version = {version - 1}")
         db.close()
-    assert owners(place, "list", "--owner", "anna") == ANNAS
+    assert owners(owned_place, "list", "--owner", "anna") == ANNAS

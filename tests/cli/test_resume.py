@@ -27,22 +27,22 @@ def programs(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def homes(tmp_path: Path) -> Homes:
+def person_homes(tmp_path: Path) -> Homes:
     return lay_out(tmp_path / "person")
 
 
 @pytest.fixture
-def project(tmp_path: Path, homes: Homes) -> Path:
+def project(tmp_path: Path, person_homes: Homes) -> Path:
     folder = tmp_path / "project"
     folder.mkdir()
-    move_project(homes, folder)
+    move_project(person_homes, folder)
     return folder
 
 
 @pytest.fixture
-def env(homes: Homes, programs: Path, tmp_path: Path) -> Mapping[str, str]:
+def env(person_homes: Homes, programs: Path, tmp_path: Path) -> Mapping[str, str]:
     path = f"{programs}:{Path(SCRIPT).parent}:/usr/bin:/bin"
-    return {**homes.environment, "PATH": path, "CALLED": str(tmp_path / "called")}
+    return {**person_homes.environment, "PATH": path, "CALLED": str(tmp_path / "called")}
 
 
 def in_terminal(cwd: Path, env: Mapping[str, str], *words: str) -> tuple[int, str]:
@@ -73,7 +73,7 @@ def test_a_session_goes_on_in_its_own_tool(
 
 
 def test_in_another_tool_it_becomes_a_conversation_first(
-    project: Path, programs: Path, homes: Homes, env: Mapping[str, str]
+    project: Path, programs: Path, person_homes: Homes, env: Mapping[str, str]
 ) -> None:
     """So that both halves stay together; resumed again, it is the session that was written."""
     install(programs, "codex", "gemini")
@@ -88,7 +88,7 @@ def test_in_another_tool_it_becomes_a_conversation_first(
     lines = (folder / ".session/messages.jsonl").read_text(encoding="utf-8")
     told = [json.loads(line)["content"] for line in lines.split("\n") if line]
     assert [text for _, text in turns if text not in told] == []
-    (rollout,) = (homes.home / ".codex/sessions").rglob(f"*{written}.jsonl")
+    (rollout,) = (person_homes.home / ".codex/sessions").rglob(f"*{written}.jsonl")
     before = rollout.read_bytes()
     assert ok(project, "resume", folder.name, "--tool", "codex", "--print", env=env) == first
     assert rollout.read_bytes() == before
@@ -189,17 +189,17 @@ def test_a_folder_that_is_gone(project: Path, programs: Path, env: Mapping[str, 
 
 
 def test_a_history_that_the_tool_deleted(
-    project: Path, programs: Path, homes: Homes, env: Mapping[str, str]
+    project: Path, programs: Path, person_homes: Homes, env: Mapping[str, str]
 ) -> None:
     """It is converted from what we kept of it."""
     install(programs, "claude")
     ok(project, "init", env=env)
     id, turns = said("claude")
     key = ok(project, "import", id, env=env).strip().removeprefix("imported: ")
-    for path in (homes.home / ".claude/projects").rglob("*.jsonl"):
+    for path in (person_homes.home / ".claude/projects").rglob("*.jsonl"):
         path.unlink()
     written = ok(project, "resume", key, "--print", env=env).split()[-1]
-    (path,) = (homes.home / ".claude/projects").rglob(f"{written}.jsonl")
+    (path,) = (person_homes.home / ".claude/projects").rglob(f"{written}.jsonl")
     text = path.read_text(encoding="utf-8")
     assert [
         each for _, each in turns if json.dumps(each, ensure_ascii=False)[1:-1] not in text

@@ -15,83 +15,104 @@ from tests.homes import move_project, said
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def tool_place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-def test_printing_leaves_status_and_time(place: Place) -> None:
+def test_printing_leaves_status_and_time(tool_place: Place) -> None:
     """Nor is the tool of a command line that nobody started the last one used."""
-    before = place.head()
-    line = place.ok("resume", place.key, "--tool", "codex", "--print")
+    before = tool_place.head()
+    line = tool_place.ok("resume", tool_place.key, "--tool", "codex", "--print")
     assert " && codex resume " in line
-    after = place.head()
+    after = tool_place.head()
     assert [after[name] for name in ("status", "last_active")] == [
         before[name] for name in ("status", "last_active")
     ]
-    assert f"claude --resume {ID}" in place.ok("resume", place.key, "--print")
+    assert f"claude --resume {ID}" in tool_place.ok("resume", tool_place.key, "--print")
 
 
 def test_the_tool_in_which_something_was_said_last_is_known_without_its_transcripts(
-    place: Place, tmp_path: Path
+    tool_place: Place, tmp_path: Path
 ) -> None:
     """As on another machine: one that it was only made ready for is not that tool."""
-    place.ok("resume", place.key, "--tool", "codex", "--print")
-    assert [entry["tool"] for entry in place.head()["native"]] == ["claude", "codex"]
-    other = {**place.env, "HOME": str(tmp_path / "other"), "XDG_DATA_HOME": str(tmp_path / "data")}
-    line = ok(place.root, "resume", place.key, "--print", env=other)
+    tool_place.ok("resume", tool_place.key, "--tool", "codex", "--print")
+    assert [entry["tool"] for entry in tool_place.head()["native"]] == ["claude", "codex"]
+    other = {
+        **tool_place.env,
+        "HOME": str(tmp_path / "other"),
+        "XDG_DATA_HOME": str(tmp_path / "data"),
+    }
+    line = ok(tool_place.root, "resume", tool_place.key, "--print", env=other)
     assert " && claude --resume " in line
 
 
-def test_printing_for_a_session_of_a_tool(place: Place) -> None:
+def test_printing_for_a_session_of_a_tool(tool_place: Place) -> None:
     """The conversation that it becomes rests, since when the session did."""
     id, _ = said("gemini")
-    place.ok("resume", id, "--tool", "codex", "--print")
-    rows = json.loads(place.ok("list", "--json"))
+    tool_place.ok("resume", id, "--tool", "codex", "--print")
+    rows = json.loads(tool_place.ok("list", "--json"))
     (row,) = [row for row in rows if row["id"].startswith("002-chat")]
     assert (row["status"], row["last_active"][:4]) == ("paused", "2026")
-    assert "is active" not in cortext(place.root, "stop", env=place.env).stdout
-    assert head_of(place.root, row["id"])["status"] == "paused"
+    assert "is active" not in cortext(tool_place.root, "stop", env=tool_place.env).stdout
+    assert head_of(tool_place.root, row["id"])["status"] == "paused"
 
 
-def test_printed_as_json(place: Place) -> None:
+def test_printed_as_json(tool_place: Place) -> None:
     """For programs: the words, the folder, and the session."""
-    plan = json.loads(place.ok("resume", place.key, "--print", "--json"))
+    plan = json.loads(tool_place.ok("resume", tool_place.key, "--print", "--json"))
     assert plan["command"][:3] == ["claude", "--resume", ID]
-    assert (plan["way"], plan["session"], plan["conversation"]) == ("native", ID, place.key)
-    assert plan["cwd"] == str(place.root)
+    assert (plan["way"], plan["session"], plan["conversation"]) == ("native", ID, tool_place.key)
+    assert plan["cwd"] == str(tool_place.root)
 
 
-def test_open_in_another_tool(place: Place) -> None:
+def test_open_in_another_tool(tool_place: Place) -> None:
     """It is not opened a second time without a word, and what is refused changes nothing."""
-    change_head(place.root, place.key, status="paused")
-    before = (folder_of(place.root, place.key) / ".session/session.json").read_bytes()
-    words = [place.programs / "claude", "--resume", ID]
-    env = {**os.environ, **place.env}
+    change_head(tool_place.root, tool_place.key, status="paused")
+    before = (folder_of(tool_place.root, tool_place.key) / ".session/session.json").read_bytes()
+    words = [tool_place.programs / "claude", "--resume", ID]
+    env = {**os.environ, **tool_place.env}
     with subprocess.Popen(words, stdin=subprocess.PIPE, env=env) as live:
-        done = cortext(place.root, "resume", place.key, "--tool", "codex", "--print", env=place.env)
+        done = cortext(
+            tool_place.root,
+            "resume",
+            tool_place.key,
+            "--tool",
+            "codex",
+            "--print",
+            env=tool_place.env,
+        )
         live.kill()
     assert (done.returncode, done.stdout) == (1, "")
     assert "it is open in claude now" in done.stderr
-    assert (folder_of(place.root, place.key) / ".session/session.json").read_bytes() == before
+    assert (
+        folder_of(tool_place.root, tool_place.key) / ".session/session.json"
+    ).read_bytes() == before
 
 
 @pytest.mark.parametrize("tool", ["claude", "codex"])
-def test_a_fork_is_a_conversation_of_its_own(place: Place, tool: str) -> None:
+def test_a_fork_is_a_conversation_of_its_own(tool_place: Place, tool: str) -> None:
     """Bound to the copy, and said; the other stays as it is."""
-    before, original = place.head(), folder_of(place.root, place.key)
+    before, original = tool_place.head(), folder_of(tool_place.root, tool_place.key)
     done = cortext(
-        place.root, "resume", place.key, "--fork", "--tool", tool, "--print", env=place.env
+        tool_place.root,
+        "resume",
+        tool_place.key,
+        "--fork",
+        "--tool",
+        tool,
+        "--print",
+        env=tool_place.env,
     )
     assert done.returncode == 0, done.stderr
-    (folder,) = set(place.root.glob("conversations/20*/*")) - {original}
+    (folder,) = set(tool_place.root.glob("conversations/20*/*")) - {original}
     head = json.loads((folder / ".session/session.json").read_text(encoding="utf-8"))
     assert re.search(rf"the copy is (\S+/)?{folder.name}\n", done.stderr)
-    assert head["parent_id"] == place.key
+    assert head["parent_id"] == tool_place.key
     assert [entry["tool"] for entry in head["native"]] == [tool]
     assert head["native"][0]["session_id"] in done.stdout
     assert json.loads((original / ".session/session.json").read_text(encoding="utf-8")) == before
     texts = [text for _, text in TURNS]
-    shown = json.loads(place.ok("show", f"{folder.parent.name}/{folder.name}", "--json"))[
+    shown = json.loads(tool_place.ok("show", f"{folder.parent.name}/{folder.name}", "--json"))[
         "messages"
     ]
     assert [m["content"] for m in shown if m["content"] in texts] == texts
@@ -100,39 +121,39 @@ def test_a_fork_is_a_conversation_of_its_own(place: Place, tool: str) -> None:
 @pytest.mark.parametrize(
     "words", [["show"], ["export"], ["resume", "--context"], ["resume", "--json"]]
 )
-def test_what_nobody_stopped_is_there(place: Place, words: list[str]) -> None:
+def test_what_nobody_stopped_is_there(tool_place: Place, words: list[str]) -> None:
     """What was said in the tool since, without a hook."""
-    place.say_more("And what of the night shift?")
-    assert "And what of the night shift?" in place.ok(*words, place.key)
+    tool_place.say_more("And what of the night shift?")
+    assert "And what of the night shift?" in tool_place.ok(*words, tool_place.key)
 
 
-def test_changed_instructions_are_said_when_a_tool_is_started(place: Place) -> None:
+def test_changed_instructions_are_said_when_a_tool_is_started(tool_place: Place) -> None:
     """As in a briefing."""
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in place.env.items():
+        for name, value in tool_place.env.items():
             patch.setenv(name, value)
-        id = begin(place.root, "plan", "Speed", "How fast?", "Very.")
-    path = place.root / ".workspace/commands/plan.md"
+        id = begin(tool_place.root, "plan", "Speed", "How fast?", "Very.")
+    path = tool_place.root / ".workspace/commands/plan.md"
     path.write_text(path.read_text(encoding="utf-8") + "More.\n", encoding="utf-8")
-    done = cortext(place.root, "resume", id, "--tool", "codex", "--print", env=place.env)
+    done = cortext(tool_place.root, "resume", id, "--tool", "codex", "--print", env=tool_place.env)
     assert "the agent's instructions have changed" in done.stderr
 
 
-def test_one_that_was_only_begun_is_opened_in_codex(place: Place) -> None:
+def test_one_that_was_only_begun_is_opened_in_codex(tool_place: Place) -> None:
     """Which has no command of ours: what is written for it says what it is to do."""
-    key = Path(place.ok("new", "brainstorm", "Speed").strip()).parent.name
-    line = place.ok("resume", key, "--tool", "codex", "--print")
-    folder = Path(place.env["HOME"], ".codex/sessions")
+    key = Path(tool_place.ok("new", "brainstorm", "Speed").strip()).parent.name
+    line = tool_place.ok("resume", key, "--tool", "codex", "--print")
+    folder = Path(tool_place.env["HOME"], ".codex/sessions")
     (path,) = folder.rglob(f"*{line.split()[-1]}.jsonl")
     written = path.read_text(encoding="utf-8")
     assert ("# Brainstorm" in written, "[RESUMED CONVERSATION]" in written) == (True, True)
-    assert place.ok("resume", key, "--tool", "codex", "--print") == line
+    assert tool_place.ok("resume", key, "--tool", "codex", "--print") == line
 
 
-def test_a_completed_one_is_refused_once(place: Place) -> None:
+def test_a_completed_one_is_refused_once(tool_place: Place) -> None:
     """In one sentence, without a terminal."""
-    change_head(place.root, place.key, status="completed")
-    done = cortext(place.root, "resume", place.key, env=place.env)
+    change_head(tool_place.root, tool_place.key, status="completed")
+    done = cortext(tool_place.root, "resume", tool_place.key, env=tool_place.env)
     assert done.returncode == 1
     assert done.stderr.count("marked complete") == 1
 
@@ -163,24 +184,26 @@ def test_personal_ones_that_were_had_here(tmp_path: Path) -> None:
 
 
 def test_a_tool_that_is_started_makes_it_active(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    tool_place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Unlike one that is only printed; and a "no" to a copy changes nothing."""
-    for name, value in place.env.items():
+    for name, value in tool_place.env.items():
         monkeypatch.setenv(name, value)
-    words = [place.programs / "claude", "--resume", ID]
+    words = [tool_place.programs / "claude", "--resume", ID]
     with subprocess.Popen(words, stdin=subprocess.PIPE) as live:
-        shown = terminal(place.root, ["resume", place.key, "--tool", "codex"], answers=["n"])
+        shown = terminal(
+            tool_place.root, ["resume", tool_place.key, "--tool", "codex"], answers=["n"]
+        )
         live.kill()
     assert "go on in a copy of it?" in shown.text
-    assert (shown.code, place.head()["status"]) == (1, "paused"), shown.text
-    terminal(place.root, ["resume", place.key, "--tool", "codex"], answers=["bye"])
-    assert place.head()["status"] == "active"
+    assert (shown.code, tool_place.head()["status"]) == (1, "paused"), shown.text
+    terminal(tool_place.root, ["resume", tool_place.key, "--tool", "codex"], answers=["bye"])
+    assert tool_place.head()["status"] == "active"
 
 
-def test_imported_as_json(place: Place) -> None:
+def test_imported_as_json(tool_place: Place) -> None:
     """What is here now, and whether it is new."""
     id, _ = said("gemini")
-    (new,) = json.loads(place.ok("import", id, "--json"))
+    (new,) = json.loads(tool_place.ok("import", id, "--json"))
     assert new["new"]
-    assert json.loads(place.ok("import", id, "--json")) == [{**new, "new": False}]
+    assert json.loads(tool_place.ok("import", id, "--json")) == [{**new, "new": False}]

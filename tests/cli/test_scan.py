@@ -30,7 +30,7 @@ def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def scanned_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A workspace, in a home of its own."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
@@ -63,18 +63,20 @@ def lines_of(space: Path, id: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1]]
 
 
-def test_nothing_found_is_exit_code_0(space: Path) -> None:
+def test_nothing_found_is_exit_code_0(scanned_space: Path) -> None:
     """And it says how much was looked at."""
-    begin(space, "plan", "Deploy", "Hello.", "commit 4b825dc642cb6eb9a060e54bf8d69288fbee4904")
-    done = cortext(space, "scan")
+    begin(
+        scanned_space, "plan", "Deploy", "Hello.", "commit 4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+    )
+    done = cortext(scanned_space, "scan")
     assert (done.returncode, done.stdout) == (0, "")
     assert "no secrets in 1 conversation" in done.stderr
 
 
-def test_each_finding_has_its_place_and_never_the_secret(space: Path) -> None:
+def test_each_finding_has_its_place_and_never_the_secret(scanned_space: Path) -> None:
     """Family, message and role, a preview, the file, and the command that masks it."""
-    id = say_keys(space)
-    done = cortext(space, "scan", id)
+    id = say_keys(scanned_space)
+    done = cortext(scanned_space, "scan", id)
     assert done.returncode == 1, done.stderr
     rows = [line.split() for line in done.stdout.split("\n") if "characters" in line]
     assert [row[:4] for row in rows] == [
@@ -88,10 +90,10 @@ def test_each_finding_has_its_place_and_never_the_secret(space: Path) -> None:
         assert secret[5:] not in done.stdout
 
 
-def test_json_has_the_same(space: Path) -> None:
+def test_json_has_the_same(scanned_space: Path) -> None:
     """A documented array; `null` where no message has it."""
-    id = say_keys(space)
-    done = cortext(space, "scan", "--json")
+    id = say_keys(scanned_space)
+    done = cortext(scanned_space, "scan", "--json")
     found = json.loads(done.stdout)
     assert [(one["id"], one["finding"], one["family"], one["message"]) for one in found] == [
         (id, 1, "github-token", 2),
@@ -101,14 +103,14 @@ def test_json_has_the_same(space: Path) -> None:
     assert TOKEN not in done.stdout
 
 
-def test_redact_masks_and_keeps_the_rest(space: Path) -> None:
+def test_redact_masks_and_keeps_the_rest(scanned_space: Path) -> None:
     """Line count, ids, times and every other word; the same secret has the same mark."""
-    id = say_keys(space)
-    ok(space, "rename", id, f"Deploy with {TOKEN}")
-    before = lines_of(space, id)
-    done = cortext(space, "redact", id, "--yes")
+    id = say_keys(scanned_space)
+    ok(scanned_space, "rename", id, f"Deploy with {TOKEN}")
+    before = lines_of(scanned_space, id)
+    done = cortext(scanned_space, "redact", id, "--yes")
     assert done.returncode == 0, done.stderr
-    after = lines_of(space, id)
+    after = lines_of(scanned_space, id)
     assert len(after) == len(before)
     for old, new in zip(before, after, strict=True):
         assert {key: new[key] for key in old if key != "content"} == {
@@ -118,82 +120,82 @@ def test_redact_masks_and_keeps_the_rest(space: Path) -> None:
     assert said.startswith("Use [redacted github-token ")
     assert said.endswith("] here.")
     mark = said[len("Use ") : -len(" here.")]
-    head = json.loads((folder_of(space, id) / ".session/session.json").read_text("utf-8"))
+    head = json.loads((folder_of(scanned_space, id) / ".session/session.json").read_text("utf-8"))
     assert head["title"] == f"Deploy with {mark}"
-    assert "[redacted password " in (folder_of(space, id) / "plan.md").read_text("utf-8")
+    assert "[redacted password " in (folder_of(scanned_space, id) / "plan.md").read_text("utf-8")
     for secret in (TOKEN, KEY, PASSWORD):
-        assert list(holding(secret, space)) == []
-    assert cortext(space, "scan", "--all").returncode == 0
-    assert "no secrets" in cortext(space, "redact", id, "--yes").stderr
+        assert list(holding(secret, scanned_space)) == []
+    assert cortext(scanned_space, "scan", "--all").returncode == 0
+    assert "no secrets" in cortext(scanned_space, "redact", id, "--yes").stderr
 
 
-def test_the_key_of_marks_is_private(space: Path) -> None:
+def test_the_key_of_marks_is_private(scanned_space: Path) -> None:
     """Without it nobody can try passwords on a mark."""
-    id = say_keys(space)
-    ok(space, "redact", id, "--yes")
+    id = say_keys(scanned_space)
+    ok(scanned_space, "redact", id, "--yes")
     found = os.stat(paths.redaction_key())
     assert (stat.S_IMODE(found.st_mode), found.st_size) == (0o600, 32)
 
 
-def test_dry_run_changes_nothing(space: Path) -> None:
+def test_dry_run_changes_nothing(scanned_space: Path) -> None:
     """It shows the plan, without asking."""
-    id = say_keys(space)
-    before = lines_of(space, id)
-    done = cortext(space, "redact", id, "--dry-run")
+    id = say_keys(scanned_space)
+    before = lines_of(scanned_space, id)
+    done = cortext(scanned_space, "redact", id, "--dry-run")
     assert (done.returncode, "to be masked in" in done.stdout) == (0, True)
-    assert lines_of(space, id) == before
+    assert lines_of(scanned_space, id) == before
     assert not os.path.exists(paths.redaction_key())
 
 
-def test_nobody_to_ask_is_no_yes(space: Path) -> None:
+def test_nobody_to_ask_is_no_yes(scanned_space: Path) -> None:
     """Nothing is changed without a yes."""
-    id = say_keys(space)
-    done = cortext(space, "redact", id)
+    id = say_keys(scanned_space)
+    done = cortext(scanned_space, "redact", id)
     assert (done.returncode, "hint: run it again with --yes" in done.stderr) == (1, True)
-    assert TOKEN in json.dumps(lines_of(space, id))
+    assert TOKEN in json.dumps(lines_of(scanned_space, id))
 
 
-def test_one_finding_alone(space: Path) -> None:
+def test_one_finding_alone(scanned_space: Path) -> None:
     """The others stay as they are."""
-    id = say_keys(space)
-    ok(space, "redact", id, "--finding", "2", "--yes")
-    text = json.dumps(lines_of(space, id))
+    id = say_keys(scanned_space)
+    ok(scanned_space, "redact", id, "--finding", "2", "--yes")
+    text = json.dumps(lines_of(scanned_space, id))
     assert (TOKEN in text, KEY in text) == (True, False)
-    done = cortext(space, "redact", id, "--finding", "9", "--yes")
+    done = cortext(scanned_space, "redact", id, "--finding", "9", "--yes")
     assert (done.returncode, f"{id} has no finding 9" in done.stderr) == (1, True)
 
 
 @pytest.mark.usefixtures("git_identity")
-def test_history_of_git_is_named(space: Path) -> None:
+def test_history_of_git_is_named(scanned_space: Path) -> None:
     """It is not touched, and a person should know."""
-    git(space, "init", "-q", "-b", "main")
-    id = say_keys(space)
-    git(space, "add", "-fA")
-    git(space, "commit", "-q", "-m", "all of it")
-    commit = git(space, "rev-parse", "HEAD")
-    done = cortext(space, "redact", id, "--yes")
+    git(scanned_space, "init", "-q", "-b", "main")
+    id = say_keys(scanned_space)
+    git(scanned_space, "add", "-fA")
+    git(scanned_space, "commit", "-q", "-m", "all of it")
+    commit = git(scanned_space, "rev-parse", "HEAD")
+    done = cortext(scanned_space, "redact", id, "--yes")
     assert "git still has the secret in its history" in done.stderr
-    assert git(space, "rev-parse", "HEAD") == commit
+    assert git(scanned_space, "rev-parse", "HEAD") == commit
 
 
-def test_search_forgets_the_words(space: Path) -> None:
+def test_search_forgets_the_words(scanned_space: Path) -> None:
     """Neither the index nor the catalog has them."""
-    id = say_keys(space)
-    ok(space, "rename", id, f"Deploy with {TOKEN}")
-    ok(space, "list")
-    ok(space, "search", "Thanks")
-    ok(space, "redact", id, "--yes")
+    id = say_keys(scanned_space)
+    ok(scanned_space, "rename", id, f"Deploy with {TOKEN}")
+    ok(scanned_space, "list")
+    ok(scanned_space, "search", "Thanks")
+    ok(scanned_space, "redact", id, "--yes")
     cache = Path(os.environ["XDG_CACHE_HOME"])
     word = TOKEN.lower().removeprefix("ghp_")
     assert list(holding(TOKEN, cache)) == []
     assert list(holding(word, cache)) == []
-    assert id in ok(space, "search", "Thanks", "--json")
+    assert id in ok(scanned_space, "search", "Thanks", "--json")
 
 
-def test_search_forgets_the_words_of_a_redact_that_was_killed(space: Path) -> None:
+def test_search_forgets_the_words_of_a_redact_that_was_killed(scanned_space: Path) -> None:
     """Its files are masked, and nothing is found in them: the next one ends it all the same."""
-    id = say_keys(space)
-    ok(space, "search", "Thanks")
+    id = say_keys(scanned_space)
+    ok(scanned_space, "search", "Thanks")
     cache = Path(os.environ["XDG_CACHE_HOME"])
     word = TOKEN.lower().removeprefix("ghp_")
     assert list(holding(word, cache)) != []
@@ -205,9 +207,11 @@ def test_search_forgets_the_words_of_a_redact_that_was_killed(space: Path) -> No
         "command(sys.argv[1:])\n"
     )
     killed = [sys.executable, "-c", code, id, "--yes"]
-    assert subprocess.run(killed, cwd=space, capture_output=True, check=False).returncode == -9
-    assert list(holding(TOKEN, space)) == []
-    done = cortext(space, "redact", id, "--yes")
+    assert (
+        subprocess.run(killed, cwd=scanned_space, capture_output=True, check=False).returncode == -9
+    )
+    assert list(holding(TOKEN, scanned_space)) == []
+    done = cortext(scanned_space, "redact", id, "--yes")
     assert (done.returncode, "no secrets were found" in done.stderr) == (0, True)
     assert list(holding(word, cache)) == []
 
@@ -222,13 +226,13 @@ def spawned(**fields: object) -> Path:
     return Path(paths.spawn_sessions()) / "coder-1.jsonl"
 
 
-def test_sessions_of_spawn(space: Path) -> None:
+def test_sessions_of_spawn(scanned_space: Path) -> None:
     """The first line is the head; the others are turns."""
     path = spawned()
-    found = json.loads(cortext(space, "scan", "coder-1", "--json").stdout)
+    found = json.loads(cortext(scanned_space, "scan", "coder-1", "--json").stdout)
     assert [(one["role"], one["message"]) for one in found] == [("head", None), ("assistant", 2)]
     count = path.read_bytes().count(b"\n")
-    ok(space, "redact", "coder-1", "--yes")
+    ok(scanned_space, "redact", "coder-1", "--yes")
     assert path.read_bytes().count(b"\n") == count
     assert list(holding(TOKEN, paths.spawn_sessions())) == []
     assert list(holding(KEY, paths.spawn_sessions())) == []
@@ -236,30 +240,30 @@ def test_sessions_of_spawn(space: Path) -> None:
     assert hi.content == "Hi"
 
 
-def test_a_live_session_is_refused(space: Path) -> None:
+def test_a_live_session_is_refused(scanned_space: Path) -> None:
     """Who has it open would write what is in memory."""
     path = spawned()
     before = path.read_bytes()
     mark = LiveMark(mark_path(paths.spawn_sessions(), "coder-1"))
     assert mark.take() is None
     try:
-        done = cortext(space, "redact", "coder-1", "--yes")
+        done = cortext(scanned_space, "redact", "coder-1", "--yes")
     finally:
         mark.release()
     assert (done.returncode, "has it open" in done.stderr) == (1, True)
     assert path.read_bytes() == before
 
 
-def test_documents_of_programs_with_their_backup(space: Path) -> None:
+def test_documents_of_programs_with_their_backup(scanned_space: Path) -> None:
     """The version before is kept beside a document, and has the secret too."""
     storage = SessionStorage()
-    session = Session("doc-1", title="A document", working_dir=str(space))
+    session = Session("doc-1", title="A document", working_dir=str(scanned_space))
     session.messages = [SessionMessage("user", f"Use {TOKEN}")]
     storage.save(session)
     session.messages.append(SessionMessage("assistant", "Done."))
     storage.save(session)
     assert storage.get_backup_path("doc-1").exists()
-    done = cortext(space, "redact", "--all", "--yes")
+    done = cortext(scanned_space, "redact", "--all", "--yes")
     assert done.returncode == 0, done.stderr
     assert list(holding(TOKEN, paths.document_dir())) == []
     loaded = storage.load("doc-1")
@@ -269,7 +273,7 @@ def test_documents_of_programs_with_their_backup(space: Path) -> None:
 
 
 @pytest.fixture
-def transcript(space: Path) -> Path:
+def transcript(scanned_space: Path) -> Path:
     """A conversation in Claude Code with a secret."""
     home = Path(os.environ["HOME"])
     lines = [
@@ -281,91 +285,93 @@ def transcript(space: Path) -> Path:
     return path
 
 
-def test_a_tool_s_own_transcript_is_never_touched(space: Path, transcript: Path) -> None:
+def test_a_tool_s_own_transcript_is_never_touched(scanned_space: Path, transcript: Path) -> None:
     """It is scanned, and named."""
     before = transcript.read_bytes()
-    found = json.loads(cortext(space, "scan", "--all", "--json").stdout)
+    found = json.loads(cortext(scanned_space, "scan", "--all", "--json").stdout)
     assert [(one["id"], one["message"], one["role"]) for one in found] == [(ID, 2, "user")]
-    done = cortext(space, "redact", ID, "--yes")
+    done = cortext(scanned_space, "redact", ID, "--yes")
     assert (done.returncode, str(transcript) in done.stdout) == (1, True)
     assert "not touched" in done.stdout
     assert transcript.read_bytes() == before
 
 
-def test_the_archive_s_copy_stays_masked(space: Path, transcript: Path) -> None:
+def test_the_archive_s_copy_stays_masked(scanned_space: Path, transcript: Path) -> None:
     """Sync adds what is new after it, and does not bring back what was masked."""
-    ok(space, "sync")
+    ok(scanned_space, "sync")
     (copy,) = Path(paths.archive()).rglob(f"*{ID}*.gz")
     assert TOKEN.encode() in gzip.decompress(copy.read_bytes())
     before = transcript.read_bytes()
-    ok(space, "redact", ID, "--archive", "--yes")
+    ok(scanned_space, "redact", ID, "--archive", "--yes")
     assert TOKEN.encode() not in gzip.decompress(copy.read_bytes())
     assert transcript.read_bytes() == before
-    ok(space, "sync")
+    ok(scanned_space, "sync")
     assert TOKEN.encode() not in gzip.decompress(copy.read_bytes())
     with transcript.open("ab") as file:
         line = claude_lines.line("u3", "u2", "user", "And one more.")
         file.write(json.dumps(line).encode() + b"\n")
     os.utime(transcript, (1, 1_700_000_100))
-    ok(space, "sync")
+    ok(scanned_space, "sync")
     held = gzip.decompress(copy.read_bytes())
     assert (TOKEN.encode() in held, b"And one more." in held) == (False, True)
     assert list(Path(paths.archive()).rglob("*.~*")) == []
 
 
-def test_what_the_tool_still_has_is_not_to_be_masked_twice(space: Path, transcript: Path) -> None:
+def test_what_the_tool_still_has_is_not_to_be_masked_twice(
+    scanned_space: Path, transcript: Path
+) -> None:
     """`--archive` is advised until it was done; it counts secrets, not the lines that have them."""
     advice = f"`cortext redact {ID} --archive` keeps it out of our copies"
-    assert advice in cortext(space, "scan", "--all").stdout
+    assert advice in cortext(scanned_space, "scan", "--all").stdout
     with transcript.open("ab") as file:
         for number, said in ((3, f"{KEY} and {TOKEN}"), (4, f"{TOKEN} once more")):
             line = claude_lines.line(f"u{number}", f"u{number - 1}", "user", said)
             file.write(json.dumps(line).encode() + b"\n")
     os.utime(transcript, (1, 1_700_000_100))
-    ok(space, "sync")
-    assert "2 masked in 1 conversation" in ok(space, "redact", ID, "--archive", "--yes")
-    again = cortext(space, "scan", "--all")
+    ok(scanned_space, "sync")
+    assert "2 masked in 1 conversation" in ok(scanned_space, "redact", ID, "--archive", "--yes")
+    again = cortext(scanned_space, "scan", "--all")
     assert (str(transcript) in again.stdout, advice in again.stdout) == (True, False)
 
 
-def test_a_head_that_is_no_json_is_scanned_as_text(space: Path) -> None:
+def test_a_head_that_is_no_json_is_scanned_as_text(scanned_space: Path) -> None:
     """Damage hides nothing."""
-    id = begin(space, "plan", "Deploy", "Hello.")
-    path = folder_of(space, id) / ".session/messages.jsonl"
+    id = begin(scanned_space, "plan", "Deploy", "Hello.")
+    path = folder_of(scanned_space, id) / ".session/messages.jsonl"
     path.write_bytes(path.read_bytes() + f'{{"torn": "{TOKEN}'.encode() + b"\n")
-    assert cortext(space, "scan", id).returncode == 1
-    ok(space, "redact", id, "--yes")
+    assert cortext(scanned_space, "scan", id).returncode == 1
+    ok(scanned_space, "redact", id, "--yes")
     assert TOKEN.encode() not in path.read_bytes()
     assert b"[redacted github-token " in path.read_bytes()
 
 
-def test_which_one_must_be_said(space: Path) -> None:
+def test_which_one_must_be_said(scanned_space: Path) -> None:
     """`redact` alone is no request to change everything."""
-    done = cortext(space, "redact", "--yes")
+    done = cortext(scanned_space, "redact", "--yes")
     assert (done.returncode, "--all" in done.stderr) == (2, True)
-    change_head(space, say_keys(space), summary=f"{KEY}")
-    assert cortext(space, "scan").returncode == 1
+    change_head(scanned_space, say_keys(scanned_space), summary=f"{KEY}")
+    assert cortext(scanned_space, "scan").returncode == 1
 
 
-def test_a_title_that_is_a_secret_is_not_shown(space: Path) -> None:
+def test_a_title_that_is_a_secret_is_not_shown(scanned_space: Path) -> None:
     """Neither to people nor to programs, and not in what redact plans to do."""
-    begin(space, "plan", "Deploy", "Hello.")
-    id = begin(space, "plan", "Keys", f"Use {TOKEN} here.")
-    change_head(space, id, title=f"My key is {TOKEN}")
+    begin(scanned_space, "plan", "Deploy", "Hello.")
+    id = begin(scanned_space, "plan", "Keys", f"Use {TOKEN} here.")
+    change_head(scanned_space, id, title=f"My key is {TOKEN}")
     for command in (["scan"], ["scan", "--json"], ["redact", "--all", "--dry-run"]):
-        done = cortext(space, *command)
+        done = cortext(scanned_space, *command)
         assert "My key is" in done.stdout, done.stderr
         assert TOKEN not in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("key", [b"", b"garbage"])
-def test_a_damaged_key_is_not_used(space: Path, key: bytes) -> None:
+def test_a_damaged_key_is_not_used(scanned_space: Path, key: bytes) -> None:
     """Marks of an empty key would let anybody try what was masked."""
-    id = begin(space, "plan", "Keys", f"Use {TOKEN} here.")
+    id = begin(scanned_space, "plan", "Keys", f"Use {TOKEN} here.")
     path = Path(paths.redaction_key())
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(key)
-    done = cortext(space, "redact", id, "--yes")
+    done = cortext(scanned_space, "redact", id, "--yes")
     assert (done.returncode, "key of redaction is damaged" in done.stderr) == (1, True)
-    lines = folder_of(space, id) / ".session/messages.jsonl"
+    lines = folder_of(scanned_space, id) / ".session/messages.jsonl"
     assert TOKEN in lines.read_text(encoding="utf-8")

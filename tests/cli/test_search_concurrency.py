@@ -36,7 +36,7 @@ def _nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def space(tmp_path: Path) -> Space:
+def searched_space(tmp_path: Path) -> Space:
     return Space(tmp_path / "space")
 
 
@@ -154,15 +154,15 @@ def _nothing_is_missing(root: Path, turns: int) -> None:
     assert spots == 2 * (turns + 1) + 40 * 100 + 2 * 42
 
 
-def test_ten_processes(space: Space) -> None:
+def test_ten_processes(searched_space: Space) -> None:
     """While eight search, one indexes and one appends: no error, and nothing is missing after."""
-    _ten(space, 8)
+    _ten(searched_space, 8)
 
 
 @pytest.mark.slow
-def test_ten_processes_for_long(space: Space) -> None:
+def test_ten_processes_for_long(searched_space: Space) -> None:
     """The same for a minute."""
-    _ten(space, 60)
+    _ten(searched_space, 60)
 
 
 HOLDS = """
@@ -174,12 +174,12 @@ with FileLock(sys.argv[1]):
 """
 
 
-def test_another_holds_the_index(space: Space) -> None:
+def test_another_holds_the_index(searched_space: Space) -> None:
     """A search answers from what is there, and says what is left and why; nothing else waits."""
-    folder = space.add("001-a", "alpha one")
-    root = space.root
+    folder = searched_space.add("001-a", "alpha one")
+    root = searched_space.root
     assert len(hits(root, "alpha")) == 1
-    space.append(folder, "alpha two")
+    searched_space.append(folder, "alpha two")
     command = [sys.executable, "-c", HOLDS, f"{paths.words()}.lock"]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as holder:
@@ -194,13 +194,13 @@ def test_another_holds_the_index(space: Space) -> None:
     assert len(hits(root, "alpha")) == 2
 
 
-def test_in_the_middle_of_a_build(space: Space) -> None:
+def test_in_the_middle_of_a_build(searched_space: Space) -> None:
     """While another process reads 1,000 conversations, held at some moments of it, a search answers
     from what is there and says what is left; in the end all is there."""
-    root = space.root
-    space.add("2000-a", "alpha one")
+    root = searched_space.root
+    searched_space.add("2000-a", "alpha one")
     assert len(hits(root, "alpha")) == 1
-    many(space, 1000, 12)
+    many(searched_space, 1000, 12)
     child = start(root, sys.executable, "-c", READ_ALL)
     left = r"[\d,]+ conversations are not read yet: another process is reading them\n"
     held = 0
@@ -218,15 +218,15 @@ def test_in_the_middle_of_a_build(space: Space) -> None:
     assert [hit["message"] for hit in hits(root, "beta999x7")] == [8]
 
 
-def test_in_the_middle_of_a_transaction(space: Space) -> None:
+def test_in_the_middle_of_a_transaction(searched_space: Space) -> None:
     """A writer that has the whole index for itself keeps nobody from asking it."""
-    space.add("001-a", "alpha one")
-    assert len(hits(space.root, "alpha")) == 1
+    searched_space.add("001-a", "alpha one")
+    assert len(hits(searched_space.root, "alpha")) == 1
     db = sqlite3.connect(paths.words(), isolation_level=None)
     db.execute("BEGIN EXCLUSIVE")
     db.execute("INSERT OR REPLACE INTO facts VALUES ('next', 999)")
     try:
-        done = cortext(space.root, "search", "alpha")
+        done = cortext(searched_space.root, "search", "alpha")
     finally:
         db.close()
     assert (done.returncode, "alpha one" in done.stdout, done.stderr) == (0, True, "")
@@ -248,19 +248,19 @@ def _is_locked(path: str, child: "subprocess.Popen[str]") -> bool:
     return False
 
 
-def test_a_bar_for_who_waits(space: Space, data_home: Path) -> None:
+def test_a_bar_for_who_waits(searched_space: Space, data_home: Path) -> None:
     """A first build of more than a second draws a bar in a terminal, which is gone at the end; in
     a pipe there is nothing, nor the next time."""
-    many(space, 300, 700)
-    screen = in_terminal(space.root, "search", "beta7x7")
+    many(searched_space, 300, 700)
+    screen = in_terminal(searched_space.root, "search", "beta7x7")
     drawn = re.findall(r"\r[^\r\n]*reading conversations: ([\d,]+) of 300", screen)
     assert drawn
     assert sorted(map(int, drawn)) == [*map(int, drawn)]
     assert re.search(r"\r +\r", screen)
     assert screen.rindex("reading conversations") < screen.index(" and some more to say")
-    assert "reading conversations" not in in_terminal(space.root, "search", "beta7x7")
+    assert "reading conversations" not in in_terminal(searched_space.root, "search", "beta7x7")
     shutil.rmtree(data_home / "cache")
-    done = cortext(space.root, "search", "beta7x7")
+    done = cortext(searched_space.root, "search", "beta7x7")
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -286,7 +286,7 @@ def test_a_turn_of_aur(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Homes:
+def cached_homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Homes:
     found = lay_out(tmp_path)
     for name, value in found.environment.items():
         monkeypatch.setenv(name, value)
@@ -295,25 +295,25 @@ def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Homes:
 
 
 @pytest.mark.parametrize("tool", ["claude", "codex", "gemini"])
-def test_a_turn_of_a_tool(homes: Homes, tool: str) -> None:
+def test_a_turn_of_a_tool(cached_homes: Homes, tool: str) -> None:
     """The same in a tool's transcript: the last answer as the tool itself once appended it."""
     id, turns = said(tool)
-    last, path = turns[-1][1], homes.transcript(tool)
+    last, path = turns[-1][1], cached_homes.transcript(tool)
     lines = path.read_bytes().splitlines(keepends=True)
     cut = next(number for number, line in enumerate(lines) if json.dumps(last).encode() in line)
     path.write_bytes(b"".join(lines[:cut]))
-    before = _in_session(homes, id, last)
+    before = _in_session(cached_homes, id, last)
     with open(path, "ab") as file:
         file.writelines(lines[cut:])
-    after = _in_session(homes, id, last)
+    after = _in_session(cached_homes, id, last)
     assert [role for _, role in after if (_, role) not in before] == ["assistant"]
     assert before == [] or tool == "claude"
 
 
-def test_lines_of_one_moment(homes: Homes) -> None:
+def test_lines_of_one_moment(cached_homes: Homes) -> None:
     """What a tool writes is found also if it has the time of the line before it."""
     id, _ = said("claude")
-    path = homes.transcript("claude")
+    path = cached_homes.transcript("claude")
     rows = [json.loads(line) for line in path.read_bytes().splitlines()]
     parent = [row for row in rows if row.get("uuid")][-1]["uuid"]
     answer = [row for row in rows if row.get("type") == "assistant"][-1]
@@ -325,16 +325,16 @@ def test_lines_of_one_moment(homes: Homes) -> None:
             "message": {**answer["message"], **said_so},
         }
         parent = f"u{number}"
-        assert _in_session(homes, id, word) == []
+        assert _in_session(cached_homes, id, word) == []
         with open(path, "ab") as file:
             file.write(json.dumps(new).encode() + b"\n")
-        assert [role for _, role in _in_session(homes, id, word)] == ["assistant"]
+        assert [role for _, role in _in_session(cached_homes, id, word)] == ["assistant"]
 
 
-def test_a_turn_of_opencode(homes: Homes) -> None:
+def test_a_turn_of_opencode(cached_homes: Homes) -> None:
     """The same in the database of OpenCode."""
     id, turns = said("opencode")
-    last, path = turns[-1][1], homes.transcript("opencode")
+    last, path = turns[-1][1], cached_homes.transcript("opencode")
     with sqlite3.connect(path) as db:
         query = "SELECT id, message_id FROM part WHERE session_id = ? AND instr(data, ?)"
         ((part, message),) = db.execute(query, (id, last)).fetchall()
@@ -343,14 +343,14 @@ def test_a_turn_of_opencode(homes: Homes) -> None:
         db.execute("UPDATE session SET time_updated = ? WHERE id = ?", (time_then - 5000, id))
     db.close()
     assert part
-    assert _in_session(homes, id, last) == []
+    assert _in_session(cached_homes, id, last) == []
     with sqlite3.connect(path) as db:
         for table, rows in zip(("message", "part"), reversed(taken), strict=True):
             marks = ",".join("?" * len(rows[0]))
             db.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
         db.execute("UPDATE session SET time_updated = ? WHERE id = ?", (time_then, id))
     db.close()
-    assert [role for _, role in _in_session(homes, id, last)] == ["assistant"]
+    assert [role for _, role in _in_session(cached_homes, id, last)] == ["assistant"]
 
 
 def _take(db: sqlite3.Connection, table: str, name: str, value: str) -> list[tuple[Any, ...]]:

@@ -71,7 +71,7 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+def damaged_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     made = Place(tmp_path)
     for name, value in made.env.items():
         monkeypatch.setenv(name, value)
@@ -123,18 +123,18 @@ HARM: dict[str, tuple[Callable[[Path], object], str]] = {
 @pytest.mark.parametrize(("harm", "reason"), HARM.values(), ids=HARM)
 @pytest.mark.parametrize("which", ["the search index", "the catalog"])
 def test_a_damaged_cache(
-    place: Place, which: str, harm: Callable[[Path], object], reason: str
+    damaged_place: Place, which: str, harm: Callable[[Path], object], reason: str
 ) -> None:
     """It is made anew, which is said once, and the answer is the same."""
-    before, sources = place.search("emptied", "hour")[0], place.sources()
+    before, sources = damaged_place.search("emptied", "hour")[0], damaged_place.sources()
     assert len(before) > 9  # ours, and at least one of each tool
     path = Path(paths.words() if which == "the search index" else paths.catalog())
     harm(path)
-    found, said = place.search("emptied", "hour")
+    found, said = damaged_place.search("emptied", "hour")
     assert found == before
     assert re.fullmatch(ANEW.format(which, f"({reason})"), said), said
-    assert place.search("emptied", "hour") == (before, "")
-    assert place.sources() == sources
+    assert damaged_place.search("emptied", "hour") == (before, "")
+    assert damaged_place.sources() == sources
 
 
 @pytest.mark.parametrize(
@@ -144,54 +144,54 @@ def test_a_damaged_cache(
         (paths.catalog, "warning: lists take longer, because the catalog cannot be used"),
     ],
 )
-def test_a_folder_in_its_place(place: Place, path: Callable[[], str], told: str) -> None:
+def test_a_folder_in_its_place(damaged_place: Place, path: Callable[[], str], told: str) -> None:
     """It is not removed: what is needed is made for the moment, and that is said."""
-    before, sources = place.search("emptied", "hour")[0], place.sources()
+    before, sources = damaged_place.search("emptied", "hour")[0], damaged_place.sources()
     a_folder(Path(path()))
-    assert place.search("emptied", "hour") == (before, f"{told}: is a directory\n")
-    assert place.sources() == sources
+    assert damaged_place.search("emptied", "hour") == (before, f"{told}: is a directory\n")
+    assert damaged_place.sources() == sources
     os.rmdir(path())
-    assert place.search("emptied", "hour") == (before, "")
+    assert damaged_place.search("emptied", "hour") == (before, "")
 
 
-def test_all_of_the_cache_is_gone(place: Place) -> None:
+def test_all_of_the_cache_is_gone(damaged_place: Place) -> None:
     """That costs nothing but time."""
-    before, sources = place.search("emptied", "hour")[0], place.sources()
-    shutil.rmtree(place.cache)
-    assert place.search("emptied", "hour") == (before, "")
-    assert place.sources() == sources
+    before, sources = damaged_place.search("emptied", "hour")[0], damaged_place.sources()
+    shutil.rmtree(damaged_place.cache)
+    assert damaged_place.search("emptied", "hour") == (before, "")
+    assert damaged_place.sources() == sources
 
 
-def test_a_read_only_cache(place: Place) -> None:
+def test_a_read_only_cache(damaged_place: Place) -> None:
     """What was read before is found; how much was not, and why, is said; later all is found."""
-    before, sources = place.search("emptied", "hour")[0], place.sources()
-    with read_only(place.cache):
-        found, said = place.search("emptied", "hour")
+    before, sources = damaged_place.search("emptied", "hour")[0], damaged_place.sources()
+    with read_only(damaged_place.cache):
+        found, said = damaged_place.search("emptied", "hour")
         assert found == before
         assert said.startswith(
             "warning: what is new is not found, because the index cannot be written: "
         )
         assert said.count("\n") == 1
-    assert place.sources() == sources
-    folder = next((place.space.root / "conversations").glob("*/003-*"))
-    place.space.append(folder, "emptied later, at another hour")
-    with read_only(place.cache):
-        found, said = place.search("emptied", "hour")
+    assert damaged_place.sources() == sources
+    folder = next((damaged_place.space.root / "conversations").glob("*/003-*"))
+    damaged_place.space.append(folder, "emptied later, at another hour")
+    with read_only(damaged_place.cache):
+        found, said = damaged_place.search("emptied", "hour")
         assert found == before
         assert said.endswith("1 conversation is not read yet: the index cannot be written\n")
-        assert "003-plan-x" in place.run("list").stdout
-        assert "at another hour" in place.run("show", "003-plan-x").stdout
-    found, said = place.search("emptied", "hour")
+        assert "003-plan-x" in damaged_place.run("list").stdout
+        assert "at another hour" in damaged_place.run("show", "003-plan-x").stdout
+    found, said = damaged_place.search("emptied", "hour")
     assert (sorted([*before, ("003-plan-x", 2)]), "") == (found, said)
 
 
-def test_a_read_only_cache_with_nothing_in_it(place: Place) -> None:
+def test_a_read_only_cache_with_nothing_in_it(damaged_place: Place) -> None:
     """Everything is found, and it is said why that takes longer."""
-    before = place.search("emptied", "hour")[0]
-    shutil.rmtree(place.cache)
-    place.cache.mkdir()
-    with read_only(place.cache):
-        found, said = place.search("emptied", "hour")
+    before = damaged_place.search("emptied", "hour")[0]
+    shutil.rmtree(damaged_place.cache)
+    damaged_place.cache.mkdir()
+    with read_only(damaged_place.cache):
+        found, said = damaged_place.search("emptied", "hour")
     assert found == before
     reason = "there cannot be an index: read-only file system"
     assert said == f"warning: this search takes longer, because {reason}\n"
@@ -199,44 +199,44 @@ def test_a_read_only_cache_with_nothing_in_it(place: Place) -> None:
 
 @pytest.mark.parametrize("leave", [0, 4096, 65_536, 200_000])
 def test_a_full_disk_from_the_start(
-    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, leave: int
+    damaged_place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, leave: int
 ) -> None:
     """Everything is found, listed and shown, whatever can be kept of it."""
-    before, sources = place.search("emptied", "hour")[0], place.sources()
+    before, sources = damaged_place.search("emptied", "hour")[0], damaged_place.sources()
     for number in range(6, 12):
-        place.space.add(f"{number:03}-plan-y", *[f"gamma{n} " * 40 for n in range(300)])
+        damaged_place.space.add(f"{number:03}-plan-y", *[f"gamma{n} " * 40 for n in range(300)])
     with mounted(tmp_path / "disk", "-t", "tmpfs", "-o", "size=2m", "none") as disk:
         monkeypatch.setenv("XDG_CACHE_HOME", str(disk / "cache"))
-        place.cache = disk / "cache"
+        damaged_place.cache = disk / "cache"
         (disk / "cache").mkdir(0o700)
         fill(disk, leave)
-        found, said = place.search("emptied", "hour")
+        found, said = damaged_place.search("emptied", "hour")
         assert found == before
         assert "takes longer, because there cannot be an index: " in said
         assert "Traceback" not in said
-        assert "003-plan-x" in place.run("list").stdout
-        assert "emptied at the hour 3" in place.run("show", "003-plan-x").stdout
-    now = place.sources()
+        assert "003-plan-x" in damaged_place.run("list").stdout
+        assert "emptied at the hour 3" in damaged_place.run("show", "003-plan-x").stdout
+    now = damaged_place.sources()
     assert {path: now[path] for path in sources if "/conversations" not in path} == {
         path: facts for path, facts in sources.items() if "/conversations" not in path
     }
 
 
 def test_a_disk_that_is_full_later(
-    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    damaged_place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was read before is found, what was not is told, shown and listed; with space again all
     of it is found."""
     with mounted(tmp_path / "disk", "-t", "tmpfs", "-o", "size=8m", "none") as disk:
         monkeypatch.setenv("XDG_CACHE_HOME", str(disk))
-        place.cache = disk
-        before = place.search("emptied", "hour")[0]
+        damaged_place.cache = disk
+        before = damaged_place.search("emptied", "hour")[0]
         filler = fill(disk, 40_000)
         for number in range(6, 9):
             texts = [f"gamma{number}x{n} emptied " * 40 for n in range(300)]
-            place.space.add(f"{number:03}-plan-y", *texts)
-        sources = place.sources()
-        found, said = place.search("emptied", "hour")
+            damaged_place.space.add(f"{number:03}-plan-y", *texts)
+        sources = damaged_place.sources()
+        found, said = damaged_place.search("emptied", "hour")
         assert found == before
         assert "3 conversations are not read yet: the index cannot be written" in said
         assert {line.removeprefix("warning: ").partition(":")[0] for line in said.splitlines()} <= {
@@ -244,35 +244,37 @@ def test_a_disk_that_is_full_later(
             "what is new is not found, because the index cannot be written",
             "3 conversations are not read yet",
         }
-        assert "008-plan-y" in place.run("list").stdout
-        assert "gamma8x7" in place.run("show", "008-plan-y").stdout
+        assert "008-plan-y" in damaged_place.run("list").stdout
+        assert "gamma8x7" in damaged_place.run("show", "008-plan-y").stdout
         filler.unlink()
-        assert place.search("gamma8x7") == ([("008-plan-y", 8)], "")
-        assert place.sources() == sources
+        assert damaged_place.search("gamma8x7") == ([("008-plan-y", 8)], "")
+        assert damaged_place.sources() == sources
 
 
 @pytest.mark.needs("strace", "to kill at a certain moment")
-def test_killed_while_it_reads(place: Place) -> None:
+def test_killed_while_it_reads(damaged_place: Place) -> None:
     """After kill -9 at any write of a first build the next search finds everything, once."""
     for number in range(6, 10):
-        place.space.add(f"{number:03}-plan-y", *[f"gamma{number}x{n} " * 5 for n in range(300)])
-    before = place.search("emptied", "hour")[0]
-    sources = place.sources()
-    shutil.rmtree(place.cache)
-    writes = _traced(place, "-e", "trace=pwrite64").stderr.count("pwrite64(")
+        damaged_place.space.add(
+            f"{number:03}-plan-y", *[f"gamma{number}x{n} " * 5 for n in range(300)]
+        )
+    before = damaged_place.search("emptied", "hour")[0]
+    sources = damaged_place.sources()
+    shutil.rmtree(damaged_place.cache)
+    writes = _traced(damaged_place, "-e", "trace=pwrite64").stderr.count("pwrite64(")
     assert writes > 20
     moments = sorted({1, 2, 3, *(writes * part // 9 for part in range(1, 9)), writes})
     for moment in moments:
-        shutil.rmtree(place.cache)
-        done = _traced(place, "-e", f"inject=pwrite64:signal=SIGKILL:when={moment}")
+        shutil.rmtree(damaged_place.cache)
+        done = _traced(damaged_place, "-e", f"inject=pwrite64:signal=SIGKILL:when={moment}")
         assert done.returncode != 0, moment
-        assert place.search("emptied", "hour") == (before, ""), moment
-        assert place.search("gamma7x200") == ([("007-plan-y", 201)], ""), moment
+        assert damaged_place.search("emptied", "hour") == (before, ""), moment
+        assert damaged_place.search("gamma7x200") == ([("007-plan-y", 201)], ""), moment
         with sqlite3.connect(paths.words()) as db:
             assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
             assert db.execute("SELECT name FROM facts WHERE name = 'bulk'").fetchone() is None
         db.close()
-    assert place.sources() == sources
+    assert damaged_place.sources() == sources
 
 
 def _traced(place: Place, *options: str) -> subprocess.CompletedProcess[str]:
@@ -285,28 +287,33 @@ def _traced(place: Place, *options: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("jump", [-YEAR, YEAR], ids=["back", "forward"])
-def test_the_clock_jumps(place: Place, jump: int) -> None:
+def test_the_clock_jumps(damaged_place: Place, jump: int) -> None:
     """A year back or forward: what was said before and what is said after is found, once, and no
     list leaves it out."""
-    space, then = place.space, NOW - timedelta(microseconds=jump // 1000)
+    space, then = damaged_place.space, NOW - timedelta(microseconds=jump // 1000)
     folder = space.add("020-plan-z", title="z")
     space.append(folder, "walrus before", at=then)
-    assert place.search("walrus")[0] == [("020-plan-z", 1)]
-    before = place.search("emptied", "hour")
+    assert damaged_place.search("walrus")[0] == [("020-plan-z", 1)]
+    before = damaged_place.search("emptied", "hour")
     # The same as a clock that jumped: all that was written has a time that is so far away.
-    for top in (place.space.root, place.cache, place.aur, *place.homes.own.values()):
+    for top in (
+        damaged_place.space.root,
+        damaged_place.cache,
+        damaged_place.aur,
+        *damaged_place.homes.own.values(),
+    ):
         for path in (top, *top.rglob("*")):
             past = path.stat().st_mtime_ns - jump
             os.utime(path, ns=(past, past))
-    sources = place.sources()
-    assert place.search("walrus") == ([("020-plan-z", 1)], "")
-    assert place.search("emptied", "hour") == before
-    assert place.sources() == sources
+    sources = damaged_place.sources()
+    assert damaged_place.search("walrus") == ([("020-plan-z", 1)], "")
+    assert damaged_place.search("emptied", "hour") == before
+    assert damaged_place.sources() == sources
     space.append(folder, "walrus after")
-    assert place.search("walrus") == ([("020-plan-z", 1), ("020-plan-z", 2)], "")
+    assert damaged_place.search("walrus") == ([("020-plan-z", 1), ("020-plan-z", 2)], "")
     (folder / "plan.md").write_text("# Of walruses: a walrus\n", encoding="utf-8")
-    assert place.search("walrus") == ([("020-plan-z", n) for n in range(3)], "")
-    assert "020-plan-z" in place.run("list").stdout
+    assert damaged_place.search("walrus") == ([("020-plan-z", n) for n in range(3)], "")
+    assert "020-plan-z" in damaged_place.run("list").stdout
     other = next((space.root / "conversations").glob("*/002-*"))
     space.append(other, "a walrus too")
-    assert ("002-plan-x", 2) in place.search("walrus")[0]
+    assert ("002-plan-x", 2) in damaged_place.search("walrus")[0]

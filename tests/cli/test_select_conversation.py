@@ -17,7 +17,7 @@ LONG = "Should we use redis or memcached for the session cache of the shop, or n
 
 
 @pytest.fixture
-def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Person:
+def claude_person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Person:
     found = Person(tmp_path)
     monkeypatch.setenv("HOME", str(found.home))
     monkeypatch.setenv("CI", "true")
@@ -28,13 +28,13 @@ def rows(cwd: Path, *args: str) -> list[dict[str, object]]:
     return json.loads(ok(cwd, *args, "--json"))
 
 
-def test_a_number_of_a_search_opens_what_stood_there(person: Person) -> None:
+def test_a_number_of_a_search_opens_what_stood_there(claude_person: Person) -> None:
     """Also what was had in another folder, where ids and dates here begin with that digit."""
-    space, shop = person.project("space"), person.project("shop")
+    space, shop = claude_person.project("space"), claude_person.project("shop")
     ok(space, "init")
     for topic in ("one redis", "two", "three"):
         begin(space, "plan", topic, "Nothing.")
-    id = person.say(shop, ["Why redis in the shop?", "It is fast."], hours=5)
+    id = claude_person.say(shop, ["Why redis in the shop?", "It is fast."], hours=5)
     shown = terminal(space, ["search", "redis"], ["show", "2"], ["resume", "2", "--context"])
     assert shown.code == 0, shown.text
     assert shown.text.count("It is fast.") == 2
@@ -43,21 +43,23 @@ def test_a_number_of_a_search_opens_what_stood_there(person: Person) -> None:
 
 
 @pytest.mark.parametrize("words", [["delete", "2", "--yes"], ["rename", "20", "x"], ["show", "3"]])
-def test_a_bare_number_is_no_beginning_of_anything(person: Person, words: Sequence[str]) -> None:
+def test_a_bare_number_is_no_beginning_of_anything(
+    claude_person: Person, words: Sequence[str]
+) -> None:
     """Without a list that had it, nothing is meant: neither a date, nor an id, nor a title."""
-    space = person.project("space")
+    space = claude_person.project("space")
     ok(space, "init")
     begin(space, "plan", "the 20 of 3", "What is 3?")
     done = cortext(space, *words)
     assert (done.returncode, "a number is one of the last list" in done.stderr) == (3, True)
 
 
-def test_what_is_kept_stays_in_its_folder(person: Person) -> None:
+def test_what_is_kept_stays_in_its_folder(claude_person: Person) -> None:
     """A session that was imported or stopped outside a workspace is found where it was had, and
     in no other folder's list."""
-    proj, other = person.project("proj"), person.project("other")
-    first = person.say(proj, ["Why kafka?", "Because."])
-    second = person.say(proj, ["And kafka again?", "Yes."], hours=2)
+    proj, other = claude_person.project("proj"), claude_person.project("other")
+    first = claude_person.say(proj, ["Why kafka?", "Because."])
+    second = claude_person.say(proj, ["And kafka again?", "Yes."], hours=2)
     ok(proj, "import", first)
     ok(other, "stop", second)
     for command in (["list"], ["search", "kafka", "--in", "."]):
@@ -68,49 +70,49 @@ def test_what_is_kept_stays_in_its_folder(person: Person) -> None:
     assert (nothing.stdout, "2 in other folders" in nothing.stderr) == ("", True)
 
 
-def test_stopped_from_elsewhere_it_goes_where_it_was_had(person: Person) -> None:
+def test_stopped_from_elsewhere_it_goes_where_it_was_had(claude_person: Person) -> None:
     """Not into the workspace that somebody happens to be in."""
-    here, there = person.project("here"), person.project("there")
+    here, there = claude_person.project("here"), claude_person.project("there")
     ok(here, "init")
     ok(there, "init")
-    id = person.say(there, ["Why kafka?", "Because."])
+    id = claude_person.say(there, ["Why kafka?", "Because."])
     ok(here, "stop", id)
     assert [*here.glob("conversations/*/*")] == []
     assert folder_of(there, "001-chat-why-kafka")
 
 
-def test_personal_ones_of_no_known_folder_come_last(person: Person) -> None:
+def test_personal_ones_of_no_known_folder_come_last(claude_person: Person) -> None:
     """Those that begin outside a workspace belong to the folder that they begin in."""
-    proj, other = person.project("proj"), person.project("other")
+    proj, other = claude_person.project("proj"), claude_person.project("other")
     ok(proj, "new", "plan", "placed")
     ok(proj, "new", "plan", "unplaced")
     personal = Path(os.environ["XDG_DATA_HOME"]) / "cortext/personal"
     head = folder_of(personal, "002-plan-unplaced") / ".session/session.json"
     facts = json.loads(head.read_text(encoding="utf-8"))
     head.write_text(json.dumps({**facts, "working_dir": str(personal)}), encoding="utf-8")
-    person.say(other, ["Hello?", "Yes."], hours=9)
+    claude_person.say(other, ["Hello?", "Yes."], hours=9)
     assert [row["title"] for row in rows(proj, "list")] == ["placed", "unplaced"]
     assert [row["title"] for row in rows(other, "list")] == ["Hello?", "unplaced"]
 
 
-def test_what_is_said_later_in_a_session_that_is_kept(person: Person) -> None:
+def test_what_is_said_later_in_a_session_that_is_kept(claude_person: Person) -> None:
     """The next list and the next search have it, without a hook, and once."""
-    proj = person.project("proj")
-    id = person.say(proj, ["Why kafka?", "Because."], hours=50)
+    proj = claude_person.project("proj")
+    id = claude_person.say(proj, ["Why kafka?", "Because."], hours=50)
     ok(proj, "stop", id)
     assert rows(proj, "list")[0]["messages"] == 2
-    person.say(proj, ["Is pulsar better?"], hours=2, session=id)
+    claude_person.say(proj, ["Is pulsar better?"], hours=2, session=id)
     (hit,) = rows(proj, "search", "pulsar")
     assert (hit["id"], hit["message"]) == ("001-chat-why-kafka", 3)
-    person.say(proj, ["And pigeons?"], session=id)
+    claude_person.say(proj, ["And pigeons?"], session=id)
     (row,) = rows(proj, "list")
     assert (row["id"], row["messages"]) == ("001-chat-why-kafka", 4)
 
 
-def test_a_title_is_the_whole_first_line(person: Person) -> None:
+def test_a_title_is_the_whole_first_line(claude_person: Person) -> None:
     """Lists are searched in all of it, and an id is cut where ids are."""
-    proj = person.project("proj")
-    id = person.say(proj, [f"{LONG}\nMore.", "Redis."])
+    proj = claude_person.project("proj")
+    id = claude_person.say(proj, [f"{LONG}\nMore.", "Redis."])
     (row,) = rows(proj, "list", "--search", "none at all")
     assert (row["id"], row["title"]) == (id, LONG)
     missed = cortext(proj, "list", "--search", "penguins")
@@ -119,9 +121,9 @@ def test_a_title_is_the_whole_first_line(person: Person) -> None:
     assert len(name) == len("001-chat-") + 60
 
 
-def test_before_anything_exists(person: Person) -> None:
+def test_before_anything_exists(claude_person: Person) -> None:
     """A list, a search and `doctor` say where they looked."""
-    proj = person.project("proj")
+    proj = claude_person.project("proj")
     for command in (["list"], ["search", "redis"], ["doctor"]):
         done = cortext(proj, *command, env={"CODEX_HOME": "/elsewhere"})
         said = done.stdout + done.stderr
@@ -130,29 +132,29 @@ def test_before_anything_exists(person: Person) -> None:
         assert "CLAUDE_CONFIG_DIR is not set" in said
 
 
-def test_a_misspelt_word_that_was_said(person: Person) -> None:
+def test_a_misspelt_word_that_was_said(claude_person: Person) -> None:
     """As a search has it, and no title that is merely alike."""
-    proj = person.project("proj")
-    person.say(proj, ["What about the cache?", "Redis, for the lists."])
-    person.say(proj, ["Redo the sunset", "Orange."])
+    proj = claude_person.project("proj")
+    claude_person.say(proj, ["What about the cache?", "Redis, for the lists."])
+    claude_person.say(proj, ["Redo the sunset", "Orange."])
     done = cortext(proj, "show", "redsi")
     assert (done.returncode, 'did you mean "redis"?' in done.stderr) == (3, True)
     assert "sunset" not in done.stderr
 
 
-def test_resume_finds_a_title_elsewhere_by_a_misspelt_word(person: Person) -> None:
-    demo, shop = person.project("demo"), person.project("shop")
-    person.say(demo, ["Design the retry logic for uploads", "With a budget."])
-    person.say(shop, ["Add a retry budget to the checkout service", "Done."])
+def test_resume_finds_a_title_elsewhere_by_a_misspelt_word(claude_person: Person) -> None:
+    demo, shop = claude_person.project("demo"), claude_person.project("shop")
+    claude_person.say(demo, ["Design the retry logic for uploads", "With a budget."])
+    claude_person.say(shop, ["Add a retry budget to the checkout service", "Done."])
     done = cortext(shop, "resume", "rety", "uploads", "--context")
     assert done.returncode == 0
     assert "nothing is called that; taking it for " in done.stderr
     assert "Conversation: chat / Design the retry logic for uploads\n" in done.stdout
 
 
-def test_ids_that_fit(person: Person) -> None:
+def test_ids_that_fit(claude_person: Person) -> None:
     """In a narrow terminal a conversation's number is its id; where several have it, some more."""
-    space = person.project("space")
+    space = claude_person.project("space")
     ok(space, "init")
     for topic in ("a long topic of mine", "another long topic"):
         begin(space, "plan", topic, "Hello.")
@@ -165,9 +167,9 @@ def test_ids_that_fit(person: Person) -> None:
     assert "…" not in again
 
 
-def test_a_choice_begins_with_the_titles(person: Person) -> None:
+def test_a_choice_begins_with_the_titles(claude_person: Person) -> None:
     """However long ids are."""
-    space = person.project("space")
+    space = claude_person.project("space")
     ok(space, "init")
     for word in ("first", "second"):
         begin(space, "plan", f"{word} of the topics that have rather many words", "Hello.")
@@ -176,16 +178,16 @@ def test_a_choice_begins_with_the_titles(person: Person) -> None:
     assert "  2. first of the topics" in asked.text
 
 
-def test_copies_of_a_workspace(person: Person) -> None:
+def test_copies_of_a_workspace(claude_person: Person) -> None:
     """What is in two checkouts is found once, by the id; of what has gone on in one the longer is
     found, beside that of the checkout where one is, by names that work."""
-    space = person.project("space")
+    space = claude_person.project("space")
     ok(space, "init")
     id = begin(space, "plan", "cache", "Why the zebu?")
-    copy = person.folder / "copy"
+    copy = claude_person.folder / "copy"
     shutil.copytree(space, copy)
     assert [row["id"] for row in rows(copy, "list")] == [id]
-    for cwd in (space, copy, person.folder):
+    for cwd in (space, copy, claude_person.folder):
         (hit,) = rows(cwd, "search", "zebu")
         assert hit["id"] == id
         assert len(rows(cwd, "list", "--all")) == 1
@@ -197,42 +199,42 @@ def test_copies_of_a_workspace(person: Person) -> None:
     folder = folder_of(copy, id)
     lines = folder / ".session/messages.jsonl"
     lines.write_bytes(lines.read_bytes() + lines.read_bytes().replace(b"zebu", b"yak"))
-    assert {hit["id"] for hit in rows(person.folder, "search", "zebu")} == {str(folder)}
+    assert {hit["id"] for hit in rows(claude_person.folder, "search", "zebu")} == {str(folder)}
     assert {hit["id"] for hit in rows(copy, "search", "zebu")} == {str(folder)}
     both = {str(folder_of(space, id)), str(folder)}
     assert {hit["id"] for hit in rows(space, "search", "zebu")} == both
-    assert "yak" in ok(person.folder, "show", id)
-    assert "yak" in ok(person.folder, "show", str(folder))
+    assert "yak" in ok(claude_person.folder, "show", id)
+    assert "yak" in ok(claude_person.folder, "show", str(folder))
 
 
 @pytest.mark.usefixtures("git_identity")
-def test_a_git_worktree(person: Person) -> None:
+def test_a_git_worktree(claude_person: Person) -> None:
     """Two checkouts of one repository are no two conversations."""
-    space = person.project("space")
+    space = claude_person.project("space")
     git(space, "init", "-q")
     ok(space, "init")
     id = begin(space, "plan", "cache", "Why the zebu?")
     git(space, "add", "-f", "-A")
     git(space, "commit", "-q", "-m", "x")
-    tree = person.folder / "tree"
+    tree = claude_person.folder / "tree"
     git(space, "worktree", "add", "-q", str(tree))
     ok(tree, "list")
     assert [row["id"] for row in rows(space, "list", "--all")] == [id]
 
 
-def test_a_folder_by_another_name(person: Person) -> None:
+def test_a_folder_by_another_name(claude_person: Person) -> None:
     """`--in` follows a link."""
-    proj = person.project("proj")
-    person.say(proj, ["Why kafka?", "Because."])
-    (person.folder / "link").symlink_to(proj)
-    assert len(rows(person.folder, "search", "kafka", "--in", "link")) == 1
+    proj = claude_person.project("proj")
+    claude_person.say(proj, ["Why kafka?", "Because."])
+    (claude_person.folder / "link").symlink_to(proj)
+    assert len(rows(claude_person.folder, "search", "kafka", "--in", "link")) == 1
 
 
-def test_an_import_of_next_to_nothing_is_no_import_of_all(person: Person) -> None:
+def test_an_import_of_next_to_nothing_is_no_import_of_all(claude_person: Person) -> None:
     """A number, and a name that a script left empty, are no beginning of the ids of sessions that
     were imported before."""
-    proj = person.project("proj")
-    id = person.say(proj, ["Why kafka?", "Because."], session=f"2{str(uuid.uuid4())[1:]}")
+    proj = claude_person.project("proj")
+    id = claude_person.say(proj, ["Why kafka?", "Because."], session=f"2{str(uuid.uuid4())[1:]}")
     ok(proj, "import", id)
     for name, code in (("", 2), ("2", 3), (id[:3], 3)):
         done = cortext(proj, "import", name)

@@ -14,14 +14,6 @@ from cortext import Session, SessionMessage, SessionStorage, open_session_store
 from tests.cli.show_terminal import HOSTILE, STYLE, assert_harmless, cortext, in_terminal, keep
 
 
-@pytest.fixture
-def workspace(tmp_path: Path) -> Path:
-    root = tmp_path / "work"
-    root.mkdir()
-    assert cortext(root, "init").returncode == 0
-    return root
-
-
 def talk() -> list[SessionMessage]:
     """Two requests; the answer to the first makes two calls."""
     calls = [
@@ -38,11 +30,11 @@ def talk() -> list[SessionMessage]:
     ]
 
 
-def test_a_pipe_gets_all_of_it_as_it_is(workspace: Path) -> None:
+def test_a_pipe_gets_all_of_it_as_it_is(empty_workspace: Path) -> None:
     """Found by words of the title; plain text, nothing cut, and where the files are."""
     long = "word " * 400 + "end"
-    folder = keep(workspace, "001-debug-x", *talk(), SessionMessage("user", long))
-    done = cortext(workspace, "show", "token", "race")
+    folder = keep(empty_workspace, "001-debug-x", *talk(), SessionMessage("user", long))
+    done = cortext(empty_workspace, "show", "token", "race")
     assert (done.returncode, done.stderr) == (0, "")
     head = done.stdout.split("\n\n")[0].splitlines()
     assert head[0] == "Token race"
@@ -55,29 +47,29 @@ def test_a_pipe_gets_all_of_it_as_it_is(workspace: Path) -> None:
     assert "\x1b" not in done.stdout
 
 
-def test_stubs_say_where_the_whole_is(workspace: Path) -> None:
+def test_stubs_say_where_the_whole_is(empty_workspace: Path) -> None:
     """A stub has how a call ended; `--message` has the call and its results, in full."""
-    keep(workspace, "001-debug-x", *talk())
-    short = cortext(workspace, "show", "001", "--stubs").stdout
+    keep(empty_workspace, "001-debug-x", *talk())
+    short = cortext(empty_workspace, "show", "001", "--stubs").stdout
     assert "Bash · --message 2, result: message 3\n  $ pytest -q\n  exit code 1\n" in short
     assert ("line 0" in short, "the whole file" in short) == (False, False)
-    whole = cortext(workspace, "show", "001", "--message", "2").stdout
+    whole = cortext(empty_workspace, "show", "001", "--message", "2").stdout
     assert "line 0\nline 1\n" in whole
     assert "the whole file" in whole
     assert ("Why does" in whole, "A race" in whole) == (False, False)
 
 
-def test_messages_by_number_and_from_the_end(workspace: Path) -> None:
+def test_messages_by_number_and_from_the_end(empty_workspace: Path) -> None:
     """Counted from 1, a range, the last ones; and the same as JSON."""
-    keep(workspace, "001-debug-x", *talk())
+    keep(empty_workspace, "001-debug-x", *talk())
     for args, expected in (
         (["--message", "4-5"], ["4", "5"]),
         (["--message", "5-99"], ["5"]),
         (["-n", "2"], ["4", "5"]),
     ):
-        out = cortext(workspace, "show", "001", *args).stdout
+        out = cortext(empty_workspace, "show", "001", *args).stdout
         assert re.findall(r"^#(\d+) ", out, re.MULTILINE) == expected
-        found = json.loads(cortext(workspace, "show", "001", *args, "--json").stdout)
+        found = json.loads(cortext(empty_workspace, "show", "001", *args, "--json").stdout)
         assert len(found["messages"]) == len(expected)
 
 
@@ -91,31 +83,31 @@ def test_messages_by_number_and_from_the_end(workspace: Path) -> None:
         ("6", "has 5 messages"),
     ],
 )
-def test_a_message_that_is_not_there(value: str, says: str, workspace: Path) -> None:
+def test_a_message_that_is_not_there(value: str, says: str, empty_workspace: Path) -> None:
     """A usage error in one sentence."""
-    keep(workspace, "001-debug-x", *talk())
-    done = cortext(workspace, "show", "001", "--message", value)
+    keep(empty_workspace, "001-debug-x", *talk())
+    done = cortext(empty_workspace, "show", "001", "--message", value)
     assert (done.returncode, done.stdout) == (2, "")
     assert says in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_recorded_tool_calls_are_shown(workspace: Path) -> None:
+def test_recorded_tool_calls_are_shown(empty_workspace: Path) -> None:
     """Calls beside the messages stand with the message after them, or with the last."""
     session = Session("001-debug-x", title="T", messages=talk()[:1])
     session.record_tool_call("grep", {"pattern": "lock"}, {"output": "two\nlines"})
     session.record_tool_call("deploy", {}, success=False, error="no rights")
-    open_session_store(f"workspace:{workspace}").save(session)
-    whole = cortext(workspace, "show", "001", "--message", "1").stdout
+    open_session_store(f"workspace:{empty_workspace}").save(session)
+    whole = cortext(empty_workspace, "show", "001", "--message", "1").stdout
     assert "call grep\n  pattern: lock\nresult\n  output:\n    two\n    lines\n" in whole
     assert "call deploy\nfailed: no rights\n" in whole
-    assert "deploy" in cortext(workspace, "show", "001", "--stubs").stdout
+    assert "deploy" in cortext(empty_workspace, "show", "001", "--stubs").stdout
 
 
-def test_a_terminal_gets_rendered_markdown_in_a_pager(workspace: Path) -> None:
+def test_a_terminal_gets_rendered_markdown_in_a_pager(empty_workspace: Path) -> None:
     """Through $PAGER, with headings, bold text, bullets and stubs."""
-    keep(workspace, "001-debug-x", *talk())
-    out = in_terminal(workspace, "show", "001", PAGER="sed s/^/|/")
+    keep(empty_workspace, "001-debug-x", *talk())
+    out = in_terminal(empty_workspace, "show", "001", PAGER="sed s/^/|/")
     assert all(line.startswith("|") for line in out.rstrip("\n").split("\n"))
     assert "\x1b[1mit\x1b[0m" in out
     bare = STYLE.sub("", out)
@@ -129,37 +121,37 @@ def test_a_terminal_gets_rendered_markdown_in_a_pager(workspace: Path) -> None:
     assert max(len(line) for line in bare.split("\n") if line[1:] not in paths) <= 81
 
 
-def test_no_pager_plain_and_dumb(workspace: Path) -> None:
+def test_no_pager_plain_and_dumb(empty_workspace: Path) -> None:
     """Each takes one thing away; `--plain` is the text of a pipe."""
-    keep(workspace, "001-debug-x", *talk())
-    assert "|" not in in_terminal(workspace, "show", "001", "--no-pager", PAGER="sed s/^/|/")
-    plain = in_terminal(workspace, "show", "001", "--plain", "--full")
-    assert plain.rstrip() == cortext(workspace, "show", "001").stdout.rstrip()
-    assert "\x1b" not in in_terminal(workspace, "show", "001", TERM="dumb")
+    keep(empty_workspace, "001-debug-x", *talk())
+    assert "|" not in in_terminal(empty_workspace, "show", "001", "--no-pager", PAGER="sed s/^/|/")
+    plain = in_terminal(empty_workspace, "show", "001", "--plain", "--full")
+    assert plain.rstrip() == cortext(empty_workspace, "show", "001").stdout.rstrip()
+    assert "\x1b" not in in_terminal(empty_workspace, "show", "001", TERM="dumb")
 
 
-def test_colours_only_where_they_are_wanted(workspace: Path) -> None:
+def test_colours_only_where_they_are_wanted(empty_workspace: Path) -> None:
     """NO_COLOR leaves bold and dim, and no colour."""
-    keep(workspace, "001-debug-x", *talk(), SessionMessage("user", "```python\nx = 1\n```"))
+    keep(empty_workspace, "001-debug-x", *talk(), SessionMessage("user", "```python\nx = 1\n```"))
     coloured = re.compile(r"\x1b\[[0-9;]*\b(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])\b[0-9;]*m")
-    assert coloured.search(in_terminal(workspace, "show", "001"))
-    assert not coloured.search(in_terminal(workspace, "show", "001", NO_COLOR="1"))
+    assert coloured.search(in_terminal(empty_workspace, "show", "001"))
+    assert not coloured.search(in_terminal(empty_workspace, "show", "001", NO_COLOR="1"))
 
 
-def test_a_program_of_the_workspace_is_no_pager(workspace: Path) -> None:
+def test_a_program_of_the_workspace_is_no_pager(empty_workspace: Path) -> None:
     """Not one that is found from the current folder, nor one that is named from there."""
-    keep(workspace, "001-debug-x", *talk())
+    keep(empty_workspace, "001-debug-x", *talk())
     for name in ("less", "evil"):
-        (workspace / name).write_text("#!/bin/sh\ntouch ran\ncat\n", encoding="utf-8")
-        (workspace / name).chmod(0o755)
+        (empty_workspace / name).write_text("#!/bin/sh\ntouch ran\ncat\n", encoding="utf-8")
+        (empty_workspace / name).chmod(0o755)
     for pager, path in (("", ".:" + os.environ["PATH"]), ("./evil", os.environ["PATH"])):
-        out = in_terminal(workspace, "show", "001", PAGER=pager, PATH=path)
+        out = in_terminal(empty_workspace, "show", "001", PAGER=pager, PATH=path)
         assert "Token race" in out
-        assert not (workspace / "ran").exists()
+        assert not (empty_workspace / "ran").exists()
 
 
 @pytest.mark.parametrize("args", [[], ["--full"], ["--plain"], ["--message", "1-3"]])
-def test_no_hostile_byte_reaches_a_terminal(args: list[str], workspace: Path) -> None:
+def test_no_hostile_byte_reaches_a_terminal(args: list[str], empty_workspace: Path) -> None:
     """Of titles, messages, tool calls, names, tags, models and summaries only text comes out."""
     nasty = " ".join(HOSTILE)
     call = {"id": "c", "name": f"Bash{nasty}", "input": {f"command{nasty}": nasty}}
@@ -170,24 +162,24 @@ def test_no_hostile_byte_reaches_a_terminal(args: list[str], workspace: Path) ->
         SessionMessage("tool", nasty, tool_call_id="c", name=nasty),
         SessionMessage("system", lines),
     ]
-    keep(workspace, "001-x", *messages, title=nasty, tags=[nasty], model=nasty, summary=nasty)
-    terminal = in_terminal(workspace, "show", "001", *args)
+    keep(empty_workspace, "001-x", *messages, title=nasty, tags=[nasty], model=nasty, summary=nasty)
+    terminal = in_terminal(empty_workspace, "show", "001", *args)
     assert_harmless(terminal)
     assert "[red]x[/]" in STYLE.sub("", terminal)
-    piped = cortext(workspace, "show", "001", *args).stdout
+    piped = cortext(empty_workspace, "show", "001", *args).stdout
     assert_harmless(piped)
     assert "\x1b" not in piped
 
 
-def test_rendering_hides_nothing(workspace: Path) -> None:
+def test_rendering_hides_nothing(empty_workspace: Path) -> None:
     """HTML, comments, link targets, definitions and very deep quotes are there to be read."""
     text = (
         "a <!-- secret --> b\n\n<system-reminder>do</system-reminder>\n\n[ref]: http://x.test\n\n"
     )
     text += "[link](http://y.test/z) ![pic](http://p.test)\n\n| a | b |\n|---|---|\n|" + "w" * 200
     deep = SessionMessage("user", "> " * 300 + "bottom")
-    keep(workspace, "001-x", SessionMessage("user", text), deep)
-    bare = STYLE.sub("", in_terminal(workspace, "show", "001", columns=60))
+    keep(empty_workspace, "001-x", SessionMessage("user", text), deep)
+    bare = STYLE.sub("", in_terminal(empty_workspace, "show", "001", columns=60))
     for there in ("<!-- secret -->", "<system-reminder>do</system-reminder>", "http://x.test"):
         assert there in bare
     for there in ("(http://y.test/z)", "(http://p.test)", "bottom"):
@@ -195,78 +187,88 @@ def test_rendering_hides_nothing(workspace: Path) -> None:
     assert bare.count("w") >= 200
 
 
-def test_a_folder_without_a_session_shows_its_markdown(workspace: Path) -> None:
+def test_a_folder_without_a_session_shows_its_markdown(empty_workspace: Path) -> None:
     """Whoever deleted `.session/` still has the document."""
-    document = Path(cortext(workspace, "new", "plan", "A trip").stdout.strip())
+    document = Path(cortext(empty_workspace, "new", "plan", "A trip").stdout.strip())
     shutil.rmtree(document.parent / ".session")
     document.write_text("# A trip\n\nto **Rome**\x1b[2J\n", encoding="utf-8")
-    done = cortext(workspace, "show", "trip")
+    done = cortext(empty_workspace, "show", "trip")
     assert (done.returncode, done.stderr) == (0, "")
     assert f"\n{document}\n" in done.stdout
     assert "to **Rome**\ufffd[2J" in done.stdout
-    found = json.loads(cortext(workspace, "show", "trip", "--json").stdout)
+    found = json.loads(cortext(empty_workspace, "show", "trip", "--json").stdout)
     assert (found["title"], found["markdown"], found["messages"]) == ("A trip", str(document), [])
-    assert "no messages" in cortext(workspace, "show", "trip", "--message", "1").stderr
+    assert "no messages" in cortext(empty_workspace, "show", "trip", "--message", "1").stderr
 
 
 @pytest.mark.parametrize("broken", ["session.json", "messages.jsonl"])
-def test_a_damaged_conversation_is_shown_as_far_as_it_goes(broken: str, workspace: Path) -> None:
+def test_a_damaged_conversation_is_shown_as_far_as_it_goes(
+    broken: str, empty_workspace: Path
+) -> None:
     """The rest is there, the file is named, the code is 5, and others are as they were."""
-    folder = keep(workspace, "001-debug-x", *talk())
-    keep(workspace, "002-plan-y", *talk(), title="Other", kind="plan")
+    folder = keep(empty_workspace, "001-debug-x", *talk())
+    keep(empty_workspace, "002-plan-y", *talk(), title="Other", kind="plan")
     path = folder / ".session" / broken
     data = path.read_bytes()
     path.write_bytes(b"{" if broken == "session.json" else b"garbage\n" + data)
-    done = cortext(workspace, "show", "001-debug-x")
+    done = cortext(empty_workspace, "show", "001-debug-x")
     assert (done.returncode, str(path) in done.stderr) == (5, True)
     assert "A race" in done.stdout
-    assert cortext(workspace, "show", "other").returncode == 0
+    assert cortext(empty_workspace, "show", "other").returncode == 0
 
 
-def test_without_a_conversation_the_sessions_are_looked_at(workspace: Path, tmp_path: Path) -> None:
+def test_without_a_conversation_the_sessions_are_looked_at(
+    empty_workspace: Path, tmp_path: Path
+) -> None:
     """A session of the default store by its id or the beginning of it; a conversation wins."""
     data = str(tmp_path / "data")
     storage = SessionStorage(tmp_path / "data/src/opencode/sessions")
     storage.save(Session("abc-1", title="Documents", messages=[SessionMessage("user", "hi")]))
     for given in ("abc-1", "abc"):
-        done = cortext(workspace, "show", given, XDG_DATA_HOME=data)
+        done = cortext(empty_workspace, "show", given, XDG_DATA_HOME=data)
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout.startswith("Documents\n")
-    keep(workspace, "abc-2", *talk())
-    assert cortext(workspace, "show", "abc", XDG_DATA_HOME=data).stdout.startswith("Token race\n")
+    keep(empty_workspace, "abc-2", *talk())
+    assert cortext(empty_workspace, "show", "abc", XDG_DATA_HOME=data).stdout.startswith(
+        "Token race\n"
+    )
 
 
 @pytest.mark.parametrize("query", ["nothing-like-it-zzz", "../../etc/passwd", "-- -p", "$(x)"])
-def test_nothing_is_found(query: str, workspace: Path) -> None:
+def test_nothing_is_found(query: str, empty_workspace: Path) -> None:
     """Exit code 3 and one sentence."""
-    done = cortext(workspace, "show", "--", query)
+    done = cortext(empty_workspace, "show", "--", query)
     assert (done.returncode, done.stdout) == (3, "")
     assert "error: session not found: " in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_several_are_named(workspace: Path) -> None:
+def test_several_are_named(empty_workspace: Path) -> None:
     """Exit code 4, with the ids to choose from."""
     for id in ("001-debug-x", "002-debug-y"):
-        keep(workspace, id, *talk())
-    done = cortext(workspace, "show", "token race")
+        keep(empty_workspace, id, *talk())
+    done = cortext(empty_workspace, "show", "token race")
     assert (done.returncode, "002-debug-y" in done.stderr) == (4, True)
 
 
-def test_a_terminal_without_our_characters(workspace: Path) -> None:
+def test_a_terminal_without_our_characters(empty_workspace: Path) -> None:
     """What cannot be written becomes a question mark, and no error."""
-    keep(workspace, "001-debug-x", SessionMessage("user", "日本語 ok"))
-    done = cortext(workspace, "show", "001", PYTHONIOENCODING="ascii")
+    keep(empty_workspace, "001-debug-x", SessionMessage("user", "日本語 ok"))
+    done = cortext(empty_workspace, "show", "001", PYTHONIOENCODING="ascii")
     assert (done.returncode, "??? ok" in done.stdout) == (0, True)
 
 
-def test_a_pipe_needs_no_rich(workspace: Path) -> None:
+def test_a_pipe_needs_no_rich(empty_workspace: Path) -> None:
     """It costs more than all the rest."""
-    keep(workspace, "001-debug-x", *talk())
+    keep(empty_workspace, "001-debug-x", *talk())
     code = "import sys; from cortext.cli import main; sys.argv[1:] = ['show', '001']; main(); "
     code += "print(*sys.modules, file=sys.stderr)"
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=workspace, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code],
+        cwd=empty_workspace,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     heavy = {"rich", "markdown_it", "pygments", "asyncio", "textual"}
     assert set(done.stderr.split()) & heavy == set()

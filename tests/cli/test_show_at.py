@@ -16,7 +16,7 @@ from tests.homes import lay_out, move_project, said
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, data_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def quiet_workspace(tmp_path: Path, data_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(data_home / "cache"))
     monkeypatch.setenv("CI", "true")
     root = tmp_path / "work"
@@ -39,26 +39,26 @@ def talk(count: int) -> list[str]:
     ("at", "expected"),
     [(1, [1, 2, 3]), (2, [1, 2, 3, 4]), (10, [8, 9, 10, 11, 12]), (20, [18, 19, 20])],
 )
-def test_some_before_and_after(workspace: Path, at: int, expected: list[int]) -> None:
+def test_some_before_and_after(quiet_workspace: Path, at: int, expected: list[int]) -> None:
     """The message is marked, and it is said how much of the conversation is shown."""
-    id = begin(workspace, "plan", "Long", *talk(20))
-    shown = ok(workspace, "show", id, "--at", str(at))
+    id = begin(quiet_workspace, "plan", "Long", *talk(20))
+    shown = ok(quiet_workspace, "show", id, "--at", str(at))
     assert numbers(shown) == expected
     assert [line for line in shown.splitlines() if line.endswith("◀")] == [
         line for line in shown.splitlines() if line.startswith(f"#{at} ")
     ]
     assert f"\nmessages {expected[0]} to {expected[-1]} of 20\n" in shown
-    found = json.loads(ok(workspace, "show", id, "--at", str(at), "--json"))["messages"]
+    found = json.loads(ok(quiet_workspace, "show", id, "--at", str(at), "--json"))["messages"]
     assert [message["content"] for message in found] == [f"said {n}" for n in expected]
 
 
-def test_what_tools_did_does_not_count(workspace: Path) -> None:
+def test_what_tools_did_does_not_count(quiet_workspace: Path) -> None:
     """Around a message stands what was said, with the calls between; never very many."""
     tools = [SessionMessage("tool", f"out {n}", tool_call_id=str(n)) for n in range(5)]
     spoken = [SessionMessage("user", "one"), SessionMessage("assistant", "two")]
-    keep(workspace, "001-debug-x", *spoken, *tools, *spoken, *tools, *spoken, *(tools * 20))
-    assert numbers(ok(workspace, "show", "001", "--at", "8", "--full")) == [*range(1, 16)]
-    last = numbers(ok(workspace, "show", "001", "--at", "60", "--full"))
+    keep(quiet_workspace, "001-debug-x", *spoken, *tools, *spoken, *tools, *spoken, *(tools * 20))
+    assert numbers(ok(quiet_workspace, "show", "001", "--at", "8", "--full")) == [*range(1, 16)]
+    last = numbers(ok(quiet_workspace, "show", "001", "--at", "60", "--full"))
     assert last == [*range(41, 81)]
 
 
@@ -72,18 +72,18 @@ def test_what_tools_did_does_not_count(workspace: Path) -> None:
         (["--at", "1", "--message", "2"], "--at says which messages are shown"),
     ],
 )
-def test_what_is_not_there(workspace: Path, options: list[str], told: str) -> None:
+def test_what_is_not_there(quiet_workspace: Path, options: list[str], told: str) -> None:
     """One sentence."""
-    begin(workspace, "plan", "Short", "one", "two")
-    done = cortext(workspace, "show", "001", *options)
+    begin(quiet_workspace, "plan", "Short", "one", "two")
+    done = cortext(quiet_workspace, "show", "001", *options)
     assert (done.returncode, done.stdout) == (2, "")
     assert told in done.stderr
 
 
-def test_a_message_of_an_empty_conversation(workspace: Path) -> None:
+def test_a_message_of_an_empty_conversation(quiet_workspace: Path) -> None:
     """There is none, and nothing to be counted."""
-    begin(workspace, "plan", "Empty")
-    done = cortext(workspace, "show", "001", "--at", "3")
+    begin(quiet_workspace, "plan", "Empty")
+    done = cortext(quiet_workspace, "show", "001", "--at", "3")
     assert done.stderr.endswith("001-plan-empty has no messages\n")
 
 
@@ -106,51 +106,53 @@ def test_in_a_tool(tool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert "sub-agent" not in shown
 
 
-def test_in_a_terminal(workspace: Path) -> None:
+def test_in_a_terminal(quiet_workspace: Path) -> None:
     """Rendered, with the mark in its heading."""
-    id = begin(workspace, "plan", "Long", *talk(20))
-    shown = in_terminal(workspace, "show", id, "--at", "10")
+    id = begin(quiet_workspace, "plan", "Long", *talk(20))
+    shown = in_terminal(quiet_workspace, "show", id, "--at", "10")
     assert numbers(shown) == [8, 9, 10, 11, 12]
     assert any("#10 " in line and "◀" in line for line in shown.splitlines())
 
 
-def test_what_a_tool_printed(workspace: Path) -> None:
+def test_what_a_tool_printed(quiet_workspace: Path) -> None:
     """Is told in full below its own heading, also in a terminal, which folds it into its call."""
     call = {"id": "c1", "name": "Bash", "arguments": {"command": "make it"}}
     printed = "\n".join(["the ibex is here", *(f"line {n}" for n in range(40))])
     keep(
-        workspace,
+        quiet_workspace,
         "001-debug-x",
         SessionMessage("user", "Where is it?"),
         SessionMessage("assistant", "I look.", tool_calls=[call]),
         SessionMessage("tool", printed, tool_call_id="c1"),
         SessionMessage("assistant", "There."),
     )
-    shown = STYLE.sub("", in_terminal(workspace, "show", "001", "--at", "3"))
+    shown = STYLE.sub("", in_terminal(quiet_workspace, "show", "001", "--at", "3"))
     before, _, after = shown.partition("#3 tool")
     assert ("#2 assistant" in before, "the ibex is here" in before) == (True, False)
     assert after.split("\n", 1)[0].rstrip("─ ").endswith("◀")
     assert after.index("the ibex is here") < after.index("line 20") < after.index("#4 assistant")
-    shown = STYLE.sub("", in_terminal(workspace, "show", "001", "--at", "2"))
+    shown = STYLE.sub("", in_terminal(quiet_workspace, "show", "001", "--at", "2"))
     assert ("make it" in shown, "result: message 3" in shown, "#3" in shown) == (True, True, False)
 
 
-def test_its_document(workspace: Path) -> None:
+def test_its_document(quiet_workspace: Path) -> None:
     """The markdown and nothing else, where a session has both."""
-    id = begin(workspace, "plan", "Written", "said aloud")
-    path = folder_of(workspace, id) / "plan.md"
+    id = begin(quiet_workspace, "plan", "Written", "said aloud")
+    path = folder_of(quiet_workspace, id) / "plan.md"
     path.write_text("# Written\n\nWe keep xylophones.\n", encoding="utf-8")
     for shown in (
-        ok(workspace, "show", id, "--at", "document"),
-        STYLE.sub("", in_terminal(workspace, "show", id, "--at", "document")),
+        ok(quiet_workspace, "show", id, "--at", "document"),
+        STYLE.sub("", in_terminal(quiet_workspace, "show", id, "--at", "document")),
     ):
         assert ("We keep xylophones." in shown, "said aloud" in shown) == (True, False)
         assert "no session" not in shown
-    found = json.loads(ok(workspace, "show", id, "--at", "document", "--json"))
+    found = json.loads(ok(quiet_workspace, "show", id, "--at", "document", "--json"))
     assert (found["id"], found["markdown"], found["messages"]) == (id, str(path), [])
     assert "xylophones" in found["text"]
     path.unlink()
-    assert f"{id} has no document" in cortext(workspace, "show", id, "--at", "document").stderr
+    assert (
+        f"{id} has no document" in cortext(quiet_workspace, "show", id, "--at", "document").stderr
+    )
 
 
 def test_its_sub_agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,18 +183,18 @@ def test_its_sub_agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert [each["content"] for each in answer["sub_agents"][0]["messages"]] == ["An okapi!"]
 
 
-def test_the_shell_knows_the_places(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_shell_knows_the_places(quiet_workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After --at: what is no message."""
     monkeypatch.setenv("_CORTEXT_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", "cortext show x --at ")
     monkeypatch.setenv("COMP_CWORD", "4")
-    assert cortext(workspace).stdout.split() == ["plain,document", "plain,agents"]
+    assert cortext(quiet_workspace).stdout.split() == ["plain,document", "plain,agents"]
 
 
-def test_the_numbers_of_a_search(workspace: Path, data_home: Path) -> None:
+def test_the_numbers_of_a_search(quiet_workspace: Path, data_home: Path) -> None:
     """In one terminal: `show 2` is what the search numbered so, also a session of `spawn`, with
     which `resume` says how to go on."""
-    begin(workspace, "plan", "Older", "an ibex")
+    begin(quiet_workspace, "plan", "Older", "an ibex")
     folder = data_home / "aurora/spawn/sessions"
     folder.mkdir(parents=True)
     session = Session("helper-1", title="Ask", agent="helper", status="paused")
@@ -200,7 +202,7 @@ def test_the_numbers_of_a_search(workspace: Path, data_home: Path) -> None:
     open_session_store(f"log:{folder}").save(session)
     lines = ("search ibex", "show 1 --at 1", "show 2 --at 1")
     commands = [*(f"{SCRIPT} {each} --no-pager" for each in lines), f"{SCRIPT} resume 1 --print"]
-    screen = STYLE.sub("", terminal(workspace, "; ".join(commands)))
+    screen = STYLE.sub("", terminal(quiet_workspace, "; ".join(commands)))
     found, _, rest = screen.partition("#1 user")
     assert found.index("1. Ask") < found.index("2. Older")
     assert rest.index("Where is the ibex?") < rest.index("an ibex")

@@ -22,7 +22,7 @@ POLLS = 1200
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def long_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """One in which nearly as much was said as can wait in a terminal."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
@@ -67,18 +67,18 @@ def late(cwd: Path, *args: str, env: Mapping[str, str] | None = None) -> str:
     return said.decode("utf-8", "replace")
 
 
-def test_all_of_a_briefing_is_read_in_gemini(workspace: Path) -> None:
+def test_all_of_a_briefing_is_read_in_gemini(long_workspace: Path) -> None:
     """Nothing of it waits any more when we end, and what may wait then shows nothing."""
-    said = late(workspace, *BRIEFING, env=IN_GEMINI).rstrip("\r")
+    said = late(long_workspace, *BRIEFING, env=IN_GEMINI).rstrip("\r")
     ends = re.findall(r"\[END HISTORY [0-9a-f]{32}\]\n\[end cortext [0-9a-f]{32}\]\n\Z", said)
     assert len(ends) == 1, said[-300:]
     assert [f"Number {n}: " in said for n in range(8)] == [True] * 8
     assert "\r" not in said
 
 
-def test_all_of_a_list_is_read_in_gemini(workspace: Path) -> None:
+def test_all_of_a_list_is_read_in_gemini(long_workspace: Path) -> None:
     """Whatever a slash command prints is followed by as much."""
-    said = late(workspace, "slash", "list", env=IN_GEMINI).rstrip("\r")
+    said = late(long_workspace, "slash", "list", env=IN_GEMINI).rstrip("\r")
     assert said.endswith("(number or search)\n")
 
 
@@ -88,40 +88,40 @@ def test_all_of_a_list_is_read_in_gemini(workspace: Path) -> None:
     ids=["show", "search", "list"],
 )
 def test_all_that_any_command_says_is_read_in_gemini(
-    workspace: Path, words: tuple[str, ...], last: str
+    long_workspace: Path, words: tuple[str, ...], last: str
 ) -> None:
     """An agent may run any of them in a shell."""
-    said = late(workspace, *words, env=IN_GEMINI)
+    said = late(long_workspace, *words, env=IN_GEMINI)
     assert said.endswith("\r")
     assert "Long story" in said
     assert last in said
     assert said.rstrip("\r").endswith("\n")
 
 
-def test_codex_in_gemini_is_told_nothing_more(workspace: Path) -> None:
+def test_codex_in_gemini_is_told_nothing_more(long_workspace: Path) -> None:
     """Each says that it is there; without a process of Gemini's above us it is the other."""
     env = {**IN_GEMINI, "CODEX_THREAD_ID": "0" * 8}
-    assert "\r" not in late(workspace, "list", env=env)
+    assert "\r" not in late(long_workspace, "list", env=env)
 
 
 @pytest.mark.parametrize("env", [{}, {"CODEX_THREAD_ID": "0" * 8}])
-def test_nothing_is_added_in_another_terminal(workspace: Path, env: dict[str, str]) -> None:
+def test_nothing_is_added_in_another_terminal(long_workspace: Path, env: dict[str, str]) -> None:
     """Another tool may keep each byte."""
-    assert "\r" not in late(workspace, "slash", "list", env=env)
+    assert "\r" not in late(long_workspace, "slash", "list", env=env)
 
 
-def test_nothing_is_added_without_a_terminal(workspace: Path) -> None:
+def test_nothing_is_added_without_a_terminal(long_workspace: Path) -> None:
     """Gemini CLI reads pipes to their end."""
-    assert "\r" not in ok(workspace, *BRIEFING, env=IN_GEMINI)
+    assert "\r" not in ok(long_workspace, *BRIEFING, env=IN_GEMINI)
 
 
-def test_no_piece_is_longer_than_a_tool_takes(workspace: Path) -> None:
+def test_no_piece_is_longer_than_a_tool_takes(long_workspace: Path) -> None:
     """Also where signs that a tool would take for a file are written as several."""
-    begin(workspace, "plan", "Mentions", *("See @a and @b.\n" * 500 for _ in range(9)))
-    piece, told = ok(workspace, "slash", "briefing", "mentions"), ""
+    begin(long_workspace, "plan", "Mentions", *("See @a and @b.\n" * 500 for _ in range(9)))
+    piece, told = ok(long_workspace, "slash", "briefing", "mentions"), ""
     while more := re.search(r"--rest (\w+\.\d+)`", piece):
         assert len(piece) < LONGEST
         told += piece[: piece.rindex("\n\n[This goes on: ")]
-        piece = ok(workspace, "slash", "briefing", "--rest", more[1])
+        piece = ok(long_workspace, "slash", "briefing", "--rest", more[1])
     assert len(piece) < LONGEST
     assert unescape(told + piece).count("| See @a and @b.") == 9 * 500

@@ -95,7 +95,7 @@ def document(storage: SessionStorage, id: str, folder: Path, *texts: str, **head
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+def standalone_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     made = Place(tmp_path)
     for name, value in made.env.items():
         monkeypatch.setenv(name, value)
@@ -104,39 +104,41 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
 
 
 @pytest.mark.parametrize("command", [("list",), ("resume", "--list")])
-def test_lists_have_those_that_were_had_here(place: Place, command: tuple[str, ...]) -> None:
+def test_lists_have_those_that_were_had_here(
+    standalone_place: Place, command: tuple[str, ...]
+) -> None:
     """And with --all every one, with its tool; the quick way shows the same."""
-    assert set(place.rows(*command)) == {"talk-here", "doc-here"}
-    found = place.rows(*command, "--all")
+    assert set(standalone_place.rows(*command)) == {"talk-here", "doc-here"}
+    found = standalone_place.rows(*command, "--all")
     assert {id: (row["tool"], row["cwd"], row["messages"]) for id, row in found.items()} == {
-        "talk-here": ("spawn", str(place.root), 2),
-        "talk-there": ("spawn", str(place.other), 2),
-        "doc-here": ("document", str(place.root), 2),
-        "doc-there": ("document", str(place.other), 2),
+        "talk-here": ("spawn", str(standalone_place.root), 2),
+        "talk-there": ("spawn", str(standalone_place.other), 2),
+        "doc-here": ("document", str(standalone_place.root), 2),
+        "doc-there": ("document", str(standalone_place.other), 2),
     }
-    quick = place.ok(*command)
+    quick = standalone_place.ok(*command)
     assert ("talk-here" in quick, "doc-here" in quick, "there" in quick) == (True, True, False)
 
 
-def test_what_was_had_in_spawn_is_called_so_everywhere(place: Place) -> None:
+def test_what_was_had_in_spawn_is_called_so_everywhere(standalone_place: Place) -> None:
     """`aur` is only the name of its program, and may be that of another one."""
     found = [
-        place.ok("list"),
-        place.ok("resume", "--list"),
-        place.ok("search", "quokka"),
-        place.ok("slash", "list"),
-        place.ok("stats", "--all", "--tool", "aur"),
+        standalone_place.ok("list"),
+        standalone_place.ok("resume", "--list"),
+        standalone_place.ok("search", "quokka"),
+        standalone_place.ok("slash", "list"),
+        standalone_place.ok("stats", "--all", "--tool", "aur"),
     ]
     assert [bool(re.search(r"\bspawn\b", text)) for text in found] == [True] * 5
     assert [re.findall(r"\baur\b", text) for text in found] == [[]] * 5
 
 
-def test_in_a_folder_below_and_outside_any_workspace(place: Place) -> None:
+def test_in_a_folder_below_and_outside_any_workspace(standalone_place: Place) -> None:
     """As with the sessions of tools: what was had in the folder or below it."""
-    below = place.other / "a/b"
+    below = standalone_place.other / "a/b"
     below.mkdir(parents=True)
     document(SessionStorage(), "doc-below", below, "Why?")
-    shown = place.ok("list", cwd=place.other)
+    shown = standalone_place.ok("list", cwd=standalone_place.other)
     assert [id for id in ("doc-below", "doc-there", "talk-there") if id in shown] == [
         "doc-below",
         "doc-there",
@@ -145,144 +147,167 @@ def test_in_a_folder_below_and_outside_any_workspace(place: Place) -> None:
     assert "here " not in shown.replace("there ", "")
 
 
-def test_filters(place: Place) -> None:
+def test_filters(standalone_place: Place) -> None:
     """By tool, status, tag, time and words. What was interrupted is paused, but in aur's own."""
     for name in ("spawn", "aur"):
-        assert set(place.rows("list", "--all", "--tool", name)) == {"talk-here", "talk-there"}
-    assert set(place.rows("list", "--all", "--tool", "document")) == {"doc-here", "doc-there"}
-    assert set(place.rows("list", "--all", "--tag", "far")) == {"talk-there"}
-    assert set(place.rows("list", "--all", "--status", "completed")) == {"talk-there"}
-    assert place.rows("list")["talk-here"]["status"] == "paused"
-    assert "talk-here" in place.rows("list", "--status", "interrupted")
-    assert set(place.rows("list", "--all", "--search", "About doc")) == {"doc-here", "doc-there"}
-    assert place.rows("list", "--since", "1d") == {}
-    own = ok(place.root, "spawn", "--list-sessions", "--json", env=place.env)
+        assert set(standalone_place.rows("list", "--all", "--tool", name)) == {
+            "talk-here",
+            "talk-there",
+        }
+    assert set(standalone_place.rows("list", "--all", "--tool", "document")) == {
+        "doc-here",
+        "doc-there",
+    }
+    assert set(standalone_place.rows("list", "--all", "--tag", "far")) == {"talk-there"}
+    assert set(standalone_place.rows("list", "--all", "--status", "completed")) == {"talk-there"}
+    assert standalone_place.rows("list")["talk-here"]["status"] == "paused"
+    assert "talk-here" in standalone_place.rows("list", "--status", "interrupted")
+    assert set(standalone_place.rows("list", "--all", "--search", "About doc")) == {
+        "doc-here",
+        "doc-there",
+    }
+    assert standalone_place.rows("list", "--since", "1d") == {}
+    own = ok(standalone_place.root, "spawn", "--list-sessions", "--json", env=standalone_place.env)
     statuses = {each["session_id"]: each["status"] for each in json.loads(own)}
     assert statuses["talk-here"] == "interrupted"
 
 
-def test_what_a_program_left_alone_is_paused(place: Place) -> None:
+def test_what_a_program_left_alone_is_paused(standalone_place: Place) -> None:
     """As a conversation is after some minutes; one that was just saved is active."""
-    assert place.rows("list")["doc-here"]["status"] == "paused"
-    SessionStorage().save(Session("now", working_dir=str(place.root), title="Now"))
-    assert place.rows("list")["now"]["status"] == "active"
+    assert standalone_place.rows("list")["doc-here"]["status"] == "paused"
+    SessionStorage().save(Session("now", working_dir=str(standalone_place.root), title="Now"))
+    assert standalone_place.rows("list")["now"]["status"] == "active"
 
 
-def test_what_was_said_is_found(place: Place) -> None:
+def test_what_was_said_is_found(standalone_place: Place) -> None:
     """In both kinds, with the command that opens it; also what was added since."""
-    found = json.loads(place.ok("search", "numbat", "--json"))
+    found = json.loads(standalone_place.ok("search", "numbat", "--json"))
     assert {(hit["id"], hit["tool"], hit["resume"]) for hit in found} == {
         ("doc-here", "document", "cortext resume doc-here"),
         ("doc-there", "document", "cortext resume doc-there"),
     }
-    found = json.loads(place.ok("search", "quokka", "--json", "--in", str(place.root)))
+    found = json.loads(
+        standalone_place.ok("search", "quokka", "--json", "--in", str(standalone_place.root))
+    )
     assert [(hit["id"], hit["status"]) for hit in found] == [("talk-here", "paused")]
-    assert len(json.loads(place.ok("search", "numbat", "--tool", "document", "--json"))) == 2
+    assert (
+        len(json.loads(standalone_place.ok("search", "numbat", "--tool", "document", "--json")))
+        == 2
+    )
     SessionStorage().append("doc-here", SessionMessage("user", "And the bilby?"))
-    (hit,) = json.loads(place.ok("search", "bilby", "--json"))
+    (hit,) = json.loads(standalone_place.ok("search", "bilby", "--json"))
     assert (hit["id"], hit["message"]) == ("doc-here", 3)
-    assert "And the bilby?" in place.ok("show", "doc-here", "--at", "3")
-    assert len(json.loads(place.ok("search", "numbat", "--json"))) == 2
+    assert "And the bilby?" in standalone_place.ok("show", "doc-here", "--at", "3")
+    assert len(json.loads(standalone_place.ok("search", "numbat", "--json"))) == 2
 
 
 @pytest.mark.parametrize(
     ("id", "tool", "said"),
     [("talk-here", "spawn", "quokka"), ("doc-here", "document", "numbat")],
 )
-def test_one_is_shown_exported_and_told(place: Place, id: str, tool: str, said: str) -> None:
+def test_one_is_shown_exported_and_told(
+    standalone_place: Place, id: str, tool: str, said: str
+) -> None:
     """By its id, the beginning of it, words of its title, and the words in it."""
     for query in (id, id[:6], f"About {id}", f"{said} here"):
-        assert f"Is the {said} here?" in place.ok("show", query)
-    assert f"Is the {said} here?" in place.ok("export", id)
-    told = place.ok("resume", id, "--context")
+        assert f"Is the {said} here?" in standalone_place.ok("show", query)
+    assert f"Is the {said} here?" in standalone_place.ok("export", id)
+    told = standalone_place.ok("resume", id, "--context")
     assert f"| Is the {said} here?" in told
     assert f"Conversation: chat / About {id}" in told
-    shown = json.loads(place.ok("show", id, "--json"))
-    assert (shown["tool"], shown["working_dir"]) == (tool, str(place.root))
+    shown = json.loads(standalone_place.ok("show", id, "--json"))
+    assert (shown["tool"], shown["working_dir"]) == (tool, str(standalone_place.root))
 
 
-def test_reading_writes_nothing_into_the_folder_of_documents(place: Place) -> None:
+def test_reading_writes_nothing_into_the_folder_of_documents(standalone_place: Place) -> None:
     """Whatever reads: not a file, not a folder, not a time."""
-    before = place.looks()
-    place.ok("list", "--all")
-    place.ok("resume", "--list")
-    place.ok("search", "numbat")
-    place.ok("show", "doc-here")
-    place.ok("export", "doc-here")
-    place.ok("resume", "doc-here", "--context")
-    place.ok("import", "doc-here")
-    place.ok("list")
-    assert place.looks() == before
+    before = standalone_place.looks()
+    standalone_place.ok("list", "--all")
+    standalone_place.ok("resume", "--list")
+    standalone_place.ok("search", "numbat")
+    standalone_place.ok("show", "doc-here")
+    standalone_place.ok("export", "doc-here")
+    standalone_place.ok("resume", "doc-here", "--context")
+    standalone_place.ok("import", "doc-here")
+    standalone_place.ok("list")
+    assert standalone_place.looks() == before
 
 
-def test_folders_of_a_project_and_of_the_settings(place: Place, tmp_path: Path) -> None:
+def test_folders_of_a_project_and_of_the_settings(standalone_place: Place, tmp_path: Path) -> None:
     """A workspace's own folder is looked into, also from elsewhere; others if a person says so."""
-    document(SessionStorage(paths.project_document_dir(place.root)), "ours", place.other, "Why?")
+    document(
+        SessionStorage(paths.project_document_dir(standalone_place.root)),
+        "ours",
+        standalone_place.other,
+        "Why?",
+    )
     named = SessionStorage(tmp_path / "named")
-    document(named, "further", place.root, "Why?")
-    assert "ours" in place.rows("list", "--all")
-    assert "further" not in place.rows("list", "--all")
-    place.ok("config", "sources.documents", str(tmp_path / "named"))
-    assert "further" in place.rows("list")
-    config = place.root / ".workspace/config.toml"
+    document(named, "further", standalone_place.root, "Why?")
+    assert "ours" in standalone_place.rows("list", "--all")
+    assert "further" not in standalone_place.rows("list", "--all")
+    standalone_place.ok("config", "sources.documents", str(tmp_path / "named"))
+    assert "further" in standalone_place.rows("list")
+    config = standalone_place.root / ".workspace/config.toml"
     config.write_text('[sources]\ndocuments = ["/etc"]\n', encoding="utf-8")
-    assert "may not be set by a workspace" in place.refused(1, "list")
+    assert "may not be set by a workspace" in standalone_place.refused(1, "list")
 
 
-def test_a_document_without_a_folder_belongs_to_its_project(place: Place) -> None:
+def test_a_document_without_a_folder_belongs_to_its_project(standalone_place: Place) -> None:
     session = Session("ours", title="Ours", messages=[SessionMessage("user", "Why?")])
-    SessionStorage(paths.project_document_dir(place.root)).save(session)
-    assert place.rows("list")["ours"]["cwd"] == str(place.root)
+    SessionStorage(paths.project_document_dir(standalone_place.root)).save(session)
+    assert standalone_place.rows("list")["ours"]["cwd"] == str(standalone_place.root)
 
 
-def test_damage_is_named(place: Place) -> None:
+def test_damage_is_named(standalone_place: Place) -> None:
     """In the lists that would have it, and nothing else is lost."""
-    (place.documents / "bad.json").write_text("{nonsense", encoding="utf-8")
+    (standalone_place.documents / "bad.json").write_text("{nonsense", encoding="utf-8")
     for _ in range(2):
-        done = cortext(place.root, "list", env=place.env)
+        done = cortext(standalone_place.root, "list", env=standalone_place.env)
         assert (done.returncode, "doc-here" in done.stdout) == (0, True)
-        assert f"warning: {place.documents}/bad.json: not JSON" in done.stderr
+        assert f"warning: {standalone_place.documents}/bad.json: not JSON" in done.stderr
 
 
-def test_two_programs_may_give_one_id(place: Place) -> None:
+def test_two_programs_may_give_one_id(standalone_place: Place) -> None:
     """Both are listed; the id alone is not enough, the file is."""
-    named = SessionStorage(paths.project_document_dir(place.root))
-    session = filled("doc-here", place.root, "Another thing")
+    named = SessionStorage(paths.project_document_dir(standalone_place.root))
+    session = filled("doc-here", standalone_place.root, "Another thing")
     session.created_at = MONDAY - timedelta(days=1)
     named.save(session)
-    assert "2 conversations match doc-here" in place.refused(4, "show", "doc-here")
-    assert "Another thing" in place.ok("show", str(named.get_path("doc-here")))
-    (hit,) = json.loads(place.ok("search", "another", "thing", "--json"))
+    assert "2 conversations match doc-here" in standalone_place.refused(4, "show", "doc-here")
+    assert "Another thing" in standalone_place.ok("show", str(named.get_path("doc-here")))
+    (hit,) = json.loads(standalone_place.ok("search", "another", "thing", "--json"))
     assert hit["resume"] == f"cortext resume {named.get_path('doc-here')}"
 
 
 @pytest.mark.parametrize("id", ["talk-here", "doc-here"])
-def test_a_conversation_is_made_of_it(place: Place, id: str) -> None:
+def test_a_conversation_is_made_of_it(standalone_place: Place, id: str) -> None:
     """With all of it; from then on it is listed once, under either name."""
-    assert place.ok("import", id) == f"imported: 001-chat-about-{id}\n"
-    found = place.rows("list")
+    assert standalone_place.ok("import", id) == f"imported: 001-chat-about-{id}\n"
+    found = standalone_place.rows("list")
     made = f"001-chat-about-{id}"
     assert (id in found, made in found) == (False, True)
-    assert id not in place.rows("list", "--all")
-    other = json.loads(ok(place.other, "list", "--all", "--json", env=place.env))
+    assert id not in standalone_place.rows("list", "--all")
+    other = json.loads(
+        ok(standalone_place.other, "list", "--all", "--json", env=standalone_place.env)
+    )
     assert id not in {row["id"] for row in other}
-    assert place.ok("import", id) == f"already here: {made}\n"
-    assert "It is not." in place.ok("show", id)
-    head = head_of(place.root, made)
+    assert standalone_place.ok("import", id) == f"already here: {made}\n"
+    assert "It is not." in standalone_place.ok("show", id)
+    head = head_of(standalone_place.root, made)
     assert (head["status"], head["agent_config"]["agent"]) == ("paused", "scout")
     assert head["parent_id"].endswith(f":{id}")
-    place.ok("rename", made, "Something", "else")
-    assert place.rows("list")[made]["title"] == "Something else"
+    standalone_place.ok("rename", made, "Something", "else")
+    assert standalone_place.rows("list")[made]["title"] == "Something else"
 
 
-def test_what_is_said_after_an_import(place: Place) -> None:
+def test_what_is_said_after_an_import(standalone_place: Place) -> None:
     """It is listed again, until another import takes it in; nothing comes twice."""
-    place.ok("import", "doc-here")
+    standalone_place.ok("import", "doc-here")
     SessionStorage().append("doc-here", SessionMessage("user", "And the bilby?"))
-    assert {"doc-here", "001-chat-about-doc-here"} <= set(place.rows("list"))
-    assert place.ok("import", "doc-here") == "already here: 001-chat-about-doc-here\n"
-    assert "doc-here" not in place.rows("list")
-    shown = json.loads(place.ok("show", "001-chat-about-doc-here", "--json"))
+    assert {"doc-here", "001-chat-about-doc-here"} <= set(standalone_place.rows("list"))
+    assert standalone_place.ok("import", "doc-here") == "already here: 001-chat-about-doc-here\n"
+    assert "doc-here" not in standalone_place.rows("list")
+    shown = json.loads(standalone_place.ok("show", "001-chat-about-doc-here", "--json"))
     assert [each["content"] for each in shown["messages"]] == [
         "Is the numbat here?",
         "It is not.",
@@ -290,54 +315,60 @@ def test_what_is_said_after_an_import(place: Place) -> None:
     ]
 
 
-def test_what_came_with_git_gets_nothing(place: Place) -> None:
+def test_what_came_with_git_gets_nothing(standalone_place: Place) -> None:
     """A conversation that only says that it was made of a session is not added to."""
-    place.ok("import", "doc-here")
-    made = folder_of(place.root, "001-chat-about-doc-here")
+    standalone_place.ok("import", "doc-here")
+    made = folder_of(standalone_place.root, "001-chat-about-doc-here")
     shutil.copytree(made, made.with_name("001-chat-foreign"))
     shutil.rmtree(made)
     SessionStorage().append("doc-here", SessionMessage("user", "And the bilby?"))
-    assert place.ok("import", "doc-here").startswith("imported: 0")
-    assert "bilby" not in place.ok("show", "001-chat-foreign")
+    assert standalone_place.ok("import", "doc-here").startswith("imported: 0")
+    assert "bilby" not in standalone_place.ok("show", "001-chat-foreign")
 
 
-def test_a_copy_in_a_workspace_is_the_same(place: Place) -> None:
+def test_a_copy_in_a_workspace_is_the_same(standalone_place: Place) -> None:
     """`cortext copy` keeps ids: one session, one row, where it can be arranged."""
-    place.ok("copy", f"document:{place.documents}", f"workspace:{place.root}")
-    rows = [row for row in json.loads(place.ok("list", "--json")) if row["id"] == "doc-here"]
+    standalone_place.ok(
+        "copy", f"document:{standalone_place.documents}", f"workspace:{standalone_place.root}"
+    )
+    rows = [
+        row for row in json.loads(standalone_place.ok("list", "--json")) if row["id"] == "doc-here"
+    ]
     assert [row["tool"] for row in rows] == [None]
 
 
-def test_the_turns_of_spawn_are_not_listed_beside_it(place: Place, tmp_path: Path) -> None:
+def test_the_turns_of_spawn_are_not_listed_beside_it(
+    standalone_place: Place, tmp_path: Path
+) -> None:
     """A turn that was had in Claude Code is a session of it, which is passed over."""
     homes = lay_out(tmp_path / "person")
-    move_project(homes, place.root)
-    env = {**place.env, **homes.environment}
+    move_project(homes, standalone_place.root)
+    env = {**standalone_place.env, **homes.environment}
     id, _ = said("claude")
-    listed = json.loads(ok(place.root, "list", "--json", env=env))
+    listed = json.loads(ok(standalone_place.root, "list", "--json", env=env))
     assert id in {row["id"] for row in listed}
     program = (
         f"from cortext.features.archive.archive_sync import pass_over; pass_over('claude', {id!r})"
     )
     subprocess.run([sys.executable, "-c", program], env={**os.environ, **env}, check=True)
-    listed = json.loads(ok(place.root, "list", "--json", env=env))
+    listed = json.loads(ok(standalone_place.root, "list", "--json", env=env))
     assert id not in {row["id"] for row in listed}
 
 
-def test_a_talk_goes_on_in_spawn(place: Place) -> None:
+def test_a_talk_goes_on_in_spawn(standalone_place: Place) -> None:
     """The command line says so; for programs too."""
-    assert place.ok("resume", "talk-here", "--print") == (
-        f"cd {place.root} && cortext spawn --resume talk-here\n"
+    assert standalone_place.ok("resume", "talk-here", "--print") == (
+        f"cd {standalone_place.root} && cortext spawn --resume talk-here\n"
     )
-    plan = json.loads(place.ok("resume", "talk-here", "--print", "--json"))
+    plan = json.loads(standalone_place.ok("resume", "talk-here", "--print", "--json"))
     assert (plan["tool"], plan["way"], plan["session"]) == ("spawn", "native", "talk-here")
     assert plan["command"] == ["cortext", "spawn", "--resume", "talk-here"]
 
 
-def test_a_talk_goes_on_in_the_terminal(place: Place) -> None:
+def test_a_talk_goes_on_in_the_terminal(standalone_place: Place) -> None:
     """`cortext resume` goes on where it was had, with what was said, and ends as that does."""
-    env = {**place.env, "AURORA_SPAWN_TOOL": f"{sys.executable} {AGENT}"}
-    with Terminal([SCRIPT, "resume", "talk-here"], cwd=place.root, env=env) as terminal:
+    env = {**standalone_place.env, "AURORA_SPAWN_TOOL": f"{sys.executable} {AGENT}"}
+    with Terminal([SCRIPT, "resume", "talk-here"], cwd=standalone_place.root, env=env) as terminal:
         assert "2 turns so far" in terminal.prompt()
         terminal.line("/quit")
         assert terminal.process.wait(60) == 0
@@ -345,73 +376,82 @@ def test_a_talk_goes_on_in_the_terminal(place: Place) -> None:
 
 @pytest.mark.parametrize("id", ["talk-here", "doc-here"])
 @pytest.mark.parametrize("tool", ["claude", "codex", "gemini"])
-def test_it_goes_on_in_a_tool(place: Place, id: str, tool: str) -> None:
+def test_it_goes_on_in_a_tool(standalone_place: Place, id: str, tool: str) -> None:
     """Written as a session of the tool, which is that of a conversation then."""
-    install(place.programs, tool)
-    before = place.looks()
-    done = cortext(place.root, "resume", id, "--tool", tool, "--print", "--json", env=place.env)
+    install(standalone_place.programs, tool)
+    before = standalone_place.looks()
+    done = cortext(
+        standalone_place.root,
+        "resume",
+        id,
+        "--tool",
+        tool,
+        "--print",
+        "--json",
+        env=standalone_place.env,
+    )
     assert done.returncode == 0, done.stderr
     plan = json.loads(done.stdout)
     made = f"001-chat-about-{id}"
     assert (plan["tool"], plan["way"], plan["conversation"]) == (tool, "converted", made)
-    assert plan["cwd"] == str(place.root)
+    assert plan["cwd"] == str(standalone_place.root)
     assert f"it is kept as {made} from now on" in done.stderr
-    assert [entry["tool"] for entry in head_of(place.root, made)["native"]] == [tool]
-    assert set(place.rows("list")) == {made, *{"talk-here", "doc-here"} - {id}}
-    again = json.loads(place.ok("resume", id, "--print", "--json"))
+    assert [entry["tool"] for entry in head_of(standalone_place.root, made)["native"]] == [tool]
+    assert set(standalone_place.rows("list")) == {made, *{"talk-here", "doc-here"} - {id}}
+    again = json.loads(standalone_place.ok("resume", id, "--print", "--json"))
     assert (again["conversation"], again["tool"]) == (made, tool)
-    assert place.looks() == before
+    assert standalone_place.looks() == before
 
 
-def test_what_cannot_be_done_says_what_can(place: Place) -> None:
+def test_what_cannot_be_done_says_what_can(standalone_place: Place) -> None:
     """One sentence and a hint, and nothing is changed."""
-    before = place.looks()
-    assert "is kept by a program" in place.refused(1, "delete", "doc-here", "--yes")
-    assert "saves it turn by turn" in place.refused(1, "stop", "talk-here")
-    assert "saves it turn by turn" in place.refused(1, "done", "talk-here")
-    assert place.looks() == before
-    place.ok("clean", "0", "--yes", "--all")
-    assert "talk-there" in place.rows("list", "--all")
+    before = standalone_place.looks()
+    assert "is kept by a program" in standalone_place.refused(1, "delete", "doc-here", "--yes")
+    assert "saves it turn by turn" in standalone_place.refused(1, "stop", "talk-here")
+    assert "saves it turn by turn" in standalone_place.refused(1, "done", "talk-here")
+    assert standalone_place.looks() == before
+    standalone_place.ok("clean", "0", "--yes", "--all")
+    assert "talk-there" in standalone_place.rows("list", "--all")
 
 
 @pytest.mark.parametrize("id", ["talk-here", "doc-here"])
 @pytest.mark.parametrize("words", [("rename", "x"), ("tag", "x"), ("fork",)])
 def test_what_arranges_makes_a_conversation_first(
-    place: Place, id: str, words: tuple[str, ...]
+    standalone_place: Place, id: str, words: tuple[str, ...]
 ) -> None:
     """And says so; the session itself stays as it is, and its id names the conversation."""
-    before = place.looks()
+    before = standalone_place.looks()
     made = f"001-chat-about-{id}"
-    done = cortext(place.root, words[0], id, *words[1:], env=place.env)
+    done = cortext(standalone_place.root, words[0], id, *words[1:], env=standalone_place.env)
     assert done.returncode == 0, done.stderr
     assert f"{id} is kept as {made} from now on" in done.stderr
     of = f"messages of {MONDAY:%Y-%m-%d}/{made}"
     assert (of in done.stderr) == (words == ("fork",))
-    listed = {name.rpartition("/")[2] for name in place.rows("list")}
+    listed = {name.rpartition("/")[2] for name in standalone_place.rows("list")}
     assert (made in listed, id in listed) == (True, False)
-    assert place.ok("tag", id, "more").endswith("more\n")
-    assert place.looks() == before
+    assert standalone_place.ok("tag", id, "more").endswith("more\n")
+    assert standalone_place.looks() == before
 
 
-def test_stopping_and_deleting(place: Place) -> None:
+def test_stopping_and_deleting(standalone_place: Place) -> None:
     """A document becomes a conversation first, a talk goes to the trash and comes back."""
-    assert "has been completed" in place.ok("done", "doc-here")
-    assert place.rows("list")["001-chat-about-doc-here"]["status"] == "completed"
-    assert "talk-here" in place.ok("delete", "talk-here", "--yes")
-    assert "talk-here" not in place.rows("list")
-    place.ok("trash", "restore", "talk-here")
-    assert "talk-here" in place.rows("list")
+    assert "has been completed" in standalone_place.ok("done", "doc-here")
+    assert standalone_place.rows("list")["001-chat-about-doc-here"]["status"] == "completed"
+    assert "talk-here" in standalone_place.ok("delete", "talk-here", "--yes")
+    assert "talk-here" not in standalone_place.rows("list")
+    standalone_place.ok("trash", "restore", "talk-here")
+    assert "talk-here" in standalone_place.rows("list")
 
 
 @needs_terminal
-def test_numbers_of_the_last_list_are_good(place: Place) -> None:
+def test_numbers_of_the_last_list_are_good(standalone_place: Place) -> None:
     """In the same terminal, for each kind."""
-    begin(place.root, "plan", "Rest", "Why?")
+    begin(standalone_place.root, "plan", "Rest", "Why?")
     line = f"{SCRIPT} list > /dev/tty; for n in 1 2 3; do {SCRIPT} show $n --no-pager --plain; done"
     done = subprocess.run(
         ["script", "-qec", f"sh -c '{line}'", "/dev/null"],
-        cwd=place.root,
-        env={**os.environ, **place.env, "TERM": "xterm"},
+        cwd=standalone_place.root,
+        env={**os.environ, **standalone_place.env, "TERM": "xterm"},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=60,

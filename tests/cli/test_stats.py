@@ -15,12 +15,6 @@ from cortext.cli.views.bar_chart import bar, can_draw, columns
 from tests.cli.show_terminal import HOSTILE, STYLE, assert_harmless, cortext, in_terminal
 
 
-@pytest.fixture
-def workspace(tmp_path: Path) -> Path:
-    assert cortext(tmp_path, "init").returncode == 0
-    return tmp_path
-
-
 def keep(workspace: Path, id: str, days_ago: int = 0, **head: Any) -> Path:
     """A conversation of one question and its answer; its folder."""
     at = datetime.now(UTC) - timedelta(days=days_ago)
@@ -37,10 +31,10 @@ def fill(workspace: Path) -> None:
     keep(workspace, "003-plan-c", 40, metadata={"cost_usd": 1.5})
 
 
-def test_the_report_of_a_pipe(workspace: Path) -> None:
+def test_the_report_of_a_pipe(tmp_workspace: Path) -> None:
     """Totals, charts and tables in 80 columns, with no colours."""
-    fill(workspace)
-    done = cortext(workspace, "stats")
+    fill(tmp_workspace)
+    done = cortext(tmp_workspace, "stats")
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert lines[0] == "3 conversations · 6 messages · 3 exchanges"
@@ -55,26 +49,26 @@ def test_the_report_of_a_pipe(workspace: Path) -> None:
     assert "\x1b" not in done.stdout
 
 
-def test_the_report_of_a_terminal(workspace: Path) -> None:
+def test_the_report_of_a_terminal(tmp_workspace: Path) -> None:
     """It fits, whatever the width; colours unless NO_COLOR."""
-    fill(workspace)
+    fill(tmp_workspace)
     keep(
-        workspace,
+        tmp_workspace,
         "004-x",
         kind="a-type-with-a-name-that-is-much-too-long-for-a-table",
         title="日" * 99,
     )
     for width in (60, 80, 200):
-        out = in_terminal(workspace, "stats", columns=width)
+        out = in_terminal(tmp_workspace, "stats", columns=width)
         assert "\x1b[36m" in out
         assert max(cells(line) for line in STYLE.sub("", out).splitlines()) <= width
-    assert "\x1b" not in in_terminal(workspace, "stats", NO_COLOR="1")
+    assert "\x1b" not in in_terminal(tmp_workspace, "stats", NO_COLOR="1")
 
 
-def test_json_is_the_documented_object(workspace: Path) -> None:
+def test_json_is_the_documented_object(tmp_workspace: Path) -> None:
     """Every key is on the page that documents it."""
-    fill(workspace)
-    found = json.loads(cortext(workspace, "stats", "--json").stdout)
+    fill(tmp_workspace)
+    found = json.loads(cortext(tmp_workspace, "stats", "--json").stdout)
     assert (found["totals"]["messages"], len(found["hours"]), len(found["days"])) == (6, 24, 3)
     page = Path(__file__).parents[2] / "docs/how-to/stats.md"
     text = page.read_text(encoding="utf-8")
@@ -91,78 +85,78 @@ def test_json_is_the_documented_object(workspace: Path) -> None:
         (["--type", "plan", "--since", "2w"], 1),
     ],
 )
-def test_only_some(args: list[str], number: int, workspace: Path) -> None:
+def test_only_some(args: list[str], number: int, tmp_workspace: Path) -> None:
     """Since a time, and of a type."""
-    fill(workspace)
-    found = json.loads(cortext(workspace, "stats", "--json", *args).stdout)
+    fill(tmp_workspace)
+    found = json.loads(cortext(tmp_workspace, "stats", "--json", *args).stdout)
     assert found["totals"]["conversations"] == number
 
 
 @pytest.mark.parametrize("value", ["x", "99999mo", "m", "-1m", "2026-13-01"])
-def test_no_time(value: str, workspace: Path) -> None:
+def test_no_time(value: str, tmp_workspace: Path) -> None:
     """A usage error in one sentence."""
-    done = cortext(workspace, "stats", "--since", value)
+    done = cortext(tmp_workspace, "stats", "--since", value)
     assert (done.returncode, done.stdout, "Traceback" in done.stderr) == (2, "", False)
 
 
-def test_all_workspaces(workspace: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_all_workspaces(tmp_workspace: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     """With `--all`; one that is gone is named."""
     other = tmp_path_factory.mktemp("other")
     data = {"XDG_DATA_HOME": str(tmp_path_factory.mktemp("data"))}
     cortext(other, "init", **data)
     keep(other, "001-x")
-    keep(workspace, "001-y")
+    keep(tmp_workspace, "001-y")
     cortext(other, "stats", **data)
-    found = json.loads(cortext(workspace, "stats", "--all", "--json", **data).stdout)
+    found = json.loads(cortext(tmp_workspace, "stats", "--all", "--json", **data).stdout)
     assert found["totals"]["conversations"] == 2
     shutil.rmtree(other)
-    done = cortext(workspace, "stats", "--all", **data)
+    done = cortext(tmp_workspace, "stats", "--all", **data)
     assert (done.returncode, f"warning: {other} is not there now" in done.stderr) == (0, True)
 
 
-def test_nothing_to_count(workspace: Path) -> None:
+def test_nothing_to_count(tmp_workspace: Path) -> None:
     """It says so, and what to do; as JSON it is zeros."""
-    done = cortext(workspace, "stats")
+    done = cortext(tmp_workspace, "stats")
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr.startswith("no conversations to count\nhint: ")
-    found = json.loads(cortext(workspace, "stats", "--json").stdout)
+    found = json.loads(cortext(tmp_workspace, "stats", "--json").stdout)
     assert (found["totals"]["conversations"], found["busiest_day"]) == (0, None)
 
 
-def test_a_damaged_conversation_is_named(workspace: Path) -> None:
+def test_a_damaged_conversation_is_named(tmp_workspace: Path) -> None:
     """On stderr, once, and the others count."""
-    fill(workspace)
-    head = keep(workspace, "004-plan-bad") / ".session/session.json"
+    fill(tmp_workspace)
+    head = keep(tmp_workspace, "004-plan-bad") / ".session/session.json"
     head.write_bytes(b"{")
-    done = cortext(workspace, "stats")
+    done = cortext(tmp_workspace, "stats")
     assert (done.returncode, done.stderr.count("warning: counted as far as")) == (0, 1)
     assert str(head) in done.stderr
     assert "4 conversations" in done.stdout
 
 
-def test_hostile_names_stay_words(workspace: Path) -> None:
+def test_hostile_names_stay_words(tmp_workspace: Path) -> None:
     """Titles, types, tools and models come out as text."""
     nasty = " ".join(HOSTILE)
-    keep(workspace, "001-x", title=nasty, kind=nasty, model=nasty, native=[{"tool": nasty}])
-    assert_harmless(in_terminal(workspace, "stats"))
-    done = cortext(workspace, "stats")
+    keep(tmp_workspace, "001-x", title=nasty, kind=nasty, model=nasty, native=[{"tool": nasty}])
+    assert_harmless(in_terminal(tmp_workspace, "stats"))
+    done = cortext(tmp_workspace, "stats")
     assert_harmless(done.stdout)
     assert "[red]x[/]" in done.stdout
 
 
-def test_a_bad_price_file_is_one_sentence(workspace: Path) -> None:
+def test_a_bad_price_file_is_one_sentence(tmp_workspace: Path) -> None:
     """And says what to do."""
-    fill(workspace)
-    done = cortext(workspace, "stats", CORTEXT_STATS_PRICES="/nonexistent/prices.toml")
+    fill(tmp_workspace)
+    done = cortext(tmp_workspace, "stats", CORTEXT_STATS_PRICES="/nonexistent/prices.toml")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("error: the prices in /nonexistent/prices.toml cannot be used")
     assert "\nhint: " in done.stderr
 
 
-def test_charts_of_plain_characters(workspace: Path) -> None:
+def test_charts_of_plain_characters(tmp_workspace: Path) -> None:
     """Where the encoding has no blocks."""
-    fill(workspace)
-    done = cortext(workspace, "stats", PYTHONIOENCODING="ascii")
+    fill(tmp_workspace)
+    done = cortext(tmp_workspace, "stats", PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stdout.isascii()) == (0, True)
     assert re.search(r"^  plan +#+ ", done.stdout, re.MULTILINE)
     assert "?" not in done.stdout

@@ -48,7 +48,7 @@ def bare(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def workspace(bare: Path) -> Path:
+def committed_workspace(bare: Path) -> Path:
     """A workspace at the top of a repository with one commit."""
     git(bare, "init", "-q", "-b", "main")
     return _first_commit(bare)
@@ -85,75 +85,77 @@ def _texts(root: Path, id: str) -> list[str]:
     ]
 
 
-def test_one_commit_holds_the_whole_folder(workspace: Path) -> None:
+def test_one_commit_holds_the_whole_folder(committed_workspace: Path) -> None:
     """What the agent put there too, in folders as well; no lock, no temp file, no `.cortext`."""
-    id = begin(workspace, "brainstorm", "Topic", "Hello.")
-    folder = folder_of(workspace, id)
+    id = begin(committed_workspace, "brainstorm", "Topic", "Hello.")
+    folder = folder_of(committed_workspace, id)
     (folder / "data/deep").mkdir(parents=True)
     (folder / "notes.txt").write_text("notes\n", encoding="utf-8")
     (folder / "data/deep/two words é.csv").write_bytes(b"\xff\x00binary")
-    ok(workspace, "stop", id)
+    ok(committed_workspace, "stop", id)
     expected = ["brainstorm.md", ".session/session.json", ".session/messages.jsonl", "notes.txt"]
-    assert _in_last_commit(workspace) == _names(
-        workspace, id, *expected, "data/deep/two words é.csv"
+    assert _in_last_commit(committed_workspace) == _names(
+        committed_workspace, id, *expected, "data/deep/two words é.csv"
     )
-    assert git(workspace, "log", "-1", "--format=%s") == "Save session state: Topic\n"
-    assert _status(workspace) == ""
-    assert git(workspace, "ls-files", "--", "*.cortext*", "*.lock", "*.tmp") == ""
+    assert git(committed_workspace, "log", "-1", "--format=%s") == "Save session state: Topic\n"
+    assert _status(committed_workspace) == ""
+    assert git(committed_workspace, "ls-files", "--", "*.cortext*", "*.lock", "*.tmp") == ""
 
 
-def test_session_only_change_is_a_session_update(workspace: Path) -> None:
+def test_session_only_change_is_a_session_update(committed_workspace: Path) -> None:
     """Messages alone make a `session update`, for stop and for done."""
-    id = begin(workspace, "brainstorm", "Topic", "Hello.")
-    ok(workspace, "stop", id)
-    say(workspace, id, "More.")
-    ok(workspace, "stop", id)
-    assert git(workspace, "log", "-1", "--format=%s") == "session update: Topic\n"
-    ok(workspace, "done", id)
-    assert git(workspace, "log", "-1", "--format=%s") == "session update: Topic\n"
-    assert _status(workspace) == ""
+    id = begin(committed_workspace, "brainstorm", "Topic", "Hello.")
+    ok(committed_workspace, "stop", id)
+    say(committed_workspace, id, "More.")
+    ok(committed_workspace, "stop", id)
+    assert git(committed_workspace, "log", "-1", "--format=%s") == "session update: Topic\n"
+    ok(committed_workspace, "done", id)
+    assert git(committed_workspace, "log", "-1", "--format=%s") == "session update: Topic\n"
+    assert _status(committed_workspace) == ""
 
 
-def test_stopping_again_with_nothing_new_makes_no_commit(workspace: Path) -> None:
+def test_stopping_again_with_nothing_new_makes_no_commit(committed_workspace: Path) -> None:
     """The second stop of a conversation to which nothing was added has nothing to say to git."""
-    id = begin(workspace, "brainstorm", "Topic", "Hello.")
-    ok(workspace, "stop", id)
-    before = _commits(workspace)
-    ok(workspace, "stop", id)
-    assert _status(workspace) == ""
-    assert _commits(workspace) == before
+    id = begin(committed_workspace, "brainstorm", "Topic", "Hello.")
+    ok(committed_workspace, "stop", id)
+    before = _commits(committed_workspace)
+    ok(committed_workspace, "stop", id)
+    assert _status(committed_workspace) == ""
+    assert _commits(committed_workspace) == before
 
 
-def test_file_that_the_agent_removed_is_removed_in_the_commit(workspace: Path) -> None:
+def test_file_that_the_agent_removed_is_removed_in_the_commit(committed_workspace: Path) -> None:
     """The commit holds the folder as it is: what is gone from it is gone."""
-    id = begin(workspace, "brainstorm", "Topic", "Hello.")
-    extra = folder_of(workspace, id) / "extra.txt"
+    id = begin(committed_workspace, "brainstorm", "Topic", "Hello.")
+    extra = folder_of(committed_workspace, id) / "extra.txt"
     extra.write_text("x\n", encoding="utf-8")
-    ok(workspace, "stop", id)
+    ok(committed_workspace, "stop", id)
     extra.rename(extra.with_name("renamed.txt"))
-    ok(workspace, "stop", id)
-    assert _status(workspace) == ""
+    ok(committed_workspace, "stop", id)
+    assert _status(committed_workspace) == ""
 
 
-def test_script_of_the_agent_stays_a_script(workspace: Path) -> None:
+def test_script_of_the_agent_stays_a_script(committed_workspace: Path) -> None:
     """A file that can be run is one in the commit too."""
-    id = begin(workspace, "brainstorm", "Topic", "Hello.")
-    script = folder_of(workspace, id) / "run.sh"
+    id = begin(committed_workspace, "brainstorm", "Topic", "Hello.")
+    script = folder_of(committed_workspace, id) / "run.sh"
     script.write_text("#!/bin/sh\n", encoding="utf-8")
     script.chmod(0o755)
-    ok(workspace, "stop", id)
-    assert _status(workspace) == ""
+    ok(committed_workspace, "stop", id)
+    assert _status(committed_workspace) == ""
     assert script.stat().st_mode & 0o777 == 0o755
 
 
-def test_links_are_not_followed(workspace: Path, tmp_path: Path) -> None:
+def test_links_are_not_followed(committed_workspace: Path, tmp_path: Path) -> None:
     """A link in the folder brings nothing from outside into the commit."""
     (tmp_path / "private.txt").write_text("private words\n", encoding="utf-8")
-    id = begin(workspace, "brainstorm", "Topic", "Hello.")
-    (folder_of(workspace, id) / "link.txt").symlink_to(tmp_path / "private.txt")
-    done = cortext(workspace, "stop", id)
+    id = begin(committed_workspace, "brainstorm", "Topic", "Hello.")
+    (folder_of(committed_workspace, id) / "link.txt").symlink_to(tmp_path / "private.txt")
+    done = cortext(committed_workspace, "stop", id)
     assert (done.returncode, "link.txt" in done.stderr) == (0, True)
-    blobs = git(workspace, "ls-tree", "-r", "HEAD", str(folder_of(workspace, id)))
+    blobs = git(
+        committed_workspace, "ls-tree", "-r", "HEAD", str(folder_of(committed_workspace, id))
+    )
     assert "link.txt" not in blobs
 
 
@@ -171,18 +173,18 @@ def _modes(root: Path, id: str, mode: str) -> tuple[int, str, str]:
     [("auto", 1, ""), ("commit", 1, ""), ("stage", 0, "A "), ("off", 0, "??")],
 )
 def test_modes_at_the_top_of_a_repository(
-    workspace: Path, mode: str, commits: int, letters: str
+    committed_workspace: Path, mode: str, commits: int, letters: str
 ) -> None:
     """auto and commit commit, stage stages, off leaves git alone; others' changes stay."""
-    (workspace / "theirs.txt").write_text("staged\n", encoding="utf-8")
-    (workspace / "new.txt").write_text("new\n", encoding="utf-8")
-    git(workspace, "add", "theirs.txt", "new.txt")
-    (workspace / "theirs.txt").write_text("and changed\n", encoding="utf-8")
-    (workspace / "untracked.txt").write_text("u\n", encoding="utf-8")
-    id = begin(workspace, "brainstorm", "Topic", "Hello.")
-    others = _status(workspace, ":!conversations")
-    staged = git(workspace, "diff", "--cached", "--", ":!conversations")
-    made, status, told = _modes(workspace, id, mode)
+    (committed_workspace / "theirs.txt").write_text("staged\n", encoding="utf-8")
+    (committed_workspace / "new.txt").write_text("new\n", encoding="utf-8")
+    git(committed_workspace, "add", "theirs.txt", "new.txt")
+    (committed_workspace / "theirs.txt").write_text("and changed\n", encoding="utf-8")
+    (committed_workspace / "untracked.txt").write_text("u\n", encoding="utf-8")
+    id = begin(committed_workspace, "brainstorm", "Topic", "Hello.")
+    others = _status(committed_workspace, ":!conversations")
+    staged = git(committed_workspace, "diff", "--cached", "--", ":!conversations")
+    made, status, told = _modes(committed_workspace, id, mode)
     assert made == commits
     assert ("committed as " in told, told == "staged; the commit is yours\n", told == "") == (
         commits == 1,
@@ -191,13 +193,13 @@ def test_modes_at_the_top_of_a_repository(
     )
     assert {line[:2] for line in status.splitlines()} == ({letters} if letters else set())
     assert (
-        _status(workspace, ":!conversations")
+        _status(committed_workspace, ":!conversations")
         == others
         == ("A  new.txt\nMM theirs.txt\n?? untracked.txt\n")
     )
-    assert git(workspace, "diff", "--cached", "--", ":!conversations") == staged
+    assert git(committed_workspace, "diff", "--cached", "--", ":!conversations") == staged
     if commits:
-        assert all("conversations/" in path for path in _in_last_commit(workspace))
+        assert all("conversations/" in path for path in _in_last_commit(committed_workspace))
 
 
 @pytest.mark.parametrize(("mode", "commits"), [("auto", 0), ("commit", 1), ("stage", 0)])
@@ -228,74 +230,74 @@ def test_no_repository(bare: Path, mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["auto", "commit"])
-def test_no_git(workspace: Path, tmp_path: Path, mode: str) -> None:
+def test_no_git(committed_workspace: Path, tmp_path: Path, mode: str) -> None:
     """Without the program the conversation is paused, and one line says why there is no commit."""
-    id = begin(workspace, "brainstorm", "Topic", "Hello.")
+    id = begin(committed_workspace, "brainstorm", "Topic", "Hello.")
     empty = tmp_path / "empty"
     empty.mkdir()
     env = {"PATH": str(empty), "CORTEXT_SESSIONS_GIT": mode}
-    done = cortext(workspace, "stop", id, env=env)
-    assert (done.returncode, head_of(workspace, id)["status"]) == (0, "paused")
+    done = cortext(committed_workspace, "stop", id, env=env)
+    assert (done.returncode, head_of(committed_workspace, id)["status"]) == (0, "paused")
     assert done.stderr == "not recorded in git: git is not installed\n"
-    assert _commits(workspace) == 1
+    assert _commits(committed_workspace) == 1
 
 
-def test_identity_missing(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_identity_missing(committed_workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One line says how to tell git; the conversation is paused; the next stop commits."""
-    id = begin(workspace, "brainstorm", "Topic", "Hello.")
-    git(workspace, "config", "user.useConfigOnly", "true")
+    id = begin(committed_workspace, "brainstorm", "Topic", "Hello.")
+    git(committed_workspace, "config", "user.useConfigOnly", "true")
     with monkeypatch.context() as patch:
         for who in ("AUTHOR", "COMMITTER"):
             patch.delenv(f"GIT_{who}_NAME")
             patch.delenv(f"GIT_{who}_EMAIL")
-        done = cortext(workspace, "stop", id)
-    assert (done.returncode, head_of(workspace, id)["status"]) == (0, "paused")
+        done = cortext(committed_workspace, "stop", id)
+    assert (done.returncode, head_of(committed_workspace, id)["status"]) == (0, "paused")
     assert "git config --global user.name" in done.stderr
     assert len(done.stderr.splitlines()) == 1
-    assert _commits(workspace) == 1
-    ok(workspace, "stop", id)
-    assert _status(workspace) == ""
+    assert _commits(committed_workspace) == 1
+    ok(committed_workspace, "stop", id)
+    assert _status(committed_workspace) == ""
 
 
 def test_done_that_git_did_not_take_can_be_done_again(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
+    committed_workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The advice to `stop again` leads somewhere for a completed conversation too."""
-    id = begin(workspace, "brainstorm", "Topic", "Hello.")
-    git(workspace, "config", "user.useConfigOnly", "true")
+    id = begin(committed_workspace, "brainstorm", "Topic", "Hello.")
+    git(committed_workspace, "config", "user.useConfigOnly", "true")
     with monkeypatch.context() as patch:
         for who in ("AUTHOR", "COMMITTER"):
             patch.delenv(f"GIT_{who}_NAME")
             patch.delenv(f"GIT_{who}_EMAIL")
-        ok(workspace, "done", id)
-    again = cortext(workspace, "done", id)
+        ok(committed_workspace, "done", id)
+    again = cortext(committed_workspace, "done", id)
     assert (again.returncode, again.stderr.startswith("error")) == (0, False), again.stderr
-    assert head_of(workspace, id)["status"] == "completed"
-    assert _status(workspace) == ""
+    assert head_of(committed_workspace, id)["status"] == "completed"
+    assert _status(committed_workspace) == ""
 
 
-def test_ignored_session_is_said_and_the_rest_committed(workspace: Path) -> None:
+def test_ignored_session_is_said_and_the_rest_committed(committed_workspace: Path) -> None:
     """`.session/` in .gitignore: the markdown is committed, and one line names what is not."""
-    (workspace / ".gitignore").write_text(".session/\n", encoding="utf-8")
-    git(workspace, "add", ".gitignore")
-    git(workspace, "commit", "-q", "-m", "ignore")
-    id = begin(workspace, "brainstorm", "Topic", "Hello.")
-    done = cortext(workspace, "stop", id)
+    (committed_workspace / ".gitignore").write_text(".session/\n", encoding="utf-8")
+    git(committed_workspace, "add", ".gitignore")
+    git(committed_workspace, "commit", "-q", "-m", "ignore")
+    id = begin(committed_workspace, "brainstorm", "Topic", "Hello.")
+    done = cortext(committed_workspace, "stop", id)
     assert done.returncode == 0
-    assert _in_last_commit(workspace) == _names(workspace, id, "brainstorm.md")
+    assert _in_last_commit(committed_workspace) == _names(committed_workspace, id, "brainstorm.md")
     assert ".session/session.json" in done.stderr
     assert "ignored" in done.stderr
-    assert _status(workspace) == ""
+    assert _status(committed_workspace) == ""
 
 
-def test_everything_ignored(workspace: Path) -> None:
+def test_everything_ignored(committed_workspace: Path) -> None:
     """Nothing is committed, and that is said."""
-    (workspace / ".git/info/exclude").write_text("conversations/\n", encoding="utf-8")
-    id = begin(workspace, "brainstorm", "Topic", "Hello.")
-    done = cortext(workspace, "stop", id)
+    (committed_workspace / ".git/info/exclude").write_text("conversations/\n", encoding="utf-8")
+    id = begin(committed_workspace, "brainstorm", "Topic", "Hello.")
+    done = cortext(committed_workspace, "stop", id)
     assert (done.returncode, "ignored by git" in done.stderr) == (0, True)
-    assert (_commits(workspace), _status(workspace)) == (1, "")
-    assert head_of(workspace, id)["status"] == "paused"
+    assert (_commits(committed_workspace), _status(committed_workspace)) == (1, "")
+    assert head_of(committed_workspace, id)["status"] == "paused"
 
 
 def test_empty_repository(bare: Path) -> None:
@@ -307,45 +309,48 @@ def test_empty_repository(bare: Path) -> None:
     assert git(bare, "ls-tree", "-r", "--name-only", "HEAD").split() == _names(bare, id, *files)
 
 
-def test_detached_head_other_branch_and_worktree(workspace: Path, tmp_path: Path) -> None:
+def test_detached_head_other_branch_and_worktree(committed_workspace: Path, tmp_path: Path) -> None:
     """The commit goes where HEAD is; no other branch moves."""
-    main = git(workspace, "rev-parse", "main")
-    git(workspace, "checkout", "-q", "-b", "feature/other")
-    id = begin(workspace, "brainstorm", "Topic", "Hello.")
-    ok(workspace, "stop", id)
-    assert git(workspace, "rev-parse", "feature/other~1") == main
-    git(workspace, "checkout", "-q", "--detach")
-    say(workspace, id, "More.")
-    done = cortext(workspace, "stop", id)
+    main = git(committed_workspace, "rev-parse", "main")
+    git(committed_workspace, "checkout", "-q", "-b", "feature/other")
+    id = begin(committed_workspace, "brainstorm", "Topic", "Hello.")
+    ok(committed_workspace, "stop", id)
+    assert git(committed_workspace, "rev-parse", "feature/other~1") == main
+    git(committed_workspace, "checkout", "-q", "--detach")
+    say(committed_workspace, id, "More.")
+    done = cortext(committed_workspace, "stop", id)
     assert (done.returncode, "detached" in done.stderr) == (0, True)
-    assert _status(workspace) == ""
+    assert _status(committed_workspace) == ""
     tree = tmp_path / "tree"
-    git(workspace, "worktree", "add", "-q", "-b", "third", str(tree), "main")
+    git(committed_workspace, "worktree", "add", "-q", "-b", "third", str(tree), "main")
     there = begin(tree, "plan", "There", "Hello.")
     ok(tree, "stop", there)
     assert _status(tree) == ""
-    assert git(workspace, "rev-parse", "third~1", "main") == main * 2
+    assert git(committed_workspace, "rev-parse", "third~1", "main") == main * 2
 
 
 @pytest.mark.parametrize(("title", "verb"), [*zip(HOSTILE, cycle(["stop", "done"]))])
-def test_hostile_titles(workspace: Path, title: str, verb: str) -> None:
+def test_hostile_titles(committed_workspace: Path, title: str, verb: str) -> None:
     """A title is one clean line in the confirmation and in the commit; nothing of it runs."""
-    id = begin(workspace, "brainstorm", "Topic", f"Say {title}")
-    change_head(workspace, id, title=title)
-    done = cortext(workspace, verb, id, "--summary", f"sum {title}")
+    id = begin(committed_workspace, "brainstorm", "Topic", f"Say {title}")
+    change_head(committed_workspace, id, title=title)
+    done = cortext(committed_workspace, verb, id, "--summary", f"sum {title}")
     assert done.returncode == 0, done.stderr
     bad = {chr(n) for n in (*range(32), *range(127, 160))} - {"\n"} | set("\u202e\u200b\u2060")
     assert not bad & set(done.stdout + done.stderr)
     assert len(done.stdout.splitlines()) == 6
-    said = git(workspace, "log", "-1", "--format=%B")
+    said = git(committed_workspace, "log", "-1", "--format=%B")
     assert not bad & set(said)
     assert said.splitlines()[0].startswith("Save session state: ")
     assert said.splitlines()[1:4] == ["", f"Conversation: {id}", f"Saved by: cortext {verb}"]
-    assert git(workspace, "log", "-1", "--format=%(trailers:key=Signed-off-by)").strip() == ""
-    assert list(workspace.rglob("owned")) == []
+    assert (
+        git(committed_workspace, "log", "-1", "--format=%(trailers:key=Signed-off-by)").strip()
+        == ""
+    )
+    assert list(committed_workspace.rglob("owned")) == []
 
 
-def test_conversation_of_another_workspace(workspace: Path, tmp_path: Path) -> None:
+def test_conversation_of_another_workspace(committed_workspace: Path, tmp_path: Path) -> None:
     """Found everywhere, committed where it is, by the settings that hold there."""
     other = tmp_path / "other"
     other.mkdir()
@@ -353,81 +358,81 @@ def test_conversation_of_another_workspace(workspace: Path, tmp_path: Path) -> N
     git(other, "init", "-q", "-b", "main")
     _first_commit(other)
     id = begin(other, "plan", "Far away", "Hello.")
-    ok(workspace, "stop", id)
-    assert (_commits(workspace), _commits(other)) == (1, 2)
+    ok(committed_workspace, "stop", id)
+    assert (_commits(committed_workspace), _commits(other)) == (1, 2)
     assert _status(other) == ""
     assert head_of(other, id)["status"] == "paused"
 
 
-def test_folder_without_session_gets_one(workspace: Path) -> None:
+def test_folder_without_session_gets_one(committed_workspace: Path) -> None:
     """Stopping a folder whose `.session/` is gone makes one, and commits it."""
-    id = begin(workspace, "brainstorm", "Topic", "Hello.")
-    ok(workspace, "stop", id)
-    shutil.rmtree(folder_of(workspace, id) / ".session")
-    ok(workspace, "stop", id)
-    head = head_of(workspace, id)
+    id = begin(committed_workspace, "brainstorm", "Topic", "Hello.")
+    ok(committed_workspace, "stop", id)
+    shutil.rmtree(folder_of(committed_workspace, id) / ".session")
+    ok(committed_workspace, "stop", id)
+    head = head_of(committed_workspace, id)
     assert (head["conversation_id"], head["status"]) == (id, "paused")
-    assert _status(workspace) == ""
+    assert _status(committed_workspace) == ""
 
 
 @pytest.mark.parametrize("damage", [b'{"version": "1.0", "conv', b"", b"\0" * 200, b"[1]\n"])
-def test_corrupt_head(workspace: Path, damage: bytes) -> None:
+def test_corrupt_head(committed_workspace: Path, damage: bytes) -> None:
     """One sentence names the file; nothing is changed, nothing committed; others still stop."""
-    id = begin(workspace, "brainstorm", "Topic", "Hello.")
-    other = begin(workspace, "plan", "Other", "Hello.")
-    head = folder_of(workspace, id) / ".session/session.json"
+    id = begin(committed_workspace, "brainstorm", "Topic", "Hello.")
+    other = begin(committed_workspace, "plan", "Other", "Hello.")
+    head = folder_of(committed_workspace, id) / ".session/session.json"
     head.write_bytes(damage)
     lines = (head.parent / "messages.jsonl").read_bytes()
-    done = cortext(workspace, "stop", id)
+    done = cortext(committed_workspace, "stop", id)
     assert (done.returncode, "Traceback" in done.stderr) == (5, False), done.stderr
     errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
     assert [str(head) in line for line in errors] == [True]
     assert (head.read_bytes(), (head.parent / "messages.jsonl").read_bytes()) == (damage, lines)
-    assert _commits(workspace) == 1
-    ok(workspace, "stop", other)
-    assert head_of(workspace, other)["status"] == "paused"
+    assert _commits(committed_workspace) == 1
+    ok(committed_workspace, "stop", other)
+    assert head_of(committed_workspace, other)["status"] == "paused"
 
 
-def test_corrupt_line(workspace: Path) -> None:
+def test_corrupt_line(committed_workspace: Path) -> None:
     """A bad line hides itself only: it is named with file and number, and every byte stays."""
-    id = begin(workspace, "brainstorm", "Topic", "One.", "Two.", "Three.")
-    path = folder_of(workspace, id) / ".session/messages.jsonl"
+    id = begin(committed_workspace, "brainstorm", "Topic", "One.", "Two.", "Three.")
+    path = folder_of(committed_workspace, id) / ".session/messages.jsonl"
     lines = path.read_bytes().split(b"\n")
     damaged = b"\n".join([lines[0], b'{"role": "us' + b"\0" * 9, *lines[2:]])
     path.write_bytes(damaged)
-    done = cortext(workspace, "stop", id)
-    assert (done.returncode, head_of(workspace, id)["status"]) == (0, "paused")
+    done = cortext(committed_workspace, "stop", id)
+    assert (done.returncode, head_of(committed_workspace, id)["status"]) == (0, "paused")
     assert f"{path}, line 2" in done.stderr
     assert path.read_bytes() == damaged
 
 
-def test_hint_of_a_damaged_conversation_is_for_people(workspace: Path) -> None:
+def test_hint_of_a_damaged_conversation_is_for_people(committed_workspace: Path) -> None:
     """Who types commands is told a command, not the name of a Python method."""
-    id = begin(workspace, "brainstorm", "Topic", "One.", "Two.")
-    (folder_of(workspace, id) / ".session/session.json").write_bytes(b"{")
-    done = cortext(workspace, "stop", id)
+    id = begin(committed_workspace, "brainstorm", "Topic", "One.", "Two.")
+    (folder_of(committed_workspace, id) / ".session/session.json").write_bytes(b"{")
+    done = cortext(committed_workspace, "stop", id)
     assert "hint: " in done.stderr
     assert "read()" not in done.stderr
 
 
-def test_torn_tail(workspace: Path) -> None:
+def test_torn_tail(committed_workspace: Path) -> None:
     """A last line that a crash cut off keeps nobody from stopping, and stays on disk."""
-    id = begin(workspace, "brainstorm", "Topic", "One.", "Two.")
-    path = folder_of(workspace, id) / ".session/messages.jsonl"
+    id = begin(committed_workspace, "brainstorm", "Topic", "One.", "Two.")
+    path = folder_of(committed_workspace, id) / ".session/messages.jsonl"
     with path.open("ab") as file:
         file.write(b'{"role": "user", "content": "Thr')
-    done = cortext(workspace, "stop", id)
+    done = cortext(committed_workspace, "stop", id)
     assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
     assert b'"content": "Thr' in b"".join(p.read_bytes() for p in path.parent.glob("messages*"))
-    assert _status(workspace) == ""
+    assert _status(committed_workspace) == ""
 
 
-def test_conversation_that_lost_one_of_its_two_files(workspace: Path) -> None:
+def test_conversation_that_lost_one_of_its_two_files(committed_workspace: Path) -> None:
     """Without messages.jsonl: one sentence, or a stop that says so; the head is not lost."""
-    id = begin(workspace, "brainstorm", "Topic", "Hello.")
-    session = folder_of(workspace, id) / ".session"
+    id = begin(committed_workspace, "brainstorm", "Topic", "Hello.")
+    session = folder_of(committed_workspace, id) / ".session"
     (session / "messages.jsonl").unlink()
-    done = cortext(workspace, "stop", id)
+    done = cortext(committed_workspace, "stop", id)
     assert "Traceback" not in done.stderr
     assert "messages.jsonl" in done.stderr
     assert json.loads((session / "session.json").read_bytes())["title"] == "Topic"

@@ -16,7 +16,7 @@ from tests.features.archive.archived_sessions import ID, other, say
 
 
 @pytest.fixture(autouse=True)
-def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def sync_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home in which no tool was used yet."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
@@ -29,68 +29,68 @@ def archive(person: Path) -> Path:
     return person / "data/cortext/archive"
 
 
-def test_it_says_what_it_did_and_once_where_things_are(person: Path) -> None:
+def test_it_says_what_it_did_and_once_where_things_are(sync_home: Path) -> None:
     """Data on stdout; the place and how to turn it off on stderr, the first time only."""
-    say(person, "one")
-    first = cortext(person, "sync")
+    say(sync_home, "one")
+    first = cortext(sync_home, "sync")
     assert first.stdout.startswith("claude  1 transcript, 1 new; ")
-    assert f"{archive(person)}, so that they outlive" in first.stderr
+    assert f"{archive(sync_home)}, so that they outlive" in first.stderr
     assert "`cortext config archive.enabled off`" in first.stderr
-    second = cortext(person, "sync")
+    second = cortext(sync_home, "sync")
     assert second.stdout.startswith("claude  1 transcript, nothing new; ")
     assert "outlive" not in second.stderr
 
 
-def test_nothing_to_copy(person: Path) -> None:
+def test_nothing_to_copy(sync_home: Path) -> None:
     """Where no tool was used, that is said, and it is no error."""
-    done = cortext(person, "sync")
+    done = cortext(sync_home, "sync")
     assert (done.returncode, done.stdout) == (0, "")
     assert "no transcripts" in done.stderr
 
 
-def test_quiet_says_nothing(person: Path) -> None:
+def test_quiet_says_nothing(sync_home: Path) -> None:
     """Also not that another one is at work."""
-    say(person, "one")
-    done = cortext(person, "sync", "--quiet")
+    say(sync_home, "one")
+    done = cortext(sync_home, "sync", "--quiet")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    with FileLock(str(archive(person) / ".lock")):
-        done = cortext(person, "sync", "--quiet")
+    with FileLock(str(archive(sync_home) / ".lock")):
+        done = cortext(sync_home, "sync", "--quiet")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_json(person: Path) -> None:
+def test_json(sync_home: Path) -> None:
     """One object, with every tool."""
-    say(person, "one")
-    found = json.loads(ok(person, "sync", "--json"))
+    say(sync_home, "one")
+    found = json.loads(ok(sync_home, "sync", "--json"))
     assert [tool["tool"] for tool in found["tools"]] == ["claude", "opencode", "gemini", "codex"]
     assert (found["tools"][0]["new"], found["errors"]) == (1, [])
-    assert found["folder"] == str(archive(person))
+    assert found["folder"] == str(archive(sync_home))
 
 
-def test_session_that_is_kept_elsewhere_is_passed_over(person: Path) -> None:
+def test_session_that_is_kept_elsewhere_is_passed_over(sync_home: Path) -> None:
     """It is neither copied nor listed, while the tool has it."""
-    say(person, "one")
-    assert ID in ok(person, "list", "--all", "--json")
+    say(sync_home, "one")
+    assert ID in ok(sync_home, "list", "--all", "--json")
     pass_over("claude", ID)
-    assert ID not in ok(person, "list", "--all", "--json")
-    ok(person, "sync")
-    assert not list(archive(person).rglob("*.gz"))
+    assert ID not in ok(sync_home, "list", "--all", "--json")
+    ok(sync_home, "sync")
+    assert not list(archive(sync_home).rglob("*.gz"))
 
 
-def test_only_some_tools(person: Path) -> None:
+def test_only_some_tools(sync_home: Path) -> None:
     """Others are left alone; a word that is no tool is a usage error."""
-    say(person, "one")
-    assert ok(person, "sync", "--tools", "codex, gemini") == ""
-    assert not (archive(person) / "claude").exists()
-    done = cortext(person, "sync", "--tools", "codx")
+    say(sync_home, "one")
+    assert ok(sync_home, "sync", "--tools", "codex, gemini") == ""
+    assert not (archive(sync_home) / "claude").exists()
+    done = cortext(sync_home, "sync", "--tools", "codx")
     assert (done.returncode, "'codx' is no tool" in done.stderr) == (2, True)
 
 
-def test_a_second_one_waits(person: Path) -> None:
+def test_a_second_one_waits(sync_home: Path) -> None:
     """It says for whom, and goes on when the other is done."""
-    say(person, "one")
-    ok(person, "sync")
-    with FileLock(str(archive(person) / ".lock")):
+    say(sync_home, "one")
+    ok(sync_home, "sync")
+    with FileLock(str(archive(sync_home) / ".lock")):
         child = subprocess.Popen([SCRIPT, "sync"], stderr=subprocess.PIPE, text=True)
         assert child.stderr is not None
         assert child.stderr.readline().startswith("another sync is at work (process ")
@@ -99,37 +99,37 @@ def test_a_second_one_waits(person: Path) -> None:
     assert child.returncode == 0
 
 
-def test_turned_off(person: Path) -> None:
+def test_turned_off(sync_home: Path) -> None:
     """One sentence and a hint."""
-    ok(person, "config", "archive.enabled", "off")
-    done = cortext(person, "sync")
+    ok(sync_home, "config", "archive.enabled", "off")
+    done = cortext(sync_home, "sync")
     assert done.returncode == 1
     assert done.stderr.startswith("error: the archive is turned off\nhint: `cortext config")
 
 
-def test_a_workspace_cannot_turn_it_off(person: Path) -> None:
+def test_a_workspace_cannot_turn_it_off(sync_home: Path) -> None:
     """Somebody else may have made it."""
-    (person / "ws/.workspace").mkdir(parents=True)
-    done = cortext(person / "ws", "config", "archive.enabled", "off", "--workspace")
+    (sync_home / "ws/.workspace").mkdir(parents=True)
+    done = cortext(sync_home / "ws", "config", "archive.enabled", "off", "--workspace")
     assert done.returncode != 0
     assert "workspace" in done.stderr
 
 
-def test_what_cannot_be_copied_is_named(person: Path) -> None:
+def test_what_cannot_be_copied_is_named(sync_home: Path) -> None:
     """A warning for each; the others are copied."""
-    say(person, "one")
-    database = person / "data/opencode/opencode.db"
+    say(sync_home, "one")
+    database = sync_home / "data/opencode/opencode.db"
     database.parent.mkdir(parents=True)
     database.write_bytes(b"no database" * 1000)
-    done = cortext(person, "sync")
+    done = cortext(sync_home, "sync")
     assert done.stdout.startswith("claude  1 transcript, 1 new")
     assert f"warning: not copied: {database}: " in done.stderr
 
 
-def test_progress_in_a_terminal(person: Path) -> None:
+def test_progress_in_a_terminal(sync_home: Path) -> None:
     """A bar where it takes longer than a moment; it is taken away at the end."""
     for number in range(40):
-        say(person, *(os.urandom(200_000).hex() for _ in range(4)), id=other(number))
+        say(sync_home, *(os.urandom(200_000).hex() for _ in range(4)), id=other(number))
     ours, theirs = pty.openpty()
     child = subprocess.Popen([SCRIPT, "sync"], stdout=theirs, stderr=theirs, stdin=theirs)
     os.close(theirs)
@@ -145,33 +145,33 @@ def test_progress_in_a_terminal(person: Path) -> None:
     assert said.rpartition(b"\r" + b" " * 70 + b"\r")[2].startswith(b"claude  40 transcripts")
 
 
-def test_stats_and_what_is_kept(person: Path) -> None:
+def test_stats_and_what_is_kept(sync_home: Path) -> None:
     """`cortext stats` says how large the archive is, also without a conversation of ours."""
-    say(person, "words " * 1000)
-    ok(person, "sync")
-    told = ok(person, "stats")
+    say(sync_home, "words " * 1000)
+    ok(sync_home, "sync")
+    told = ok(sync_home, "stats")
     assert told.startswith("Archive claude: 1 transcript, ")
-    (size,) = json.loads(ok(person, "stats", "--json"))["archive"]
+    (size,) = json.loads(ok(sync_home, "stats", "--json"))["archive"]
     assert (size["tool"], size["copies"], size["sources"] > size["packed"]) == ("claude", 1, True)
 
 
-def test_lists_start_it(person: Path) -> None:
+def test_lists_start_it(sync_home: Path) -> None:
     """By the way, and nobody waits for it: afterwards the archive has what the tool had."""
-    path = say(person, "Where do the sessions go?")
-    assert ID in ok(person, "list", "--all")
+    path = say(sync_home, "Where do the sessions go?")
+    assert ID in ok(sync_home, "list", "--all")
     deadline = time.monotonic() + 30
-    while not (archive(person) / ".known/claude.json").exists():
+    while not (archive(sync_home) / ".known/claude.json").exists():
         assert time.monotonic() < deadline
     path.unlink()
-    assert ID in ok(person, "list", "--all")
-    assert "Where do the sessions go?" in ok(person, "show", ID)
+    assert ID in ok(sync_home, "list", "--all")
+    assert "Where do the sessions go?" in ok(sync_home, "show", ID)
 
 
-def test_deleted_by_the_command(person: Path) -> None:
+def test_deleted_by_the_command(sync_home: Path) -> None:
     """It says that the tool's own file remains, and where; sync does not copy it again."""
-    path = say(person, "one")
-    ok(person, "sync")
-    assert str(path) in ok(person, "delete", ID, "--yes")
-    assert "1 deleted by you and passed over" in ok(person, "sync")
-    ok(person, "trash", "restore", "1")
-    assert "1 transcript, nothing new" in ok(person, "sync")
+    path = say(sync_home, "one")
+    ok(sync_home, "sync")
+    assert str(path) in ok(sync_home, "delete", ID, "--yes")
+    assert "1 deleted by you and passed over" in ok(sync_home, "sync")
+    ok(sync_home, "trash", "restore", "1")
+    assert "1 transcript, nothing new" in ok(sync_home, "sync")

@@ -23,7 +23,7 @@ from tests.tools.opencode.opencode_data import Made, text
 
 
 @pytest.fixture(autouse=True)
-def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def tail_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home with a workspace."""
     home = tmp_path / "person"
     (home / "project").mkdir(parents=True)
@@ -36,8 +36,8 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def workspace(person: Path) -> Path:
-    return person / "project"
+def project_folder(tail_home: Path) -> Path:
+    return tail_home / "project"
 
 
 def said(tail: Running) -> list[str]:
@@ -54,15 +54,15 @@ def shown(tail: Running, *texts: str) -> None:
     assert said(tail) == list(texts)
 
 
-def test_the_last_ones_and_each_new_one(workspace: Path, tmp_path: Path) -> None:
+def test_the_last_ones_and_each_new_one(project_folder: Path, tmp_path: Path) -> None:
     """As `show` has them; it ends when the conversation is completed, and says so."""
-    id = begin(workspace, "plan", "Rules", "One.", "Two.", "Three.")
-    with running(workspace, tmp_path / "said", "tail", id, "-n", "2") as tail:
+    id = begin(project_folder, "plan", "Rules", "One.", "Two.", "Three.")
+    with running(project_folder, tmp_path / "said", "tail", id, "-n", "2") as tail:
         tail.until("Three.")
-        speak(workspace, id, "Four.")
+        speak(project_folder, id, "Four.")
         tail.until("Four.")
         assert tail.process.poll() is None
-        ok(workspace, "done", id)
+        ok(project_folder, "done", id)
         assert tail.process.wait(PATIENCE) == 0
     lines = tail.out.splitlines()
     assert lines[0] == "Rules"
@@ -72,18 +72,18 @@ def test_the_last_ones_and_each_new_one(workspace: Path, tmp_path: Path) -> None
     assert tail.err.endswith("nothing more will come: it is completed\n")
 
 
-def test_the_end_of_it(workspace: Path) -> None:
+def test_the_end_of_it(project_folder: Path) -> None:
     """With --no-follow it shows what there is, as many as are asked for."""
-    id = begin(workspace, "plan", "Rules", *(f"Number {n}." for n in range(30)))
+    id = begin(project_folder, "plan", "Rules", *(f"Number {n}." for n in range(30)))
     for options, count in ((), 20), (("-n", "0"), 0), (("-n", "99"), 30):
-        found = ok(workspace, "tail", id, "--no-follow", "--json", *options).splitlines()
+        found = ok(project_folder, "tail", id, "--no-follow", "--json", *options).splitlines()
         assert [json.loads(line)["number"] for line in found] == list(range(31 - count, 31))
 
 
-def test_ten_thousand_messages(workspace: Path, tmp_path: Path) -> None:
+def test_ten_thousand_messages(project_folder: Path, tmp_path: Path) -> None:
     """Appended one by one by another process, as fast as can be: each comes once, in order."""
-    id = begin(workspace, "plan", "Rules", "0")
-    (lines,) = workspace.glob(f"conversations/*/{id}/.session/messages.jsonl")
+    id = begin(project_folder, "plan", "Rules", "0")
+    (lines,) = project_folder.glob(f"conversations/*/{id}/.session/messages.jsonl")
     program = f"""
 import json
 with open({str(lines)!r}, "ab", buffering=0) as file:
@@ -92,20 +92,20 @@ with open({str(lines)!r}, "ab", buffering=0) as file:
                  "id": f"m{{n}}"}}
         file.write(json.dumps(line).encode() + b"\\n")
 """
-    with running(workspace, tmp_path / "said", "tail", id, "--json") as tail:
+    with running(project_folder, tmp_path / "said", "tail", id, "--json") as tail:
         tail.until('"content":"0"')
         subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
         tail.until('"content":"10000"')
     assert said(tail) == [str(n) for n in range(10_001)]
 
 
-def test_in_a_terminal(workspace: Path) -> None:
+def test_in_a_terminal(project_folder: Path) -> None:
     """Markdown is rendered, and Ctrl+C ends it with 130."""
-    id = begin(workspace, "plan", "Rules", "**One.**")
+    id = begin(project_folder, "plan", "Rules", "**One.**")
     ours, theirs = pty.openpty()
     child = subprocess.Popen(
         [SCRIPT, "tail", id],
-        cwd=workspace,
+        cwd=project_folder,
         env={**os.environ, "TERM": "xterm-256color"},
         stdin=theirs,
         stdout=theirs,
@@ -127,7 +127,7 @@ def test_in_a_terminal(workspace: Path) -> None:
 
     await_(lambda: sees(b"One."))
     assert b"**" not in seen
-    speak(workspace, id, "## Two")
+    speak(project_folder, id, "## Two")
     await_(lambda: sees(b"Two"))
     assert b"## " not in seen
     child.send_signal(signal.SIGINT)
@@ -135,13 +135,13 @@ def test_in_a_terminal(workspace: Path) -> None:
     os.close(ours)
 
 
-def test_reader_that_has_enough(workspace: Path) -> None:
+def test_reader_that_has_enough(project_folder: Path) -> None:
     """It ends although nothing more is said, without a word."""
-    id = begin(workspace, "plan", "Rules", "One.")
+    id = begin(project_folder, "plan", "Rules", "One.")
     child = subprocess.Popen(
         f"{SCRIPT} tail {id} | head -n 1",
         shell=True,
-        cwd=workspace,
+        cwd=project_folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -150,36 +150,36 @@ def test_reader_that_has_enough(workspace: Path) -> None:
     assert (out, err, child.returncode) == ("Rules\n", "", 0)
 
 
-def test_file_that_is_put_in_its_place(workspace: Path, tmp_path: Path) -> None:
+def test_file_that_is_put_in_its_place(project_folder: Path, tmp_path: Path) -> None:
     """Another with the same beginning: only what is new comes. One that was cut: it says so, and
     goes on from there."""
-    id = begin(workspace, "plan", "Rules", "One.", "Two.")
-    lines = folder_of(workspace, id) / ".session/messages.jsonl"
-    with running(workspace, tmp_path / "said", "tail", id, "--json") as tail:
+    id = begin(project_folder, "plan", "Rules", "One.", "Two.")
+    lines = folder_of(project_folder, id) / ".session/messages.jsonl"
+    with running(project_folder, tmp_path / "said", "tail", id, "--json") as tail:
         shown(tail, "One.", "Two.")
         copy = lines.with_name("copy")
         shutil.copy(lines, copy)
         copy.rename(lines)
-        speak(workspace, id, "Three.")
+        speak(project_folder, id, "Three.")
         shown(tail, "One.", "Two.", "Three.")
         first = lines.read_bytes().split(b"\n")[0] + b"\n"
         copy.write_bytes(first)
         copy.rename(lines)
         tail.until("it went back: 2 messages are no longer part of it")
-        speak(workspace, id, "Another two.")
+        speak(project_folder, id, "Another two.")
         shown(tail, "One.", "Two.", "Three.", "Another two.")
         assert json.loads(tail.out.splitlines()[-1])["number"] == 2
         lines.unlink()
         lines.write_bytes(first)
-        speak(workspace, id, "The last.")
+        speak(project_folder, id, "The last.")
         shown(tail, "One.", "Two.", "Three.", "Another two.", "The last.")
 
 
-def test_head_that_is_damaged(workspace: Path, tmp_path: Path) -> None:
+def test_head_that_is_damaged(project_folder: Path, tmp_path: Path) -> None:
     """What is said comes all the same."""
-    id = begin(workspace, "plan", "Rules", "One.")
-    head = folder_of(workspace, id) / ".session/session.json"
-    with running(workspace, tmp_path / "said", "tail", id, "--json") as tail:
+    id = begin(project_folder, "plan", "Rules", "One.")
+    head = folder_of(project_folder, id) / ".session/session.json"
+    with running(project_folder, tmp_path / "said", "tail", id, "--json") as tail:
         shown(tail, "One.")
         good = head.read_bytes()
         head.write_bytes(good[:40])
@@ -192,32 +192,32 @@ def test_head_that_is_damaged(workspace: Path, tmp_path: Path) -> None:
     assert tail.err.endswith("nothing more will come: it is completed\n")
 
 
-def test_one_that_is_deleted(workspace: Path, tmp_path: Path) -> None:
+def test_one_that_is_deleted(project_folder: Path, tmp_path: Path) -> None:
     """It says so and ends; so does one that is not there, or was completed long ago."""
-    id = begin(workspace, "plan", "Rules", "One.")
-    with running(workspace, tmp_path / "said", "tail", id) as tail:
+    id = begin(project_folder, "plan", "Rules", "One.")
+    with running(project_folder, tmp_path / "said", "tail", id) as tail:
         tail.until("One.")
-        ok(workspace, "delete", id, "--yes")
+        ok(project_folder, "delete", id, "--yes")
         assert tail.process.wait(PATIENCE) == 0
     assert tail.err.endswith("nothing more will come: it was deleted\n")
-    assert cortext(workspace, "tail", "nothing-like-it").returncode == 3
-    done = begin(workspace, "plan", "Done", "One.")
-    ok(workspace, "done", done)
-    found = cortext(workspace, "tail", done)
+    assert cortext(project_folder, "tail", "nothing-like-it").returncode == 3
+    done = begin(project_folder, "plan", "Done", "One.")
+    ok(project_folder, "done", done)
+    found = cortext(project_folder, "tail", done)
     assert (found.returncode, "One." in found.stdout) == (0, True)
     assert found.stderr.endswith("nothing more will come: it is completed\n")
 
 
-def test_session_of_claude(person: Path, tmp_path: Path) -> None:
+def test_session_of_claude(tail_home: Path, tmp_path: Path) -> None:
     """Its own transcript; where the person takes another way, it says so."""
-    path = say(person, "One.")
+    path = say(tail_home, "One.")
     more = [
         claude_lines.line("u0", None, "user", "One."),
         claude_lines.line("a1", "u0", "assistant", claude_lines.text("Two.")),
         claude_lines.line("u2", "a1", "user", "Three."),
         claude_lines.line("u3", "a1", "user", "Another three."),
     ]
-    with running(person, tmp_path / "said", "tail", ID, "--json") as tail:
+    with running(tail_home, tmp_path / "said", "tail", ID, "--json") as tail:
         shown(tail, "One.")
         for number, texts in (1, ["Two."]), (2, ["Two.", "Three."]):
             with path.open("ab") as file:
@@ -227,20 +227,20 @@ def test_session_of_claude(person: Path, tmp_path: Path) -> None:
             file.write(json.dumps(more[3]).encode() + b"\n")
         shown(tail, "One.", "Two.", "Three.", "Another three.")
         assert "it went back: 1 message is no longer part of it" in tail.err
-        ok(person, "sync")
+        ok(tail_home, "sync")
         path.unlink()
         assert tail.process.wait(PATIENCE) == 0
     assert tail.err.endswith("nothing more will come: the tool has it no more; this is our copy\n")
 
 
-def test_result_that_comes_later(person: Path, tmp_path: Path) -> None:
+def test_result_that_comes_later(tail_home: Path, tmp_path: Path) -> None:
     """A call is told when it is made, and again with its result."""
-    path = say(person, "One.")
+    path = say(tail_home, "One.")
     call = claude_lines.line(
         "a1", "u0", "assistant", claude_lines.use("t1", "Bash", command="make")
     )
     answer = claude_lines.line("u2", "a1", "user", claude_lines.result("t1", "all is well"))
-    with running(person, tmp_path / "said", "tail", ID, "--stubs") as tail:
+    with running(tail_home, tmp_path / "said", "tail", ID, "--stubs") as tail:
         tail.until("One.")
         for line, words in (call, "make"), (answer, "all is well"):
             with path.open("ab") as file:
@@ -249,13 +249,13 @@ def test_result_that_comes_later(person: Path, tmp_path: Path) -> None:
     assert tail.out.count("make") == 2
 
 
-def test_session_of_opencode(person: Path, tmp_path: Path) -> None:
+def test_session_of_opencode(tail_home: Path, tmp_path: Path) -> None:
     """Rows of a database; an answer comes when it says something."""
-    (person / "data/opencode").mkdir(parents=True)
-    made = Made(person / "data/opencode")
+    (tail_home / "data/opencode").mkdir(parents=True)
+    made = Made(tail_home / "data/opencode")
     made.session()
     made.message("m1", "user", text("One."))
-    with running(person, tmp_path / "said", "tail", "ses_1", "--json") as tail:
+    with running(tail_home, tmp_path / "said", "tail", "ses_1", "--json") as tail:
         shown(tail, "One.")
         made.message("m2", "assistant")
         made.message("m3", "user", text("Two?"))
@@ -263,14 +263,14 @@ def test_session_of_opencode(person: Path, tmp_path: Path) -> None:
     assert said(tail)[-1] == "Two?"
 
 
-def test_session_of_spawn_and_of_a_program(person: Path, tmp_path: Path) -> None:
+def test_session_of_spawn_and_of_a_program(tail_home: Path, tmp_path: Path) -> None:
     """A log grows by lines and ends with its status; a document is written anew each time."""
     logs = open_session_store(f"log:{os.environ['AURORA_HOME']}/spawn/sessions")
-    documents = open_session_store(f"document:{person}/data/src/opencode/sessions")
+    documents = open_session_store(f"document:{tail_home}/data/src/opencode/sessions")
     for store, id in ((logs, "spawned"), (documents, "kept")):
         session = Session(id, title="Kept", messages=[SessionMessage("user", "One.")])
         store.save(session)
-        with running(person, tmp_path / f"said-{id}", "tail", id, "--json") as tail:
+        with running(tail_home, tmp_path / f"said-{id}", "tail", id, "--json") as tail:
             shown(tail, "One.")
             store.append(id, SessionMessage("assistant", "Two."))
             shown(tail, "One.", "Two.")
@@ -298,17 +298,17 @@ def test_conversation_that_is_had_in_a_tool(
     assert bench.said()[-1] == ["user", "And one more thing."]
 
 
-def test_folder_without_a_session(workspace: Path) -> None:
+def test_folder_without_a_session(project_folder: Path) -> None:
     """There is nothing that could grow: one sentence says so."""
-    folder = workspace / "conversations/2026-01-12/001-plan-old"
+    folder = project_folder / "conversations/2026-01-12/001-plan-old"
     folder.mkdir(parents=True)
     (folder / "plan.md").write_text("# Old\n", encoding="utf-8")
-    done = cortext(workspace, "tail", "001-plan-old")
+    done = cortext(project_folder, "tail", "001-plan-old")
     assert done.returncode == 1
     assert done.stderr.startswith("error: 001-plan-old has no session that could grow\nhint: ")
 
 
-def test_completion(workspace: Path) -> None:
+def test_completion(project_folder: Path) -> None:
     """The shell offers the ids of conversations."""
-    id = begin(workspace, "plan", "Rules", "One.")
-    assert offered(workspace, "cortext tail 001") == [id]
+    id = begin(project_folder, "plan", "Rules", "One.")
+    assert offered(project_folder, "cortext tail 001") == [id]

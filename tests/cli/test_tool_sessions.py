@@ -41,28 +41,28 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def four_tools_place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-def test_lists_have_them(place: Place) -> None:
+def test_lists_have_them(four_tools_place: Place) -> None:
     """Beside the conversations of the workspace, with the tool's name; `--tool` chooses."""
-    begin_id = _begin(place)
-    table = place.ok("list")
+    begin_id = _begin(four_tools_place)
+    table = four_tools_place.ok("list")
     assert table.splitlines()[0].split()[-2:] == ["TOOL", "TITLE"]
-    choice = place.ok("resume", "--list")
+    choice = four_tools_place.ok("resume", "--list")
     for tool in TOOLS:
         id = said(tool)[0]
         assert id in table
         assert f"   {id} | " in choice
         assert f"Status: paused | Tool: {tool}\n" in choice
-        rows = json.loads(place.ok("list", "--tool", tool, "--json"))
+        rows = json.loads(four_tools_place.ok("list", "--tool", tool, "--json"))
         assert {row["id"] for row in rows} == set(sessions(tool))
         assert all(row["tool"] == tool and row["workspace"] is None for row in rows)
-        assert all(row["cwd"] == str(place.root) for row in rows)
+        assert all(row["cwd"] == str(four_tools_place.root) for row in rows)
     assert begin_id in table
-    assert len(json.loads(place.ok("list", "--json"))) == COUNT + 1
-    assert len(json.loads(place.ok("list", "--json", "--type", "chat"))) == COUNT
+    assert len(json.loads(four_tools_place.ok("list", "--json"))) == COUNT + 1
+    assert len(json.loads(four_tools_place.ok("list", "--json", "--type", "chat"))) == COUNT
 
 
 def _begin(place: Place) -> str:
@@ -73,138 +73,142 @@ def _begin(place: Place) -> str:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_shown_and_exported(place: Place, tool: str) -> None:
+def test_shown_and_exported(four_tools_place: Place, tool: str) -> None:
     """All that was said; tool calls short or in full."""
     id, words = said(tool)
-    shown = place.ok("show", id, "--stubs")
-    exported = place.ok("export", id[:12], "--format", "json")
+    shown = four_tools_place.ok("show", id, "--stubs")
+    exported = four_tools_place.ok("export", id[:12], "--format", "json")
     messages = json.loads(exported)["messages"]
     spoken = [m for m in messages if m["role"] in ("user", "assistant") and m["content"]]
     assert [[m["role"], m["content"]] for m in spoken] == words
     assert all(text in shown for _, text in words if "\n" not in text)
-    facts = json.loads(place.ok("show", id, "--json"))
+    facts = json.loads(four_tools_place.ok("show", id, "--json"))
     assert (facts["tool"], facts["status"]) == (tool, "paused")
     assert facts["transcript"] in shown
     assert "--message" in shown
-    assert "--message" not in place.ok("show", id, "--full")
+    assert "--message" not in four_tools_place.ok("show", id, "--full")
 
 
-def test_words_that_were_said(place: Place) -> None:
+def test_words_that_were_said(four_tools_place: Place) -> None:
     """A session is found by them; where several are, they are named and the exit code is 4."""
-    said_so = cortext(place.root, "show", "emptied every hour", env=place.env)
+    said_so = cortext(four_tools_place.root, "show", "emptied every hour", env=four_tools_place.env)
     assert said_so.returncode == 4
     assert said_so.stderr.startswith("nothing is called that; the words were said in these\n")
     for tool in TOOLS:
         assert said(tool)[0] in said_so.stderr
     # What changes something does not go by what was said.
-    assert "not found" in place.refused(3, "rename", "emptied every hour", "x")
+    assert "not found" in four_tools_place.refused(3, "rename", "emptied every hour", "x")
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_what_needs_a_conversation_makes_one(place: Place, tool: str) -> None:
+def test_what_needs_a_conversation_makes_one(four_tools_place: Place, tool: str) -> None:
     """Once, with all that was said, and says so; what the tool keeps stays as it is."""
     id, words = said(tool)
-    path = place.homes.transcript(tool)
+    path = four_tools_place.homes.transcript(tool)
     before = path.read_bytes()
-    assert "at least one character" in place.refused(1, "rename", id, " ")
-    assert place.ok("tag", id) == ""
-    assert sorted(path.name for path in place.root.iterdir()) == [".workspace"]
-    done = cortext(place.root, "rename", id, "Quick", "reading", env=place.env)
-    kept = json.loads(place.ok("show", "Quick reading", "--json"))
+    assert "at least one character" in four_tools_place.refused(1, "rename", id, " ")
+    assert four_tools_place.ok("tag", id) == ""
+    assert sorted(path.name for path in four_tools_place.root.iterdir()) == [".workspace"]
+    done = cortext(
+        four_tools_place.root, "rename", id, "Quick", "reading", env=four_tools_place.env
+    )
+    kept = json.loads(four_tools_place.ok("show", "Quick reading", "--json"))
     assert done.stdout == f'{kept["id"]} is now "Quick reading"\n'
     assert f"{id} is kept as {kept['id']} from now on\n" in done.stderr
     spoken = [m for m in kept["messages"] if m["role"] in ("user", "assistant") and m["content"]]
     assert [[m["role"], m["content"]] for m in spoken] == words
-    again = cortext(place.root, "tag", id, "x", env=place.env)
+    again = cortext(four_tools_place.root, "tag", id, "x", env=four_tools_place.env)
     assert (again.stdout, again.stderr) == ("x\n", "")
-    assert [row["id"] for row in json.loads(place.ok("list", "--json", "--tag", "x"))] == [
-        kept["id"]
-    ]
+    assert [
+        row["id"] for row in json.loads(four_tools_place.ok("list", "--json", "--tag", "x"))
+    ] == [kept["id"]]
     assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize("words", [["tag", "{}", "x"], ["fork", "{}"]], ids=["tag", "fork"])
-def test_each_makes_one_of_a_session_had_elsewhere(place: Place, words: list[str]) -> None:
+def test_each_makes_one_of_a_session_had_elsewhere(
+    four_tools_place: Place, words: list[str]
+) -> None:
     """In the workspace that it was had in, whose folder is named then."""
     id, _ = said("claude")
-    away = place.root.parent / "away"
+    away = four_tools_place.root.parent / "away"
     away.mkdir()
-    done = cortext(away, *(word.format(id) for word in words), env=place.env)
+    done = cortext(away, *(word.format(id) for word in words), env=four_tools_place.env)
     assert done.returncode == 0, done.stderr
-    kept = json.loads(place.ok("show", id, "--json"))["id"]
-    assert f"{id} is kept as {kept} in {place.root} from now on\n" in done.stderr
-    assert (place.root / "conversations").is_dir()
+    kept = json.loads(four_tools_place.ok("show", id, "--json"))["id"]
+    assert f"{id} is kept as {kept} in {four_tools_place.root} from now on\n" in done.stderr
+    assert (four_tools_place.root / "conversations").is_dir()
 
 
-def test_deleted_by_the_tools(place: Place) -> None:
+def test_deleted_by_the_tools(four_tools_place: Place) -> None:
     """After sync, when tools and catalog are gone: listed, found, shown as before."""
-    before = {row["id"]: row for row in json.loads(place.ok("list", "--json"))}
-    shown = {tool: place.ok("show", said(tool)[0], "--json") for tool in TOOLS}
-    place.ok("sync")
-    for path in place.homes.own.values():
+    before = {row["id"]: row for row in json.loads(four_tools_place.ok("list", "--json"))}
+    shown = {tool: four_tools_place.ok("show", said(tool)[0], "--json") for tool in TOOLS}
+    four_tools_place.ok("sync")
+    for path in four_tools_place.homes.own.values():
         shutil.rmtree(path)
-    for path in (place.homes.data / "cortext").glob("catalog*"):
+    for path in (four_tools_place.homes.data / "cortext").glob("catalog*"):
         path.unlink()
-    after = {row["id"]: row for row in json.loads(place.ok("list", "--json"))}
+    after = {row["id"]: row for row in json.loads(four_tools_place.ok("list", "--json"))}
     assert set(before) == set(after)
     for id, row in after.items():
         assert {**row, "transcript": ""} == {**before[id], "transcript": ""}
     for tool in TOOLS:
-        now = json.loads(place.ok("show", said(tool)[0], "--json"))
+        now = json.loads(four_tools_place.ok("show", said(tool)[0], "--json"))
         assert now["messages"] == json.loads(shown[tool])["messages"]
         assert "/archive/" in now["transcript"]
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_delete(place: Place, tool: str) -> None:
+def test_delete(four_tools_place: Place, tool: str) -> None:
     """Our copy goes to the trash, and it is said where the tool's own remains."""
     id, _ = said(tool)
-    place.ok("sync")
-    path = place.homes.transcript(tool)
-    done = place.ok("delete", id, "--yes")
+    four_tools_place.ok("sync")
+    path = four_tools_place.homes.transcript(tool)
+    done = four_tools_place.ok("delete", id, "--yes")
     assert str(path) in done
     assert path.exists()
-    assert id in place.ok("trash")
+    assert id in four_tools_place.ok("trash")
 
 
-def test_sub_agents_are_kept_apart(place: Place) -> None:
+def test_sub_agents_are_kept_apart(four_tools_place: Place) -> None:
     """They are named after the conversation, and told in full only where all is."""
     id, _ = said("claude")
-    path = place.homes.transcript("claude")
+    path = four_tools_place.homes.transcript("claude")
     lines = [json.loads(line) for line in path.read_bytes().splitlines()]
     side = [{**line, "isSidechain": True, "agentId": "a1"} for line in lines if "uuid" in line]
     folder = path.parent / id / "subagents"
     folder.mkdir(parents=True)
     text = "".join(f"{json.dumps(line)}\n" for line in side)
     (folder / "agent-a1.jsonl").write_text(text, encoding="utf-8")
-    short, full = (place.ok("show", id, how) for how in ("--stubs", "--full"))
+    short, full = (four_tools_place.ok("show", id, how) for how in ("--stubs", "--full"))
     assert f"sub-agent · {id}.agent-a1" in short
     assert short.count("Decided: the cache is emptied every hour.") == 1
     assert full.count("Decided: the cache is emptied every hour.") == 2
-    assert len(json.loads(place.ok("show", id, "--json"))["sub_agents"]) == 1
-    exported = cortext(place.root, "export", id, env=place.env)
+    assert len(json.loads(four_tools_place.ok("show", id, "--json"))["sub_agents"]) == 1
+    exported = cortext(four_tools_place.root, "export", id, env=four_tools_place.env)
     assert "what 1 sub-agent said is not in it" in exported.stderr
 
 
-def test_damage_is_said(place: Place) -> None:
+def test_damage_is_said(four_tools_place: Place) -> None:
     """What cannot be read of a transcript is named, the rest is shown, and the exit code is 5."""
     id, words = said("claude")
-    path = place.homes.transcript("claude")
+    path = four_tools_place.homes.transcript("claude")
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:-1], b"{broken}\n", lines[-1]]))
-    done = cortext(place.root, "show", id, env=place.env)
+    done = cortext(four_tools_place.root, "show", id, env=four_tools_place.env)
     assert done.returncode == 5
     assert f"{path}, line {len(lines)}" in done.stderr
     assert words[-1][1] in done.stdout
 
 
-def test_what_cannot_be_read_has_a_reason_in_words(place: Place) -> None:
+def test_what_cannot_be_read_has_a_reason_in_words(four_tools_place: Place) -> None:
     """Lists and doctor say which file it is and why, without a number of the system."""
-    (place.homes.archive("claude").parent / ".forgotten").mkdir(parents=True)
-    settings = place.homes.own["claude"] / "settings.json"
+    (four_tools_place.homes.archive("claude").parent / ".forgotten").mkdir(parents=True)
+    settings = four_tools_place.homes.own["claude"] / "settings.json"
     settings.mkdir()
-    listed = cortext(place.root, "list", env=place.env)
-    found = cortext(place.root, "doctor", env=place.env)
+    listed = cortext(four_tools_place.root, "list", env=four_tools_place.env)
+    found = cortext(four_tools_place.root, "doctor", env=four_tools_place.env)
     assert "/.forgotten cannot be read: " in listed.stderr
     assert f"{settings} cannot be read: " in found.stdout
     assert "[Errno" not in listed.stderr + found.stdout + found.stderr
@@ -212,20 +216,20 @@ def test_what_cannot_be_read_has_a_reason_in_words(place: Place) -> None:
 
 @pytest.mark.parametrize("command", [["list"], ["resume", "--list"]])
 def test_a_list_in_which_nothing_changed_loads_little(
-    place: Place, command: list[str], monkeypatch: pytest.MonkeyPatch
+    four_tools_place: Place, command: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither what reads transcripts nor what parses options."""
     # A copy made in the background would be a change.
     monkeypatch.setenv("CORTEXT_ARCHIVE_ENABLED", "off")
     # What was written just now is read again.
-    for path in [*place.homes.home.rglob("*"), *place.homes.data.rglob("*")]:
+    for path in [*four_tools_place.homes.home.rglob("*"), *four_tools_place.homes.data.rglob("*")]:
         os.utime(path, (1_700_000_000, 1_700_000_000))
-    place.ok("list")
+    four_tools_place.ok("list")
     names = ("XDG_CACHE_HOME", "CORTEXT_ARCHIVE_ENABLED")
-    places = {**place.env, **{name: os.environ[name] for name in names}}
+    places = {**four_tools_place.env, **{name: os.environ[name] for name in names}}
     variables = "; ".join(f"os.environ[{name!r}] = {value!r}" for name, value in places.items())
     loaded = loaded_by(
-        f"import os; {variables}; os.chdir({str(place.root)!r});"
+        f"import os; {variables}; os.chdir({str(four_tools_place.root)!r});"
         f" sys.argv = ['cortext', *{command!r}]; from cortext.cli import main;"
         " out, sys.stdout = sys.stdout, open(os.devnull, 'w'); main(); sys.stdout = out"
     )
@@ -234,42 +238,49 @@ def test_a_list_in_which_nothing_changed_loads_little(
     assert loaded & (heavy | {"cortext.catalog.tool_rows", "cortext.tools.claude.reader"}) == set()
 
 
-def test_stopped_outside_a_workspace(place: Place) -> None:
+def test_stopped_outside_a_workspace(four_tools_place: Place) -> None:
     """It is said where it is kept; lists name the folder that it was had in; and an import in a
     workspace that came later says that it is elsewhere, with the command that copies it."""
-    (place.root / ".workspace").rmdir()
+    (four_tools_place.root / ".workspace").rmdir()
     id, _ = said("claude")
-    stopped = cortext(place.root, "stop", id, env=place.env)
+    stopped = cortext(four_tools_place.root, "stop", id, env=four_tools_place.env)
     assert "kept in your personal workspace" in stopped.stderr
     assert "`cortext init`" in stopped.stderr
-    [row] = [row for row in json.loads(place.ok("list", "--json")) if row["workspace"]]
-    [line] = [line for line in place.ok("list", "--all").splitlines() if row["id"] in line]
-    assert str(place.root) in line
+    [row] = [row for row in json.loads(four_tools_place.ok("list", "--json")) if row["workspace"]]
+    [line] = [
+        line for line in four_tools_place.ok("list", "--all").splitlines() if row["id"] in line
+    ]
+    assert str(four_tools_place.root) in line
     assert "personal" not in line
-    again = cortext(place.root, "stop", row["id"], env=place.env)
+    again = cortext(four_tools_place.root, "stop", row["id"], env=four_tools_place.env)
     assert "personal" not in again.stderr
-    (place.root / ".workspace").mkdir()
-    again = cortext(place.root, "stop", row["id"], env=place.env)
+    (four_tools_place.root / ".workspace").mkdir()
+    again = cortext(four_tools_place.root, "stop", row["id"], env=four_tools_place.env)
     assert "personal workspace, " in again.stderr
     assert f"`cortext export {row['id']} | cortext import -`" in again.stderr
-    found = cortext(place.root, "import", id, env=place.env)
+    found = cortext(four_tools_place.root, "import", id, env=four_tools_place.env)
     assert found.stdout == f"already in {row['workspace']}: {row['id']}\n"
     path = f"{row['workspace']}/conversations/{row['created_at'][:10]}/{row['id']}"
     assert f"`cortext export {path} | cortext import -`" in found.stderr
-    copy = place.ok("export", path)
-    (place.root / "it.md").write_text(copy, encoding="utf-8")
-    assert place.ok("import", "it.md") == f"imported: {row['id']}\n"
-    place.ok("rename", row["id"], "Another of that id")
-    assert place.ok("export", row["id"]).startswith("# Another of that id\n")
-    assert place.ok("export", path) == copy
+    copy = four_tools_place.ok("export", path)
+    (four_tools_place.root / "it.md").write_text(copy, encoding="utf-8")
+    assert four_tools_place.ok("import", "it.md") == f"imported: {row['id']}\n"
+    four_tools_place.ok("rename", row["id"], "Another of that id")
+    assert four_tools_place.ok("export", row["id"]).startswith("# Another of that id\n")
+    assert four_tools_place.ok("export", path) == copy
 
 
-def test_a_tool_that_is_not_started_is_named(place: Place) -> None:
+def test_a_tool_that_is_not_started_is_named(four_tools_place: Place) -> None:
     """Without a terminal the briefing is printed; who asked for a tool is told why, and how on."""
     id, _ = said("claude")
-    told = cortext(place.root, "resume", id, "--tool", "codex", env=place.env)
+    told = cortext(four_tools_place.root, "resume", id, "--tool", "codex", env=four_tools_place.env)
     assert told.stdout.startswith("The ID of this conversation")
     assert "codex is not started" in told.stderr
     assert "`--print`" in told.stderr
     for read in (["--context"], ["--json"]):
-        assert "started" not in cortext(place.root, "resume", id, *read, env=place.env).stderr
+        assert (
+            "started"
+            not in cortext(
+                four_tools_place.root, "resume", id, *read, env=four_tools_place.env
+            ).stderr
+        )

@@ -23,7 +23,7 @@ from tests.tools.opencode.opencode_data import Made, text
 
 
 @pytest.fixture(autouse=True)
-def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def watch_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home in which no tool was used yet."""
     home = tmp_path / "person"
     (home / "project").mkdir(parents=True)
@@ -36,9 +36,9 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def watch(person: Path, tmp_path: Path) -> Iterator[Running]:
+def watch(watch_home: Path, tmp_path: Path) -> Iterator[Running]:
     """One that runs and has seen what there was."""
-    with running(person / "project", tmp_path / "said", "watch") as made:
+    with running(watch_home / "project", tmp_path / "said", "watch") as made:
         made.until("watching")
         yield made
 
@@ -62,64 +62,64 @@ def tree(folder: Path) -> dict[str, tuple[int, int, bytes]]:
     }
 
 
-def test_what_is_said_is_archived_and_found(person: Path, watch: Running) -> None:
+def test_what_is_said_is_archived_and_found(watch_home: Path, watch: Running) -> None:
     """In a folder that was not there before, and then in a file that grows; the tool's own folder
     is as the tool left it."""
-    path = say(person, "Where do the sessions go?")
+    path = say(watch_home, "Where do the sessions go?")
     watch.until("archived claude: 1 new")
     watch.until("indexed 1 conversation")
     add(path, 1, "A xylophone is no session.")
-    before = tree(person / ".claude")
+    before = tree(watch_home / ".claude")
     watch.until("archived claude: 1 grown")
     watch.until("indexed 1 conversation", 2)
     assert archived()[ID] == ["Where do the sessions go?", "A xylophone is no session."]
-    found = json.loads(ok(person, "search", "xylophone", "--json"))
+    found = json.loads(ok(watch_home, "search", "xylophone", "--json"))
     assert ID in json.dumps(found)
-    assert tree(person / ".claude") == before
+    assert tree(watch_home / ".claude") == before
     assert watch.end() == 0
     assert watch.err == ""
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
-def test_it_is_ended_at_any_time(person: Path, tmp_path: Path, number: int, code: int) -> None:
+def test_it_is_ended_at_any_time(watch_home: Path, tmp_path: Path, number: int, code: int) -> None:
     """Also while it works; what was not done is done by the next one."""
     for each in range(300):
-        say(person, "x" * 2000, id=other(each))
-    with running(person, tmp_path / "said", "watch") as watch:
+        say(watch_home, "x" * 2000, id=other(each))
+    with running(watch_home, tmp_path / "said", "watch") as watch:
         watch.until("watching")
         assert watch.end(number) == code
         assert "Traceback" not in watch.err
-    ok(person, "watch", "--once")
+    ok(watch_home, "watch", "--once")
     assert len(archived()) == 300
 
 
-def test_killed_it_leaves_nothing_broken(person: Path, tmp_path: Path) -> None:
+def test_killed_it_leaves_nothing_broken(watch_home: Path, tmp_path: Path) -> None:
     """The next one begins, and has all of it."""
     for each in range(300):
-        say(person, f"xylophone {each}", id=other(each))
+        say(watch_home, f"xylophone {each}", id=other(each))
     for _ in range(3):
-        with running(person, tmp_path / "said", "watch") as watch:
+        with running(watch_home, tmp_path / "said", "watch") as watch:
             watch.until("watching")
             assert watch.end(signal.SIGKILL) == -signal.SIGKILL
-    assert cortext(person, "watch", "--once").stderr.count("warning") == 0
+    assert cortext(watch_home, "watch", "--once").stderr.count("warning") == 0
     assert archived() == {other(each): [f"xylophone {each}"] for each in range(300)}
-    assert json.loads(ok(person, "search", "xylophone", "299", "--json"))
+    assert json.loads(ok(watch_home, "search", "xylophone", "299", "--json"))
 
 
-def test_a_second_one(person: Path, watch: Running) -> None:
+def test_a_second_one(watch_home: Path, watch: Running) -> None:
     """It says who watches, and ends with 6; when that has ended, another may."""
-    second = cortext(person, "watch")
+    second = cortext(watch_home, "watch")
     assert second.returncode == 6
     assert second.stderr.startswith(
         f"error: `cortext watch` runs already: process {watch.process.pid} "
     )
     assert watch.end() == 0
-    assert cortext(person, "watch", "--once").returncode == 0
+    assert cortext(watch_home, "watch", "--once").returncode == 0
 
 
-def test_ten_thousand_lines(person: Path, watch: Running) -> None:
+def test_ten_thousand_lines(watch_home: Path, watch: Running) -> None:
     """Written one by one as fast as can be, in another process: none is missing."""
-    path = say(person, "u0")
+    path = say(watch_home, "u0")
     line = json.dumps(claude_lines.line("u1", None, "user", "WORDS")).replace('"u1"', '"uNEXT"')
     line = line.replace('"parentUuid": null', '"parentUuid": "uLAST"')
     program = f"""
@@ -132,16 +132,16 @@ with open({str(path)!r}, "ab", buffering=0) as file:
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
     await_(lambda: len(archived().get(ID, ())) == 10_001, lambda: watch.out + watch.err)
     assert archived()[ID] == [f"u{n}" for n in range(10_001)]
-    assert ID in ok(person, "search", "u10000", "--json")
+    assert ID in ok(watch_home, "search", "u10000", "--json")
 
 
-def test_what_rested_is_paused_on_disk(person: Path, tmp_path: Path) -> None:
+def test_what_rested_is_paused_on_disk(watch_home: Path, tmp_path: Path) -> None:
     """Also in a workspace that is made while it runs; what never was begun here stays."""
     with running(
-        person, tmp_path / "said", "watch", env={"CORTEXT_SESSIONS_PAUSE_MINUTES": "0.03"}
+        watch_home, tmp_path / "said", "watch", env={"CORTEXT_SESSIONS_PAUSE_MINUTES": "0.03"}
     ) as watch:
         watch.until("watching")
-        workspace = person / "project"
+        workspace = watch_home / "project"
         ok(workspace, "init", "--tools", "claude")
         id = begin(workspace, "plan", "Rules", "What are they?")
         watch.until(f"paused {id}, which rested")
@@ -164,10 +164,10 @@ def test_what_is_bound_is_captured(
     assert bench.said()[-1] == ["user", "And one more thing."]
 
 
-def test_rows_of_opencode(person: Path, watch: Running) -> None:
+def test_rows_of_opencode(watch_home: Path, watch: Running) -> None:
     """What is new stands beside the database, while OpenCode has it open."""
-    (person / "data/opencode").mkdir(parents=True)
-    made = Made(person / "data/opencode")
+    (watch_home / "data/opencode").mkdir(parents=True)
+    made = Made(watch_home / "data/opencode")
     with made.open() as held:  # so that nobody moves what is new into the database
         held.execute("SELECT 1 FROM session").fetchall()
         made.session()
@@ -180,13 +180,13 @@ def test_rows_of_opencode(person: Path, watch: Running) -> None:
     assert archived("opencode") == {"ses_1": ["Where is the xylophone?", "In the cellar."]}
 
 
-def test_what_cannot_be_read_is_said_once(person: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_said_once(watch_home: Path, tmp_path: Path) -> None:
     """The others are copied, again and again."""
-    database = person / "data/opencode/opencode.db"
+    database = watch_home / "data/opencode/opencode.db"
     database.parent.mkdir(parents=True)
     database.write_bytes(b"no database" * 1000)
-    path = say(person, "one")
-    with running(person, tmp_path / "said", "watch") as watch:
+    path = say(watch_home, "one")
+    with running(watch_home, tmp_path / "said", "watch") as watch:
         watch.until("archived claude: 1 new")
         for number in range(1, 4):
             os.utime(database)
@@ -197,9 +197,9 @@ def test_what_cannot_be_read_is_said_once(person: Path, tmp_path: Path) -> None:
     assert str(database) in watch.err
 
 
-def test_it_may_run_for_long(person: Path, watch: Running) -> None:
+def test_it_may_run_for_long(watch_home: Path, watch: Running) -> None:
     """However often something changes, it has no more files open."""
-    path = say(person, "one")
+    path = say(watch_home, "one")
     watch.until("archived claude: 1 new")
 
     def files() -> int:
@@ -218,110 +218,110 @@ def test_it_may_run_for_long(person: Path, watch: Running) -> None:
     assert files() <= counts[0] + 3, counts
 
 
-def test_settings_that_cannot_be_read(person: Path, watch: Running) -> None:
+def test_settings_that_cannot_be_read(watch_home: Path, watch: Running) -> None:
     """It says so, and goes on when they can."""
-    config = person / "config/cortext/config.toml"
+    config = watch_home / "config/cortext/config.toml"
     config.parent.mkdir(parents=True)
     config.write_text("no = = toml", encoding="utf-8")
     watch.until("config.toml, line 1: not TOML")
     config.unlink()
-    say(person, "one")
+    say(watch_home, "one")
     watch.until("archived claude: 1 new")
 
 
-def test_once(person: Path) -> None:
+def test_once(watch_home: Path) -> None:
     """One pass; a second finds nothing to do, and --quiet says nothing at all."""
-    say(person, "one")
-    first = cortext(person, "watch", "--once")
+    say(watch_home, "one")
+    first = cortext(watch_home, "watch", "--once")
     said = [line[17:] for line in first.stdout.splitlines()]
     assert said == ["archived claude: 1 new", "indexed 1 conversation, 2 new texts"]
-    assert ok(person, "watch", "--once") == ""
-    say(person, "one", "two")
-    done = cortext(person, "watch", "--once", "--quiet")
+    assert ok(watch_home, "watch", "--once") == ""
+    say(watch_home, "one", "two")
+    done = cortext(watch_home, "watch", "--once", "--quiet")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert archived() == {ID: ["one", "two"]}
 
 
-def test_json(person: Path, tmp_path: Path) -> None:
+def test_json(watch_home: Path, tmp_path: Path) -> None:
     """An object a line: when, what was done, and the facts."""
-    say(person, "one")
-    with running(person, tmp_path / "said", "watch", "--json") as watch:
+    say(watch_home, "one")
+    with running(watch_home, tmp_path / "said", "watch", "--json") as watch:
         watch.until('"did":"indexed"')
     said = [json.loads(line) for line in watch.out.splitlines()]
     assert [each["did"] for each in said] == ["watching", "archived", "indexed"]
     assert said[0]["pid"] == watch.process.pid
-    assert str(person / ".claude/projects") in said[0]["folders"]
+    assert str(watch_home / ".claude/projects") in said[0]["folders"]
     assert (said[1]["tool"], said[1]["new"], "time" in said[1]) == ("claude", 1, True)
 
 
-def test_with_the_archive_turned_off(person: Path) -> None:
+def test_with_the_archive_turned_off(watch_home: Path) -> None:
     """It says so, and does everything else."""
-    ok(person, "config", "archive.enabled", "off")
-    say(person, "one")
-    done = cortext(person, "watch", "--once")
+    ok(watch_home, "config", "archive.enabled", "off")
+    say(watch_home, "one")
+    done = cortext(watch_home, "watch", "--once")
     assert done.stderr.count("the archive is turned off: nothing is copied") == 1
     assert "indexed 1 conversation" in done.stdout
     assert archived() == {}
 
 
-def test_where_it_was_started_may_be_removed(person: Path, watch: Running) -> None:
+def test_where_it_was_started_may_be_removed(watch_home: Path, watch: Running) -> None:
     """It stands in nobody's way."""
-    shutil.rmtree(person / "project")
-    say(person, "one")
+    shutil.rmtree(watch_home / "project")
+    say(watch_home, "one")
     watch.until("indexed 1 conversation")
     assert watch.err == ""
 
 
-def test_too_many_folders_for_the_system(person: Path, tmp_path: Path) -> None:
+def test_too_many_folders_for_the_system(watch_home: Path, tmp_path: Path) -> None:
     """It says that it looks now and then instead, and does."""
     limit = "echo 2 > /proc/sys/user/max_inotify_watches"
     if subprocess.run(["unshare", "-Ur", "sh", "-c", limit], check=False).returncode:
         pytest.skip("kernel: no namespace of its own for a user")
     for each in range(20):
-        (person / f".claude/projects/p{each}").mkdir(parents=True)
+        (watch_home / f".claude/projects/p{each}").mkdir(parents=True)
     program = f"{limit}; exec {SCRIPT} watch"
     unshare = shutil.which("unshare") or ""
-    with running(person, tmp_path / "said", unshare, "-Ur", "sh", "-c", program) as watch:
+    with running(watch_home, tmp_path / "said", unshare, "-Ur", "sh", "-c", program) as watch:
         watch.until("changes are looked for every 5 seconds: ")
         watch.until("watching")
-        say(person, "one")
+        say(watch_home, "one")
         watch.until("archived claude: 1 new")
         assert watch.err.count("every 5 seconds") == 1
         assert "fs.inotify.max_user_watches" in watch.err
 
 
-def test_without_its_package(person: Path, tmp_path: Path) -> None:
+def test_without_its_package(watch_home: Path, tmp_path: Path) -> None:
     """It says how to get it, and looks now and then."""
     program = (
         "import sys; sys.modules['watchfiles'] = None; sys.argv = ['cortext', 'watch'];"
         "from cortext.cli import main; sys.exit(main())"
     )
-    say(person, "one")
-    with running(person, tmp_path / "said", sys.executable, "-c", program) as watch:
+    say(watch_home, "one")
+    with running(watch_home, tmp_path / "said", sys.executable, "-c", program) as watch:
         watch.until("archived claude: 1 new")
         assert install_command("watchfiles") in watch.err
-        say(person, "one", "two")
+        say(watch_home, "one", "two")
         watch.until("archived claude: 1 grown")
         assert watch.end() == 0
 
 
-def test_folder_that_is_made_anew(person: Path, watch: Running) -> None:
+def test_folder_that_is_made_anew(watch_home: Path, watch: Running) -> None:
     """The one in the place of another is watched as well."""
-    say(person, "one")
+    say(watch_home, "one")
     watch.until("archived claude: 1 new")
-    shutil.rmtree(person / ".claude")
-    say(person, "two", id=other(2))
+    shutil.rmtree(watch_home / ".claude")
+    say(watch_home, "two", id=other(2))
     watch.until("archived claude: 1 new", 2)
-    path = say(person, "three", id=other(3))
+    path = say(watch_home, "three", id=other(3))
     watch.until("archived claude: 1 new", 3)
     add(path, 1, "four")
     watch.until("archived claude: 1 grown")
     assert archived()[other(3)] == ["three", "four"]
 
 
-def test_one_that_fails_keeps_no_other(person: Path) -> None:
+def test_one_that_fails_keeps_no_other(watch_home: Path) -> None:
     """A conversation that cannot be captured, or read, is named."""
-    workspace = person / "project"
+    workspace = watch_home / "project"
     ok(workspace, "init", "--tools", "claude")
     id = begin(workspace, "plan", "Broken", "Hello.")
     sound = begin(workspace, "plan", "Sound", "Hello.")

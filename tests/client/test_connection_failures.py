@@ -30,12 +30,6 @@ def server() -> Iterator[Background]:
     it.stop()
 
 
-@pytest.fixture
-def wire(server: Background) -> Iterator[Wire]:
-    with Wire(server.port) as it:
-        yield it
-
-
 def _text(event: Event) -> str:
     assert event.message is not None
     return event.message.content
@@ -78,9 +72,11 @@ def test_a_fork_has_connections_of_its_own(server: Background) -> None:
         assert [each for each in found if who in each] == [f"{who} {n}" for n in range(50)]
 
 
-def test_a_child_that_only_closes_leaves_the_parent_alone(server: Background, wire: Wire) -> None:
+def test_a_child_that_only_closes_leaves_the_parent_alone(
+    server: Background, cut_wire: Wire
+) -> None:
     """The connection that both have stays the parent's."""
-    with Client(wire.url, TOKEN) as client:
+    with Client(cut_wire.url, TOKEN) as client:
         id = client.create()
         child = os.fork()
         if child == 0:
@@ -88,7 +84,7 @@ def test_a_child_that_only_closes_leaves_the_parent_alone(server: Background, wi
             os._exit(0)
         os.waitpid(child, 0)
         client.add_message(id, Message("user", "x"))
-        assert wire.connections == 1
+        assert cut_wire.connections == 1
 
 
 def test_threads_share_a_client_and_one_closes_it(server: Background) -> None:
@@ -228,15 +224,15 @@ def _follow_a_cut_wire(client: Client, id: str, heard: list[str], count: int) ->
             return
 
 
-def test_a_wire_that_is_cut_again_and_again(server: Background, wire: Wire) -> None:
+def test_a_wire_that_is_cut_again_and_again(server: Background, cut_wire: Wire) -> None:
     """Adding and following over it: every message once and in order, on both sides."""
     rng = random.Random(11)
     count = 120
     heard: list[str] = []
     with (
         Client(server.url, TOKEN) as direct,
-        Client(wire.url, TOKEN, timeout=PATIENCE) as client,
-        Client(wire.url, TOKEN, timeout=PATIENCE) as other,
+        Client(cut_wire.url, TOKEN, timeout=PATIENCE) as client,
+        Client(cut_wire.url, TOKEN, timeout=PATIENCE) as other,
     ):
         id = direct.create()
         args = (other, id, heard, count)
@@ -244,13 +240,13 @@ def test_a_wire_that_is_cut_again_and_again(server: Background, wire: Wire) -> N
         thread.start()
         for number in range(count):
             if rng.random() < 0.15:
-                wire.cut()
+                cut_wire.cut()
             client.add_message(id, Message("user", str(number)))
         thread.join(PATIENCE)
         wanted = [str(number) for number in range(count)]
         assert _texts(direct, id) == wanted
         assert heard == wanted
-    assert wire.connections > 10
+    assert cut_wire.connections > 10
 
 
 @in_loop

@@ -24,12 +24,6 @@ def server() -> Iterator[Background]:
     it.stop()
 
 
-@pytest.fixture
-def wire(server: Background) -> Iterator[Wire]:
-    with Wire(server.port) as it:
-        yield it
-
-
 def _say(client: Client, id: str, *texts: str) -> None:
     for text in texts:
         client.add_message(id, Message("user", text))
@@ -40,33 +34,38 @@ def _text(event: Event) -> str:
     return event.message.content
 
 
-def test_what_was_said_while_the_wire_was_cut_is_heard(server: Background, wire: Wire) -> None:
+def test_what_was_said_while_the_wire_was_cut_is_heard(server: Background, cut_wire: Wire) -> None:
     """Each message once and in order, whichever side of the cut it was said on."""
-    with Client(server.url, TOKEN) as direct, Client(wire.url, TOKEN) as client:
+    with Client(server.url, TOKEN) as direct, Client(cut_wire.url, TOKEN) as client:
         id = direct.create()
         _say(direct, id, "before")
         events = client.events(id, after="")
         assert _text(next(events)) == "before"
         for number in range(3):
-            wire.cut()
+            cut_wire.cut()
             _say(direct, id, f"{number} one", f"{number} two")
             assert [_text(next(events)) for _ in range(2)] == [f"{number} one", f"{number} two"]
-        assert wire.connections == 4
+        assert cut_wire.connections == 4
         direct.delete(id)
         assert [event.kind for event in events] == ["deleted"]
 
 
 @in_loop
-async def test_also_when_nothing_was_heard_before_the_cut(server: Background, wire: Wire) -> None:
+async def test_also_when_nothing_was_heard_before_the_cut(
+    server: Background, cut_wire: Wire
+) -> None:
     """A stream says where it begins, so what comes next is not missed; an empty conversation
     has a beginning too."""
     for before in ([], ["before"]):
-        async with AsyncClient(server.url, TOKEN) as direct, AsyncClient(wire.url, TOKEN) as client:
+        async with (
+            AsyncClient(server.url, TOKEN) as direct,
+            AsyncClient(cut_wire.url, TOKEN) as client,
+        ):
             id = await direct.create()
             for text in before:
                 await direct.add_message(id, Message("user", text))
             async with client.events(id) as events:
-                wire.cut()
+                cut_wire.cut()
                 await direct.add_message(id, Message("user", "one"))
                 await direct.add_message(id, Message("user", "two"))
                 assert [_text(await anext(events)) for _ in range(2)] == ["one", "two"]
@@ -94,40 +93,42 @@ async def test_a_server_that_is_started_again_is_found_again() -> None:
                 second.stop()
 
 
-def test_a_conversation_that_is_gone_meanwhile_is_the_end(server: Background, wire: Wire) -> None:
+def test_a_conversation_that_is_gone_meanwhile_is_the_end(
+    server: Background, cut_wire: Wire
+) -> None:
     """Who asks again for what was deleted hears that."""
-    with Client(server.url, TOKEN) as direct, Client(wire.url, TOKEN) as client:
+    with Client(server.url, TOKEN) as direct, Client(cut_wire.url, TOKEN) as client:
         id = direct.create()
         _say(direct, id, "one")
         events = client.events(id, after="")
         next(events)
-        wire.is_down = True
-        wire.cut()
+        cut_wire.is_down = True
+        cut_wire.cut()
         direct.delete(id)
-        wire.is_down = False
+        cut_wire.is_down = False
         assert [event.kind for event in events] == ["deleted"]
 
 
-def test_a_server_that_stays_away_is_an_error(server: Background, wire: Wire) -> None:
+def test_a_server_that_stays_away_is_an_error(server: Background, cut_wire: Wire) -> None:
     """After the time-out, in words, also if it was never there; at once without retries."""
-    with Client(server.url, TOKEN) as direct, Client(wire.url, TOKEN, timeout=2) as client:
+    with Client(server.url, TOKEN) as direct, Client(cut_wire.url, TOKEN, timeout=2) as client:
         id = direct.create()
         _say(direct, id, "one")
         events = client.events(id, after="")
         next(events)
-        wire.is_down = True
-        wire.cut()
+        cut_wire.is_down = True
+        cut_wire.cut()
         with pytest.raises(ServiceError, match=r"the connection to .* broke") as caught:
             next(events)
         assert caught.value.code == "unreachable"
-        before = wire.connections
+        before = cut_wire.connections
         with pytest.raises(ServiceError):
             next(client.events(id))
-        assert wire.connections > before + 1
-        before = wire.connections
-        with Client(wire.url, TOKEN, retries=0) as hasty, pytest.raises(ServiceError):
+        assert cut_wire.connections > before + 1
+        before = cut_wire.connections
+        with Client(cut_wire.url, TOKEN, retries=0) as hasty, pytest.raises(ServiceError):
             next(hasty.events(id))
-        assert wire.connections == before + 1
+        assert cut_wire.connections == before + 1
         with pytest.raises(SessionNotFoundError):
             next(direct.events(NOBODY))
 
@@ -142,16 +143,18 @@ def test_references_without_a_loop(server: Background) -> None:
 
 
 @pytest.mark.parametrize("odd", ["\ud800", "é ü/?&#%+", "a\nb", "x" * 256])
-def test_a_message_with_an_odd_id_is_heard_once(server: Background, wire: Wire, odd: str) -> None:
+def test_a_message_with_an_odd_id_is_heard_once(
+    server: Background, cut_wire: Wire, odd: str
+) -> None:
     """Also when the wire is cut right after it, twice."""
-    with Client(server.url, TOKEN) as direct, Client(wire.url, TOKEN) as client:
+    with Client(server.url, TOKEN) as direct, Client(cut_wire.url, TOKEN) as client:
         id = direct.create()
         _say(direct, id, "first")
         direct.add_message(id, Message("user", "odd", id=odd))
         events = client.events(id, after="")
         assert [_text(next(events)) for _ in range(2)] == ["first", "odd"]
         for text in ("two", "three"):
-            wire.cut()
+            cut_wire.cut()
             _say(direct, id, text)
             assert _text(next(events)) == text
 

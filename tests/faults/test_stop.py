@@ -49,7 +49,7 @@ FEW = {
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Path:
+def stop_workspace(tmp_path: Path) -> Path:
     """A workspace at the top of a repository with one commit."""
     return _workspace(tmp_path / "work")
 
@@ -148,24 +148,24 @@ def test_kill_at_any_time(scene: str, tmp_path: Path, record_property) -> None:
 
 
 @pytest.mark.parametrize("verb", ["stop", "done"])
-def test_killed_before_the_commit_and_done_again(workspace: Path, verb: str) -> None:
+def test_killed_before_the_commit_and_done_again(stop_workspace: Path, verb: str) -> None:
     """What was killed after the head was saved can be asked for again, and then is committed."""
-    id = begin(workspace, "brainstorm", "Topic", "Hello.")
+    id = begin(stop_workspace, "brainstorm", "Topic", "Hello.")
     kill = ["strace", "-o", os.devnull, "-e", "trace=vfork", "-e", f"inject=vfork:{KILL}"]
-    killed = subprocess.run([*kill, SCRIPT, verb, id], cwd=workspace, capture_output=True)
+    killed = subprocess.run([*kill, SCRIPT, verb, id], cwd=stop_workspace, capture_output=True)
     assert killed.returncode == -9
-    assert head_of(workspace, id)["status"] == {"stop": "paused", "done": "completed"}[verb]
-    again = cortext(workspace, verb, id)
+    assert head_of(stop_workspace, id)["status"] == {"stop": "paused", "done": "completed"}[verb]
+    again = cortext(stop_workspace, verb, id)
     assert again.returncode == 0, again.stderr
-    assert _status(workspace) == ""
+    assert _status(stop_workspace) == ""
 
 
-def test_side_folder_whose_first_writer_was_killed(workspace: Path) -> None:
+def test_side_folder_whose_first_writer_was_killed(stop_workspace: Path) -> None:
     """Its `.gitignore` was begun and never written: the next stop mends that, and git sees none."""
-    id = begin(workspace, "brainstorm", "Topic", "Hello.")
-    (workspace / "conversations/.cortext/.gitignore").write_bytes(b"")
-    ok(workspace, "stop", id)
-    assert _status(workspace) == ""
+    id = begin(stop_workspace, "brainstorm", "Topic", "Hello.")
+    (stop_workspace / "conversations/.cortext/.gitignore").write_bytes(b"")
+    ok(stop_workspace, "stop", id)
+    assert _status(stop_workspace) == ""
 
 
 @pytest.mark.parametrize(
@@ -175,32 +175,32 @@ def test_side_folder_whose_first_writer_was_killed(workspace: Path) -> None:
         *("mktree", "commit-tree", "update-ref", "update-index"),
     ],
 )
-def test_git_itself_is_killed(workspace: Path, tmp_path: Path, command: str) -> None:
+def test_git_itself_is_killed(stop_workspace: Path, tmp_path: Path, command: str) -> None:
     """Paused, one line says which git command failed, and the next stop ends clean."""
-    id = begin(workspace, "brainstorm", "Topic", "Hello.")
+    id = begin(stop_workspace, "brainstorm", "Topic", "Hello.")
     env = _git_that(tmp_path / "bin", command, "kill -9 $$")
-    done = cortext(workspace, "stop", id, env=env)
-    assert (done.returncode, head_of(workspace, id)["status"]) == (0, "paused"), done.stderr
+    done = cortext(stop_workspace, "stop", id, env=env)
+    assert (done.returncode, head_of(stop_workspace, id)["status"]) == (0, "paused"), done.stderr
     assert f"git {command} failed" in done.stderr
     assert "Traceback" not in done.stderr
-    assert list((workspace / ".git").rglob("*.lock")) == []
-    ok(workspace, "stop", id)
-    assert _status(workspace) == ""
+    assert list((stop_workspace / ".git").rglob("*.lock")) == []
+    ok(stop_workspace, "stop", id)
+    assert _status(stop_workspace) == ""
 
 
-def test_git_is_killed_while_it_holds_the_index(workspace: Path, tmp_path: Path) -> None:
+def test_git_is_killed_while_it_holds_the_index(stop_workspace: Path, tmp_path: Path) -> None:
     """Its lock stays, as git's do: the line and the next stop name it; without it all is well."""
-    id = begin(workspace, "brainstorm", "Topic", "Hello.")
+    id = begin(stop_workspace, "brainstorm", "Topic", "Hello.")
     strace = f"exec strace -o {os.devnull} -e inject=rename:{KILL} {shutil.which('git')}"
     env = _git_that(tmp_path / "bin", "update-index", f'{strace} "$@"')
-    lock = workspace / ".git/index.lock"
+    lock = stop_workspace / ".git/index.lock"
     for _ in range(2):
-        done = cortext(workspace, "stop", id, env=env)
+        done = cortext(stop_workspace, "stop", id, env=env)
         assert (done.returncode, lock.exists()) == (0, True), done.stderr
         assert "index.lock" in done.stderr
     lock.unlink()
-    ok(workspace, "stop", id)
-    assert _status(workspace) == ""
+    ok(stop_workspace, "stop", id)
+    assert _status(stop_workspace) == ""
 
 
 def _git_that(folder: Path, when: str, does: str) -> dict[str, str]:
@@ -238,35 +238,35 @@ def test_full_disk(tmp_path: Path, leave: int) -> None:
 
 
 def test_full_disk_of_the_catalog(
-    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stop_workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The catalog can be thrown away: that it cannot be written keeps nobody from stopping."""
     with mounted(tmp_path / "disk", "-t", "tmpfs", "-o", "size=1m", "none") as disk:
         for name in ("XDG_DATA_HOME", "XDG_CACHE_HOME"):
             monkeypatch.setenv(name, str(disk))
-        id = begin(workspace, "brainstorm", "Topic", "Hello.")
+        id = begin(stop_workspace, "brainstorm", "Topic", "Hello.")
         fill(disk, 0)
-        done = cortext(workspace, "stop", id)
+        done = cortext(stop_workspace, "stop", id)
     assert "Traceback" not in done.stderr, done.stderr.splitlines()[-1]
-    assert (done.returncode, head_of(workspace, id)["status"]) == (0, "paused"), done.stderr
-    assert _status(workspace) == ""
+    assert (done.returncode, head_of(stop_workspace, id)["status"]) == (0, "paused"), done.stderr
+    assert _status(stop_workspace) == ""
 
 
 @pytest.mark.parametrize("number", [2, 8])
 def test_several_at_once_while_another_appends(
-    workspace: Path, tmp_path: Path, number: int
+    stop_workspace: Path, tmp_path: Path, number: int
 ) -> None:
     """They take turns: each succeeds, and of eight who waited ten seconds says for whom; every
     message is there, and git is in order."""
-    id = begin(workspace, "brainstorm", "Topic", "First.")
+    id = begin(stop_workspace, "brainstorm", "Topic", "First.")
     acknowledged = tmp_path / "acknowledged"
     with (
         acknowledged.open("w") as out,
         subprocess.Popen(
-            [sys.executable, "-c", APPEND, workspace, id], stdin=subprocess.PIPE, stdout=out
+            [sys.executable, "-c", APPEND, stop_workspace, id], stdin=subprocess.PIPE, stdout=out
         ) as appending,
     ):
-        stops = [_stopping(workspace, id) for _ in range(number)]
+        stops = [_stopping(stop_workspace, id) for _ in range(number)]
         ended = [(*stop.communicate(timeout=100), stop.returncode) for stop in stops]
         appending.communicate(timeout=60)
 
@@ -274,41 +274,41 @@ def test_several_at_once_while_another_appends(
     assert {*codes} <= {0, 6}, ended
     assert codes.count(0) > number // 2, ended
     assert all("locked by" in stderr for _, stderr, code in ended if code), ended
-    messages = open_session_store(f"workspace:{workspace}").load(id).messages
+    messages = open_session_store(f"workspace:{stop_workspace}").load(id).messages
     texts = ["First.", *acknowledged.read_text().splitlines()]
     assert [message.content for message in messages] == texts
-    assert list((workspace / ".git").rglob("*.lock")) == []
-    assert 2 <= _commits(workspace) <= 1 + number
-    git(workspace, "fsck", "--strict", "--no-dangling")
-    ok(workspace, "stop", id)
-    assert _status(workspace) == ""
-    assert head_of(workspace, id)["message_count"] == len(texts)
+    assert list((stop_workspace / ".git").rglob("*.lock")) == []
+    assert 2 <= _commits(stop_workspace) <= 1 + number
+    git(stop_workspace, "fsck", "--strict", "--no-dangling")
+    ok(stop_workspace, "stop", id)
+    assert _status(stop_workspace) == ""
+    assert head_of(stop_workspace, id)["message_count"] == len(texts)
 
 
-def test_two_at_once_give_a_folder_one_session(workspace: Path) -> None:
+def test_two_at_once_give_a_folder_one_session(stop_workspace: Path) -> None:
     """A folder without a session, stopped twice at the same time: both succeed."""
-    id = begin(workspace, "brainstorm", "Topic")
-    shutil.rmtree(folder_of(workspace, id) / ".session")
-    stops = [_stopping(workspace, id) for _ in range(2)]
+    id = begin(stop_workspace, "brainstorm", "Topic")
+    shutil.rmtree(folder_of(stop_workspace, id) / ".session")
+    stops = [_stopping(stop_workspace, id) for _ in range(2)]
     ended = [(*stop.communicate(timeout=100), stop.returncode) for stop in stops]
     assert [code for _, _, code in ended] == [0, 0], ended
-    assert head_of(workspace, id)["status"] == "paused"
-    assert _status(workspace) == ""
+    assert head_of(stop_workspace, id)["status"] == "paused"
+    assert _status(stop_workspace) == ""
 
 
-def test_second_waits_for_the_first(workspace: Path) -> None:
+def test_second_waits_for_the_first(stop_workspace: Path) -> None:
     """A stop that finds the lock taken waits for it, and then succeeds."""
-    id = begin(workspace, "brainstorm", "Topic", "Hello.")
-    day = folder_of(workspace, id).parent.name
-    lock = workspace / f"conversations/.cortext/locks/{day}~{id}.change.lock"
+    id = begin(stop_workspace, "brainstorm", "Topic", "Hello.")
+    day = folder_of(stop_workspace, id).parent.name
+    lock = stop_workspace / f"conversations/.cortext/locks/{day}~{id}.change.lock"
     with _held(lock):
-        waiting = _stopping(workspace, id)
+        waiting = _stopping(stop_workspace, id)
         while not _has_open(waiting.pid, lock) and waiting.poll() is None:
             os.sched_yield()
         assert waiting.poll() is None
-        assert head_of(workspace, id)["status"] == "active"
+        assert head_of(stop_workspace, id)["status"] == "active"
     _, said = waiting.communicate(timeout=60)
-    assert (waiting.returncode, head_of(workspace, id)["status"]) == (0, "paused"), said
+    assert (waiting.returncode, head_of(stop_workspace, id)["status"]) == (0, "paused"), said
 
 
 def _has_open(pid: int, path: Path) -> bool:
@@ -320,55 +320,55 @@ def _has_open(pid: int, path: Path) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["change.lock", "lock"])
-def test_lock_that_is_never_let_go(workspace: Path, suffix: str) -> None:
+def test_lock_that_is_never_let_go(stop_workspace: Path, suffix: str) -> None:
     """After the wait: exit 6, who holds it, and nothing has changed."""
-    id = begin(workspace, "brainstorm", "Topic", "Hello.")
-    folder = folder_of(workspace, id)
-    before = head_of(workspace, id)
-    lock = workspace / f"conversations/.cortext/locks/{folder.parent.name}~{id}.{suffix}"
+    id = begin(stop_workspace, "brainstorm", "Topic", "Hello.")
+    folder = folder_of(stop_workspace, id)
+    before = head_of(stop_workspace, id)
+    lock = stop_workspace / f"conversations/.cortext/locks/{folder.parent.name}~{id}.{suffix}"
     with _held(lock) as pid:
-        done = cortext(workspace, "stop", id)
+        done = cortext(stop_workspace, "stop", id)
     assert done.returncode == 6
     assert f"process {pid}" in done.stderr
-    assert (head_of(workspace, id), _commits(workspace)) == (before, 1)
-    ok(workspace, "stop", id)
+    assert (head_of(stop_workspace, id), _commits(stop_workspace)) == (before, 1)
+    ok(stop_workspace, "stop", id)
 
 
 @pytest.mark.parametrize("name", ["index.lock", "HEAD.lock", "refs/heads/main.lock"])
-def test_lock_that_another_git_left(workspace: Path, name: str) -> None:
+def test_lock_that_another_git_left(stop_workspace: Path, name: str) -> None:
     """Paused, and one line says that git is busy and which lock it may be; then it works."""
-    id = begin(workspace, "brainstorm", "Topic", "Hello.")
-    lock = workspace / ".git" / name
+    id = begin(stop_workspace, "brainstorm", "Topic", "Hello.")
+    lock = stop_workspace / ".git" / name
     lock.write_bytes(b"")
-    done = cortext(workspace, "stop", id)
-    assert (done.returncode, head_of(workspace, id)["status"]) == (0, "paused")
+    done = cortext(stop_workspace, "stop", id)
+    assert (done.returncode, head_of(stop_workspace, id)["status"]) == (0, "paused")
     assert str(lock) in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert lock.exists()
     lock.unlink()
-    ok(workspace, "stop", id)
-    assert _status(workspace) == ""
+    ok(stop_workspace, "stop", id)
+    assert _status(stop_workspace) == ""
 
 
-def test_read_only_workspace(workspace: Path) -> None:
+def test_read_only_workspace(stop_workspace: Path) -> None:
     """One sentence and a hint; the conversation is as it was, and git too."""
-    id = begin(workspace, "brainstorm", "Topic", "Hello.")
-    before = head_of(workspace, id)
-    with read_only(workspace):
-        done = cortext(workspace, "stop", id)
+    id = begin(stop_workspace, "brainstorm", "Topic", "Hello.")
+    before = head_of(stop_workspace, id)
+    with read_only(stop_workspace):
+        done = cortext(stop_workspace, "stop", id)
     assert (done.returncode, "Traceback" in done.stderr) == (1, False), done.stderr
     assert [line.split(":")[0] for line in done.stderr.splitlines()] == ["error", "hint"]
     assert "could not write" in done.stderr
-    assert (head_of(workspace, id), _commits(workspace)) == (before, 1)
+    assert (head_of(stop_workspace, id), _commits(stop_workspace)) == (before, 1)
 
 
-def test_repository_that_cannot_be_written(workspace: Path) -> None:
+def test_repository_that_cannot_be_written(stop_workspace: Path) -> None:
     """A read-only `.git`: paused, and one line says why there is no commit."""
-    id = begin(workspace, "brainstorm", "Topic", "Hello.")
-    with read_only(workspace / ".git"):
-        done = cortext(workspace, "stop", id)
-    assert (done.returncode, head_of(workspace, id)["status"]) == (0, "paused")
+    id = begin(stop_workspace, "brainstorm", "Topic", "Hello.")
+    with read_only(stop_workspace / ".git"):
+        done = cortext(stop_workspace, "stop", id)
+    assert (done.returncode, head_of(stop_workspace, id)["status"]) == (0, "paused")
     assert done.stderr.startswith("not recorded in git: ")
     assert len(done.stderr.splitlines()) == 1
-    ok(workspace, "stop", id)
-    assert _status(workspace) == ""
+    ok(stop_workspace, "stop", id)
+    assert _status(stop_workspace) == ""

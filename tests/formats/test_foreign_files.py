@@ -14,7 +14,7 @@ from tests.stores.files import KINDS, Place
 
 
 @pytest.fixture(params=KINDS)
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+def foreign_place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     return Place(request.param, tmp_path)
 
 
@@ -32,90 +32,94 @@ def saved(place: Place) -> SessionStore:
     return place.open()
 
 
-def test_unknown_keys_survive(place: Place) -> None:
+def test_unknown_keys_survive(foreign_place: Place) -> None:
     """A key that we do not know is in the file after a save, a checkpoint and a save again."""
-    saved(place)
-    edit_head(place, **{"x-future": {"deep": [1]}, "extra": "theirs"})
-    store = place.open()
+    saved(foreign_place)
+    edit_head(foreign_place, **{"x-future": {"deep": [1]}, "extra": "theirs"})
+    store = foreign_place.open()
     for verb in (store.save, store.checkpoint, store.save):
         found = store.load("s")
         assert found.extra == {"x-future": {"deep": [1]}, "extra": "theirs"}
         verb(found)
-    data = place.head.read_bytes()
-    head = json.loads(data.split(b"\n")[0] if place.kind == "log" else data)
+    data = foreign_place.head.read_bytes()
+    head = json.loads(data.split(b"\n")[0] if foreign_place.kind == "log" else data)
     assert (head["x-future"], head["extra"]) == ({"deep": [1]}, "theirs")
 
 
-def test_nan_reads_as_null_and_is_reported(place: Place) -> None:
+def test_nan_reads_as_null_and_is_reported(foreign_place: Place) -> None:
     """NaN in a file is no reason to lose the rest of it."""
-    saved(place)
-    edit_head(place, metadata={"n": float("nan"), "i": float("-inf"), "k": 1})
-    reading = place.open().read("s")
+    saved(foreign_place)
+    edit_head(foreign_place, metadata={"n": float("nan"), "i": float("-inf"), "k": 1})
+    reading = foreign_place.open().read("s")
     assert reading.session.metadata == {"n": None, "i": None, "k": 1}
     assert [(d.detail, d.fatal, d.path) for d in reading.damages] == [
-        ("NaN is read as null", False, str(place.head)),
-        ("-Infinity is read as null", False, str(place.head)),
+        ("NaN is read as null", False, str(foreign_place.head)),
+        ("-Infinity is read as null", False, str(foreign_place.head)),
     ]
-    assert place.open().load("s") == reading.session
+    assert foreign_place.open().load("s") == reading.session
 
 
 @pytest.mark.parametrize("version", ["2.0", "2", 2, 2.0, "10.1"])
-def test_newer_version_is_refused(place: Place, version: object) -> None:
+def test_newer_version_is_refused(foreign_place: Place, version: object) -> None:
     """By load and by read, with both versions in the sentence; the file stays as it is."""
-    saved(place)
-    edit_head(place, version=version)
-    before = place.head.read_bytes()
-    store = place.open()
+    saved(foreign_place)
+    edit_head(foreign_place, version=version)
+    before = foreign_place.head.read_bytes()
+    store = foreign_place.open()
     for verb in (store.load, store.read):
         with pytest.raises(NewerVersionError) as caught:
             verb("s")
         assert (caught.value.found, caught.value.known) == (str(version), "1.0")
-        assert (caught.value.path, bool(caught.value.hint)) == (str(place.head), True)
-    assert place.head.read_bytes() == before
+        assert (caught.value.path, bool(caught.value.hint)) == (str(foreign_place.head), True)
+    assert foreign_place.head.read_bytes() == before
 
 
-def test_newer_version_is_not_written_over(place: Place) -> None:
+def test_newer_version_is_not_written_over(foreign_place: Place) -> None:
     """Neither save nor checkpoint nor append touches a file of a later release."""
-    saved(place)
-    edit_head(place, version="2.0")
-    before = place.files()
-    for verb in (place.open().save, place.open().checkpoint):
+    saved(foreign_place)
+    edit_head(foreign_place, version="2.0")
+    before = foreign_place.files()
+    for verb in (foreign_place.open().save, foreign_place.open().checkpoint):
         with pytest.raises(NewerVersionError):
             verb(session("s", message("mine")))
     with pytest.raises(NewerVersionError):
-        place.open().append("s", message("mine"))
-    assert place.files() == before
+        foreign_place.open().append("s", message("mine"))
+    assert foreign_place.files() == before
 
 
-def test_newer_version_that_we_cannot_parse_is_still_refused_as_newer(place: Place) -> None:
+def test_newer_version_that_we_cannot_parse_is_still_refused_as_newer(foreign_place: Place) -> None:
     """A later release may have other fields: that is no corruption."""
-    saved(place)
-    edit_head(place, version="3.0", created_at={"odd": 1}, title=5, messages={}, tool_history=0)
-    store = place.open()
+    saved(foreign_place)
+    edit_head(
+        foreign_place, version="3.0", created_at={"odd": 1}, title=5, messages={}, tool_history=0
+    )
+    store = foreign_place.open()
     for verb in (store.load, store.read):
         with pytest.raises(NewerVersionError):
             verb("s")
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.9", "0.9", 1, None, True, "odd", ""])
-def test_other_versions_are_read(place: Place, version: object) -> None:
+def test_other_versions_are_read(foreign_place: Place, version: object) -> None:
     """Older ones, later ones of this major number, none at all."""
-    saved(place)
-    edit_head(place, version=version)
-    assert place.open().load("s").message_count == 1
+    saved(foreign_place)
+    edit_head(foreign_place, version=version)
+    assert foreign_place.open().load("s").message_count == 1
 
 
-def test_record_without_a_time_is_the_same_at_every_load(place: Place) -> None:
+def test_record_without_a_time_is_the_same_at_every_load(foreign_place: Place) -> None:
     """A record that lacks its timestamp never gets the time of the reading."""
-    saved(place)
-    data = place.lines.read_bytes()
+    saved(foreign_place)
+    data = foreign_place.lines.read_bytes()
     bare = json.dumps({"role": "user", "content": "untimed", "id": "u"}).encode()
-    if place.kind == "document":
-        place.lines.write_bytes(data.replace(b'"messages":[\n', b'"messages":[\n' + bare + b",\n"))
+    if foreign_place.kind == "document":
+        foreign_place.lines.write_bytes(
+            data.replace(b'"messages":[\n', b'"messages":[\n' + bare + b",\n")
+        )
     else:
-        mark = b'{"type":"turn",' if place.kind == "log" else b"{"
-        place.lines.write_bytes(data + mark + bare[1:] + b"\n")
-    first, second = place.open().read("s"), place.open().read("s")
+        mark = b'{"type":"turn",' if foreign_place.kind == "log" else b"{"
+        foreign_place.lines.write_bytes(data + mark + bare[1:] + b"\n")
+    first, second = foreign_place.open().read("s"), foreign_place.open().read("s")
     assert first == second
     assert len(first.session.messages) + len(first.damages) >= 2
 

@@ -13,7 +13,7 @@ def _git(git_identity: None) -> None:
 
 
 @pytest.fixture
-def space(tmp_path: Path) -> Space:
+def repository_space(tmp_path: Path) -> Space:
     """A workspace that is the top of its repository, with one commit."""
     return Space(tmp_path / "work").begin()
 

@@ -29,8 +29,8 @@ WHERE = ["config", "include", "includeIf", "worktree"]
 
 
 @pytest.fixture
-def plants(space: Space, tmp_path: Path) -> Plants:
-    return Plants(space, tmp_path / "marks")
+def plants(repository_space: Space, tmp_path: Path) -> Plants:
+    return Plants(repository_space, tmp_path / "marks")
 
 
 @pytest.mark.parametrize("mode", ["auto", "stage"])
@@ -169,16 +169,16 @@ def test_hooks_by_path(plants: Plants) -> None:
 
 
 @pytest.mark.parametrize("name", ["x", "a=b", "a.b", "Ä"])
-def test_configured_hooks_are_disabled(space: Space, name: str) -> None:
+def test_configured_hooks_are_disabled(repository_space: Space, name: str) -> None:
     """git 2.54 runs them whatever `core.hooksPath` says; older ones show only the setting."""
-    space.git("config", f"hook.{name}.command", "false")
-    found = find_repository(shutil.which("git") or "", str(space.root))
+    repository_space.git("config", f"hook.{name}.command", "false")
+    found = find_repository(shutil.which("git") or "", str(repository_space.root))
     assert found.git.read("config", "--get", f"hook.{name}.enabled") == b"false\n"
 
 
-def test_porcelain_is_refused(space: Space) -> None:
+def test_porcelain_is_refused(repository_space: Space) -> None:
     """Such commands read settings that name programs, more with every version of git."""
-    found = find_repository(shutil.which("git") or "", str(space.root))
+    found = find_repository(shutil.which("git") or "", str(repository_space.root))
     with pytest.raises(ValueError, match="git log may run programs"):
         found.git.run("--literal-pathspecs", "log", "-1")
 

@@ -11,42 +11,44 @@ from tests.git.plants import Plants
 from tests.git.space import HEAD, Space
 
 
-def test_versions_are_the_newest_first(space: Space) -> None:
+def test_versions_are_the_newest_first(repository_space: Space) -> None:
     """Also of a file that is gone from the disk, and whatever its name is a pattern of."""
     odd = "a[b]*.md"
     for text in ("first\n", "second\n"):
-        space.write(HEAD, text)
-        space.write(odd, text)
-        space.record("auto", HEAD, odd)
-    (space.folder / HEAD).unlink()
-    assert list(committed(str(space.folder / HEAD))) == [b"second\n", b"first\n"]
-    assert list(committed(str(space.folder / odd))) == [b"second\n", b"first\n"]
+        repository_space.write(HEAD, text)
+        repository_space.write(odd, text)
+        repository_space.record("auto", HEAD, odd)
+    (repository_space.folder / HEAD).unlink()
+    assert list(committed(str(repository_space.folder / HEAD))) == [b"second\n", b"first\n"]
+    assert list(committed(str(repository_space.folder / odd))) == [b"second\n", b"first\n"]
 
 
-def test_what_git_does_not_have(space: Space, tmp_path: Path) -> None:
+def test_what_git_does_not_have(repository_space: Space, tmp_path: Path) -> None:
     """No commit, no repository, no git: nothing, and no error."""
-    assert list(committed(str(space.folder / "never.md"))) == []
+    assert list(committed(str(repository_space.folder / "never.md"))) == []
     assert list(committed(str(tmp_path / "elsewhere.md"))) == []
 
 
-def test_without_git(space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_git(repository_space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine without it has no versions to give."""
-    space.record("auto", HEAD)
+    repository_space.record("auto", HEAD)
     monkeypatch.setenv("PATH", os.devnull)
-    assert list(committed(str(space.folder / HEAD))) == []
+    assert list(committed(str(repository_space.folder / HEAD))) == []
 
 
-def test_a_commit_of_any_branch_counts(space: Space) -> None:
+def test_a_commit_of_any_branch_counts(repository_space: Space) -> None:
     """Whatever a file's name is a pattern of; what git never had is in none."""
-    odd = space.folder / "a[b]*.md"
+    odd = repository_space.folder / "a[b]*.md"
     odd.write_text("x\n")
-    assert not has_committed(str(space.folder), [str(odd)])
-    space.git("switch", "-q", "-c", "other")
-    space.record("auto", odd.name)
-    space.git("switch", "-q", "main")
-    assert has_committed(str(space.folder), [str(space.folder / HEAD), str(odd)])
-    assert not has_committed(str(space.folder), [str(space.folder / HEAD)])
-    assert not has_committed(str(space.folder), [])
+    assert not has_committed(str(repository_space.folder), [str(odd)])
+    repository_space.git("switch", "-q", "-c", "other")
+    repository_space.record("auto", odd.name)
+    repository_space.git("switch", "-q", "main")
+    assert has_committed(
+        str(repository_space.folder), [str(repository_space.folder / HEAD), str(odd)]
+    )
+    assert not has_committed(str(repository_space.folder), [str(repository_space.folder / HEAD)])
+    assert not has_committed(str(repository_space.folder), [])
 
 
 def test_a_repository_without_commits_has_no_file(plain_space: Space) -> None:
@@ -56,18 +58,20 @@ def test_a_repository_without_commits_has_no_file(plain_space: Space) -> None:
 
 
 def test_whether_it_is_committed_is_unknown_without_git(
-    space: Space, monkeypatch: pytest.MonkeyPatch
+    repository_space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", os.devnull)
     with pytest.raises(NotRecorded, match="git is not installed"):
-        has_committed(str(space.folder), [str(space.folder / HEAD)])
+        has_committed(str(repository_space.folder), [str(repository_space.folder / HEAD)])
 
 
 @pytest.mark.parametrize("where", ["config", "include", "includeIf", "worktree"])
-def test_reading_runs_nothing_that_is_planted(space: Space, tmp_path: Path, where: str) -> None:
+def test_reading_runs_nothing_that_is_planted(
+    repository_space: Space, tmp_path: Path, where: str
+) -> None:
     """No filter, helper or monitor of the repository, and the bytes are those of the commit."""
-    plants = Plants(space, tmp_path / "marks")
-    space.record("auto", HEAD)
+    plants = Plants(repository_space, tmp_path / "marks")
+    repository_space.record("auto", HEAD)
     plants.plant(where)
-    assert list(committed(str(space.folder / HEAD))) == [f"{HEAD}, first\n".encode()]
+    assert list(committed(str(repository_space.folder / HEAD))) == [f"{HEAD}, first\n".encode()]
     assert plants.fired == set()

@@ -45,7 +45,9 @@ def _killed(space: Space, number: int, moment: str) -> int:
     return int(done.stdout)
 
 
-def test_commit_takes_few_processes(space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commit_takes_few_processes(
+    repository_space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One more than the tests below know of would be one moment that they do not kill at."""
     commands: list[str] = []
     communicate = run_git._communicate
@@ -57,65 +59,72 @@ def test_commit_takes_few_processes(space: Space, monkeypatch: pytest.MonkeyPatc
         return communicate(process, command, given)
 
     monkeypatch.setattr(run_git, "_communicate", counted)
-    space.record()
+    repository_space.record()
     assert len(commands) == CALLS
     assert commands[-2:] == ["update-ref", "update-index"]
 
 
 @pytest.mark.parametrize("moment", ["before", "started", "fed", "after"])
 @pytest.mark.parametrize("number", range(1, CALLS + 1))
-def test_killed_at_any_moment(space: Space, number: int, moment: str) -> None:
+def test_killed_at_any_moment(repository_space: Space, number: int, moment: str) -> None:
     """The commit is whole or absent; no lock; staged files stay; the next stop ends clean."""
-    space.record()
+    repository_space.record()
     for name in NAMES:
-        space.write(name, "second\n")
-    (space.root / "theirs.txt").write_text("staged\n")
-    space.git("add", "theirs.txt")
-    before = space.git("rev-parse", "HEAD")
+        repository_space.write(name, "second\n")
+    (repository_space.root / "theirs.txt").write_text("staged\n")
+    repository_space.git("add", "theirs.txt")
+    before = repository_space.git("rev-parse", "HEAD")
 
-    assert _killed(space, number, moment) == -signal.SIGKILL
-    assert space.locks == []
-    assert space.git("diff", "--cached", "--name-only", "--", ":!conversations") == "theirs.txt\n"
-    if space.git("rev-parse", "HEAD") != before:
-        assert space.committed() == space.paths
-        assert space.git("rev-parse", "HEAD~1") == before
+    assert _killed(repository_space, number, moment) == -signal.SIGKILL
+    assert repository_space.locks == []
+    assert (
+        repository_space.git("diff", "--cached", "--name-only", "--", ":!conversations")
+        == "theirs.txt\n"
+    )
+    if repository_space.git("rev-parse", "HEAD") != before:
+        assert repository_space.committed() == repository_space.paths
+        assert repository_space.git("rev-parse", "HEAD~1") == before
     for name in NAMES:
-        assert (space.folder / name).read_text() == "second\n"
+        assert (repository_space.folder / name).read_text() == "second\n"
 
-    assert space.record().outcome in ("committed", "unchanged")
-    assert [space.content(name) for name in NAMES] == ["second\n"] * 3
-    assert space.git("rev-parse", "HEAD~1") == before
-    assert space.status() == "M  theirs.txt\n"
-    space.git("fsck", "--strict", "--no-dangling")
+    assert repository_space.record().outcome in ("committed", "unchanged")
+    assert [repository_space.content(name) for name in NAMES] == ["second\n"] * 3
+    assert repository_space.git("rev-parse", "HEAD~1") == before
+    assert repository_space.status() == "M  theirs.txt\n"
+    repository_space.git("fsck", "--strict", "--no-dangling")
 
 
-def test_killed_between_branch_and_index(space: Space) -> None:
+def test_killed_between_branch_and_index(repository_space: Space) -> None:
     """The one state that shows: staged changes back, in our files alone; reset heals it too."""
-    _killed(space, CALLS - 1, "after")
-    assert space.committed() == space.paths
-    expected = "".join(f"D  {path}\n" for path in space.paths)
-    assert space.status() == expected + "".join(f"?? {path}\n" for path in space.paths)
-    space.git("reset", "-q", "--", space.place)
-    assert space.status() == ""
+    _killed(repository_space, CALLS - 1, "after")
+    assert repository_space.committed() == repository_space.paths
+    expected = "".join(f"D  {path}\n" for path in repository_space.paths)
+    assert repository_space.status() == expected + "".join(
+        f"?? {path}\n" for path in repository_space.paths
+    )
+    repository_space.git("reset", "-q", "--", repository_space.place)
+    assert repository_space.status() == ""
 
 
 @pytest.mark.parametrize("command", ["update-ref", "update-index", "hash-object", "mktree"])
-def test_interrupted_by_the_person(space: Space, command: str) -> None:
+def test_interrupted_by_the_person(repository_space: Space, command: str) -> None:
     """Control-C while git runs: git ends and takes its locks with it; the next stop works."""
     done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED, command, *_arguments(space)],
-        cwd=space.root,
+        [sys.executable, "-c", INTERRUPTED, command, *_arguments(repository_space)],
+        cwd=repository_space.root,
         capture_output=True,
     )
     assert done.returncode == -signal.SIGINT
-    assert space.locks == []
-    assert space.record().outcome in ("committed", "unchanged")
-    assert space.status() == ""
+    assert repository_space.locks == []
+    assert repository_space.record().outcome in ("committed", "unchanged")
+    assert repository_space.status() == ""
 
 
-def test_eight_stops_at_once(space: Space) -> None:
+def test_eight_stops_at_once(repository_space: Space) -> None:
     """Eight conversations of one workspace: eight commits, each with its own files."""
-    spaces = [Space(space.root, f"conversations/2026-02-0{n}/001-x") for n in range(1, 9)]
+    spaces = [
+        Space(repository_space.root, f"conversations/2026-02-0{n}/001-x") for n in range(1, 9)
+    ]
     children = [
         subprocess.Popen(
             [sys.executable, "-c", RECORD, *_arguments(one)],
@@ -129,17 +138,19 @@ def test_eight_stops_at_once(space: Space) -> None:
         child.stdin.flush()
     outcomes = [child.communicate(timeout=100)[0] for child in children]
     assert outcomes == ["committed\n"] * 8
-    commits = space.git("rev-list", "HEAD~8..HEAD").split()
-    assert sorted(space.committed(commit) for commit in commits) == [one.paths for one in spaces]
-    assert space.git("diff", "--cached", "--name-only") == ""
-    assert space.locks == []
+    commits = repository_space.git("rev-list", "HEAD~8..HEAD").split()
+    assert sorted(repository_space.committed(commit) for commit in commits) == [
+        one.paths for one in spaces
+    ]
+    assert repository_space.git("diff", "--cached", "--name-only") == ""
+    assert repository_space.locks == []
 
 
-def test_same_conversation_stopped_twice_at_once(space: Space) -> None:
+def test_same_conversation_stopped_twice_at_once(repository_space: Space) -> None:
     """One commits, the other has nothing left to do."""
     children = [
         subprocess.Popen(
-            [sys.executable, "-c", RECORD, *_arguments(space)],
+            [sys.executable, "-c", RECORD, *_arguments(repository_space)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )
         for _ in range(2)
@@ -150,22 +161,25 @@ def test_same_conversation_stopped_twice_at_once(space: Space) -> None:
         child.stdin.flush()
     outcomes = sorted(child.communicate(timeout=100)[0] for child in children)
     assert outcomes == ["committed\n", "unchanged\n"]
-    assert space.git("rev-list", "--count", "HEAD") == "2\n"
-    assert space.status() == ""
+    assert repository_space.git("rev-list", "--count", "HEAD") == "2\n"
+    assert repository_space.status() == ""
 
 
-def test_a_person_who_stages_meanwhile(space: Space) -> None:
+def test_a_person_who_stages_meanwhile(repository_space: Space) -> None:
     """Plain `git add` beside our stops: all that was staged is, and none of it is committed."""
     loop = "for n in 1 2 3 4 5 6 7 8; do echo $n > f$n; until git add f$n; do :; done; done"
     with subprocess.Popen(
-        ["sh", "-c", loop], cwd=space.root, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ["sh", "-c", loop],
+        cwd=repository_space.root,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     ) as person:
         outcomes: list[str] = []
         while person.poll() is None or not outcomes:
-            space.write(HEAD, os.urandom(8).hex())
-            outcomes.append(space.record().outcome)
-    space.record()
+            repository_space.write(HEAD, os.urandom(8).hex())
+            outcomes.append(repository_space.record().outcome)
+    repository_space.record()
     assert {*outcomes} <= {"committed", "busy"}
-    added = space.git("diff", "--cached", "--name-status")
+    added = repository_space.git("diff", "--cached", "--name-status")
     assert added == "".join(f"A\tf{n}\n" for n in range(1, 9))
-    assert space.git("rev-list", "--count", "HEAD").strip() != "1"
+    assert repository_space.git("rev-list", "--count", "HEAD").strip() != "1"

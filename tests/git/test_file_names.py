@@ -13,14 +13,14 @@ from tests.git.space import ID, MARKDOWN, PLACE, Space
      " space ", "*?[x]", "日本語 é", "é", b"\xff\xfe.md".decode("utf-8", "surrogateescape"),
      "$(touch x)", "HEAD", "@{-1}", "a" * 250, "x~1^2", "#x", "!x"],
 )  # fmt: skip
-def test_any_file_name(space: Space, name: str) -> None:
+def test_any_file_name(repository_space: Space, name: str) -> None:
     """A name is a name: never an option, a pattern, a revision or a command."""
-    space.write(name, "content")
-    recorded = space.record("auto", name)
-    assert recorded.paths == space.committed() == [f"{PLACE}/{name}"]
-    assert space.git("status", "--porcelain", "--", f":(literal){PLACE}/{name}") == ""
-    (space.folder / name).unlink()
-    assert space.record("auto", name).paths == [f"{PLACE}/{name}"]
+    repository_space.write(name, "content")
+    recorded = repository_space.record("auto", name)
+    assert recorded.paths == repository_space.committed() == [f"{PLACE}/{name}"]
+    assert repository_space.git("status", "--porcelain", "--", f":(literal){PLACE}/{name}") == ""
+    (repository_space.folder / name).unlink()
+    assert repository_space.record("auto", name).paths == [f"{PLACE}/{name}"]
 
 
 @pytest.mark.parametrize("name", ["-x", ":(top)y", "日本語 é", '"q"', "a b", "\udcff"])
@@ -41,13 +41,13 @@ def test_line_breaks_in_folder_names_are_refused(tmp_path: Path) -> None:
         assert "\n" not in recorded.note
 
 
-def test_ignored_names_are_ignored_by_name(space: Space) -> None:
+def test_ignored_names_are_ignored_by_name(repository_space: Space) -> None:
     """Pathspec magic in a file's name does not reach the question what is ignored."""
-    (space.root / ".gitignore").write_text("*.log\n")
-    space.write(":(top)x.log", "x")
-    recorded = space.record("auto", ":(top)x.log", MARKDOWN)
+    (repository_space.root / ".gitignore").write_text("*.log\n")
+    repository_space.write(":(top)x.log", "x")
+    recorded = repository_space.record("auto", ":(top)x.log", MARKDOWN)
     assert recorded.ignored == [f"{PLACE}/:(top)x.log"]
     top = Space.__new__(Space)
-    top.root = top.folder = space.root
-    (space.root / ":(top)y.log").write_text("y")
+    top.root = top.folder = repository_space.root
+    (repository_space.root / ":(top)y.log").write_text("y")
     assert top.record("auto", ":(top)y.log").ignored == [":(top)y.log"]

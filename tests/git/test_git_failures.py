@@ -10,53 +10,55 @@ from cortext.git import repository, run_git
 from tests.git.space import Space
 
 
-def test_broken_repositories(space: Space) -> None:
+def test_broken_repositories(repository_space: Space) -> None:
     """Whatever git cannot read becomes one sentence in its words."""
-    config = space.root / ".git/config"
+    config = repository_space.root / ".git/config"
     kept = config.read_text()
     config.write_text(kept + "[broken\n")
-    assert "bad config line" in space.record().note
+    assert "bad config line" in repository_space.record().note
     config.write_text(kept.replace("repositoryformatversion = 0", "repositoryformatversion = 99"))
-    assert space.record().outcome == "failed"
+    assert repository_space.record().outcome == "failed"
     config.write_text(kept)
-    (space.root / ".git/index").write_bytes(b"DIRC\0\0\0\x63 not an index")
-    recorded = space.record()
+    (repository_space.root / ".git/index").write_bytes(b"DIRC\0\0\0\x63 not an index")
+    recorded = repository_space.record()
     assert (recorded.outcome, recorded.note.count("\n")) == ("failed", 0)
-    assert space.subject() == "theirs"
+    assert repository_space.subject() == "theirs"
 
 
 @pytest.mark.parametrize("kind", ["commit", "tree", "branch"])
-def test_damaged_head(space: Space, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+def test_damaged_head(repository_space: Space, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     """What HEAD had is never replaced by a commit that lacks it."""
     monkeypatch.setattr(git_module, "_PATIENCE", 0.0)
-    branch = space.root / ".git/refs/heads/main"
+    branch = repository_space.root / ".git/refs/heads/main"
     before = branch.read_text()
     if kind == "branch":
         branch.write_text(before := "0" * 7 + "\n")
     else:
-        oid = space.git("rev-parse", "HEAD" if kind == "commit" else "HEAD^{tree}").strip()
-        (space.root / ".git/objects" / oid[:2] / oid[2:]).unlink()
-    assert space.record().outcome in ("failed", "busy")
+        oid = repository_space.git(
+            "rev-parse", "HEAD" if kind == "commit" else "HEAD^{tree}"
+        ).strip()
+        (repository_space.root / ".git/objects" / oid[:2] / oid[2:]).unlink()
+    assert repository_space.record().outcome in ("failed", "busy")
     assert branch.read_text() == before
 
 
-def test_read_only_object_store(space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_read_only_object_store(repository_space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file where a folder of objects should be stands for any disk that says no."""
-    objects = space.root / ".git/objects"
+    objects = repository_space.root / ".git/objects"
     for name in [f"{number:02x}" for number in range(256)]:
         if not (objects / name).exists():
             (objects / name).touch()
-    recorded = space.record()
+    recorded = repository_space.record()
     assert recorded.outcome == "failed"
     assert recorded.note.startswith("not recorded in git: git hash-object failed: ")
-    assert space.subject() == "theirs"
+    assert repository_space.subject() == "theirs"
 
 
-def test_git_that_hangs_is_ended(space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_git_that_hangs_is_ended(repository_space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pipe in the place of a file that git reads; no process and no lock is left."""
     monkeypatch.setattr(run_git, "TIMEOUT", 0.3)
-    os.mkfifo(space.root / "pipe")
-    space.git("config", "core.excludesFile", str(space.root / "pipe"))
+    os.mkfifo(repository_space.root / "pipe")
+    repository_space.git("config", "core.excludesFile", str(repository_space.root / "pipe"))
     started: list[int] = []
     communicate = run_git._communicate
 
@@ -65,26 +67,28 @@ def test_git_that_hangs_is_ended(space: Space, monkeypatch: pytest.MonkeyPatch) 
         return communicate(process, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(run_git, "_communicate", note_pid)
-    recorded = space.record()
+    recorded = repository_space.record()
     assert recorded.outcome == "failed"
     assert "check-ignore failed: it took longer than 0.3 s" in recorded.note
     for pid in started:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
-    assert space.locks == []
+    assert repository_space.locks == []
 
 
-def test_git_is_found_only_by_absolute_paths(space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_git_is_found_only_by_absolute_paths(
+    repository_space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A program called git in a workspace is not git, also with `.` on the PATH."""
-    fake = space.root / "git"
-    fake.write_text(f"#!/bin/sh\ntouch {space.root}/ran\n")
+    fake = repository_space.root / "git"
+    fake.write_text(f"#!/bin/sh\ntouch {repository_space.root}/ran\n")
     fake.chmod(0o755)
-    monkeypatch.chdir(space.root)
+    monkeypatch.chdir(repository_space.root)
     monkeypatch.setenv("PATH", f".::{os.environ['PATH']}")
-    assert space.record().outcome == "committed"
-    assert not (space.root / "ran").exists()
+    assert repository_space.record().outcome == "committed"
+    assert not (repository_space.root / "ran").exists()
     monkeypatch.setenv("PATH", ".:")
-    assert space.record().outcome == "no-git"
+    assert repository_space.record().outcome == "no-git"
 
 
 def test_looking_for_a_repository_runs_no_git(plain_space: Space) -> None:

@@ -22,42 +22,42 @@ def test_empty_repository(plain_space: Space) -> None:
 
 
 @pytest.mark.parametrize("branch", ["topic/x", "日本語", "-x.y"])
-def test_any_branch(space: Space, branch: str) -> None:
+def test_any_branch(repository_space: Space, branch: str) -> None:
     """The branch that is checked out moves, and no other."""
-    space.git("update-ref", f"refs/heads/{branch}", "HEAD")
-    space.git("symbolic-ref", "HEAD", f"refs/heads/{branch}")
-    commit = space.record().commit
-    assert space.git("rev-parse", f"refs/heads/{branch}").strip() == commit
-    assert space.git("log", "-1", "--format=%s", "main") == "theirs\n"
+    repository_space.git("update-ref", f"refs/heads/{branch}", "HEAD")
+    repository_space.git("symbolic-ref", "HEAD", f"refs/heads/{branch}")
+    commit = repository_space.record().commit
+    assert repository_space.git("rev-parse", f"refs/heads/{branch}").strip() == commit
+    assert repository_space.git("log", "-1", "--format=%s", "main") == "theirs\n"
 
 
-def test_detached_head(space: Space) -> None:
+def test_detached_head(repository_space: Space) -> None:
     """It is committed, and said that no branch has it."""
-    space.git("checkout", "-q", "--detach")
-    recorded = space.record()
+    repository_space.git("checkout", "-q", "--detach")
+    recorded = repository_space.record()
     assert recorded.outcome == "committed"
     assert recorded.note == "HEAD is detached, so no branch has this commit"
-    assert space.git("rev-parse", "HEAD").strip() == recorded.commit
-    assert space.git("log", "-1", "--format=%s", "main") == "theirs\n"
-    assert space.record().note == ""
+    assert repository_space.git("rev-parse", "HEAD").strip() == recorded.commit
+    assert repository_space.git("log", "-1", "--format=%s", "main") == "theirs\n"
+    assert repository_space.record().note == ""
 
 
-def test_linked_worktree(space: Space, tmp_path: Path) -> None:
+def test_linked_worktree(repository_space: Space, tmp_path: Path) -> None:
     """It has a branch and an index of its own; the main one's are not touched."""
-    (space.root / "theirs.txt").write_text("staged in main\n")
-    space.git("add", "theirs.txt")
-    main = space.status()
-    space.git("worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
+    (repository_space.root / "theirs.txt").write_text("staged in main\n")
+    repository_space.git("add", "theirs.txt")
+    main = repository_space.status()
+    repository_space.git("worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
     side = Space(tmp_path / "side")
     commit = side.record().commit
-    assert space.git("rev-parse", "side").strip() == commit
-    assert (side.status(), space.status()) == ("", main)
-    assert space.subject() == "theirs"
+    assert repository_space.git("rev-parse", "side").strip() == commit
+    assert (side.status(), repository_space.status()) == ("", main)
+    assert repository_space.subject() == "theirs"
 
 
-def test_moved_worktree_is_refused(space: Space, tmp_path: Path) -> None:
+def test_moved_worktree_is_refused(repository_space: Space, tmp_path: Path) -> None:
     """Its repository has it elsewhere; git can repair that."""
-    space.git("worktree", "add", "-q", str(tmp_path / "side"))
+    repository_space.git("worktree", "add", "-q", str(tmp_path / "side"))
     (tmp_path / "side").rename(tmp_path / "moved")
     side = Space(tmp_path / "moved")
     recorded = side.record()
@@ -67,69 +67,71 @@ def test_moved_worktree_is_refused(space: Space, tmp_path: Path) -> None:
     assert side.record().outcome == "committed"
 
 
-def test_submodule(space: Space, tmp_path: Path) -> None:
+def test_submodule(repository_space: Space, tmp_path: Path) -> None:
     """A workspace that is a submodule is the top of its own repository."""
-    space.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add",
-              str(space.root), "sub", at=_repository(tmp_path / "outer"))  # fmt: skip
+    repository_space.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add",
+              str(repository_space.root), "sub", at=_repository(tmp_path / "outer"))  # fmt: skip
     sub = Space(tmp_path / "outer/sub")
     assert sub.record().outcome == "committed"
     assert (sub.committed(), sub.status()) == (sub.paths, "")
 
 
-def test_conversations_in_a_repository_of_their_own(space: Space) -> None:
+def test_conversations_in_a_repository_of_their_own(repository_space: Space) -> None:
     """They belong to that one: auto leaves it alone, `commit` commits there."""
-    _repository(space.root / "conversations")
-    assert space.record().outcome == "not-root"
-    assert space.record("commit").outcome == "committed"
-    assert space.subject() == "theirs"
-    inner = space.git("log", "--format=%s", at=space.root / "conversations")
+    _repository(repository_space.root / "conversations")
+    assert repository_space.record().outcome == "not-root"
+    assert repository_space.record("commit").outcome == "committed"
+    assert repository_space.subject() == "theirs"
+    inner = repository_space.git("log", "--format=%s", at=repository_space.root / "conversations")
     assert inner.startswith("Save session state")
 
 
-def test_repository_inside_the_folder_keeps_its_files(space: Space) -> None:
+def test_repository_inside_the_folder_keeps_its_files(repository_space: Space) -> None:
     """A clone that an agent made there: what is in it, however deep, is left out and named."""
-    _repository(space.folder / "clone")
-    (space.folder / "clone/src").mkdir()
-    space.write("clone/src/x.py", "x")
-    recorded = space.record("auto", *NAMES, "clone/src/x.py")
-    assert recorded.paths == space.committed() == space.paths
+    _repository(repository_space.folder / "clone")
+    (repository_space.folder / "clone/src").mkdir()
+    repository_space.write("clone/src/x.py", "x")
+    recorded = repository_space.record("auto", *NAMES, "clone/src/x.py")
+    assert recorded.paths == repository_space.committed() == repository_space.paths
     assert recorded.note.endswith(": clone/src/x.py")
 
 
-def test_gitlink_in_the_way_is_refused(space: Space) -> None:
+def test_gitlink_in_the_way_is_refused(repository_space: Space) -> None:
     """What the last commit has as a submodule is not replaced by files."""
-    head = space.git("rev-parse", "HEAD").strip()
-    space.git("update-index", "--add", "--cacheinfo", f"160000,{head},conversations")
-    space.git("commit", "-q", "-m", "gitlink")
-    recorded = space.record()
+    head = repository_space.git("rev-parse", "HEAD").strip()
+    repository_space.git("update-index", "--add", "--cacheinfo", f"160000,{head},conversations")
+    repository_space.git("commit", "-q", "-m", "gitlink")
+    recorded = repository_space.record()
     assert recorded.outcome == "failed"
     assert "is in submodule 'conversations'" in recorded.note
-    space.git("rm", "-q", "--cached", "conversations")
-    recorded = space.record()
+    repository_space.git("rm", "-q", "--cached", "conversations")
+    recorded = repository_space.record()
     assert recorded.outcome == "refused"
     assert "conversations is a submodule" in recorded.note
-    assert space.subject() == "gitlink"
+    assert repository_space.subject() == "gitlink"
 
 
 @pytest.mark.parametrize("path", ["conversations", f"{PLACE}/{MARKDOWN}/below"])
-def test_file_and_folder_in_each_others_place_are_refused(space: Space, path: str) -> None:
+def test_file_and_folder_in_each_others_place_are_refused(
+    repository_space: Space, path: str
+) -> None:
     """Recording would take other files out of git."""
-    blob = space.git("hash-object", "-w", "theirs.txt").strip()
-    space.git("update-index", "--add", "--cacheinfo", f"100644,{blob},{path}")
-    space.git("commit", "-q", "-m", "in the way")
-    assert space.record().outcome == "refused"
-    assert space.subject() == "in the way"
-    assert path in space.git("ls-files")
+    blob = repository_space.git("hash-object", "-w", "theirs.txt").strip()
+    repository_space.git("update-index", "--add", "--cacheinfo", f"100644,{blob},{path}")
+    repository_space.git("commit", "-q", "-m", "in the way")
+    assert repository_space.record().outcome == "refused"
+    assert repository_space.subject() == "in the way"
+    assert path in repository_space.git("ls-files")
 
 
-def test_bare_repository(space: Space, tmp_path: Path) -> None:
+def test_bare_repository(repository_space: Space, tmp_path: Path) -> None:
     """A conversation inside one, or inside the git folder itself, has no work tree."""
-    space.git("init", "-q", "--bare", str(tmp_path / "bare.git"))
+    repository_space.git("init", "-q", "--bare", str(tmp_path / "bare.git"))
     assert Space(tmp_path / "bare.git").record("commit").outcome == "no-repository"
-    space.git("config", "core.bare", "true")
-    recorded = space.record()
+    repository_space.git("config", "core.bare", "true")
+    recorded = repository_space.record()
     assert recorded.outcome == "no-repository"
-    assert space.record("commit").note.endswith("is in a bare repository, without files")
+    assert repository_space.record("commit").note.endswith("is in a bare repository, without files")
 
 
 def test_separate_git_dir(plain_space: Space, tmp_path: Path) -> None:
@@ -155,64 +157,66 @@ def test_git_that_leads_to_another_repository_is_refused(
     assert not (other / ".git/index").exists()
 
 
-def test_git_that_leads_to_anothers_worktree_is_refused(space: Space, tmp_path: Path) -> None:
+def test_git_that_leads_to_anothers_worktree_is_refused(
+    repository_space: Space, tmp_path: Path
+) -> None:
     """The same by way of a linked work tree's folder."""
-    space.git("worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
+    repository_space.git("worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
     fake = Space(tmp_path / "fake")
     shutil.copy(tmp_path / "side/.git", fake.root / ".git")
     assert fake.record("commit").outcome == "refused"
-    assert space.git("log", "-1", "--format=%s", "side") == "theirs\n"
+    assert repository_space.git("log", "-1", "--format=%s", "side") == "theirs\n"
 
 
 @pytest.mark.parametrize("mode", ["auto", "commit"])
-def test_work_tree_elsewhere_is_refused(space: Space, tmp_path: Path, mode: str) -> None:
+def test_work_tree_elsewhere_is_refused(repository_space: Space, tmp_path: Path, mode: str) -> None:
     """`core.worktree` points to a folder that the conversation is not in."""
     (tmp_path / "elsewhere").mkdir()
-    space.git("config", "core.worktree", str(tmp_path / "elsewhere"))
-    recorded = space.record(mode)
+    repository_space.git("config", "core.worktree", str(tmp_path / "elsewhere"))
+    recorded = repository_space.record(mode)
     assert recorded.outcome == "refused"
     assert str(tmp_path / "elsewhere") in recorded.note
     assert os.listdir(tmp_path / "elsewhere") == []
-    space.git("config", "core.worktree", str(tmp_path))
-    assert space.record(mode).outcome == "refused"
-    space.git("config", "--unset", "core.worktree")
-    assert space.subject() == "theirs"
+    repository_space.git("config", "core.worktree", str(tmp_path))
+    assert repository_space.record(mode).outcome == "refused"
+    repository_space.git("config", "--unset", "core.worktree")
+    assert repository_space.subject() == "theirs"
 
 
-def test_symlinked_root(space: Space, tmp_path: Path) -> None:
+def test_symlinked_root(repository_space: Space, tmp_path: Path) -> None:
     """The workspace is reached by a link."""
-    (tmp_path / "link").symlink_to(space.root)
+    (tmp_path / "link").symlink_to(repository_space.root)
     linked = Space.__new__(Space)
     linked.root, linked.place, linked.folder = tmp_path / "link", PLACE, tmp_path / "link" / PLACE
-    assert linked.record().paths == space.paths
-    assert space.status() == ""
+    assert linked.record().paths == repository_space.paths
+    assert repository_space.status() == ""
 
 
 @pytest.mark.parametrize("link", [HEAD, ".session"])
-def test_links_are_never_followed(space: Space, tmp_path: Path, link: str) -> None:
+def test_links_are_never_followed(repository_space: Space, tmp_path: Path, link: str) -> None:
     """A link in the place of a file or folder: left out, named, its target's text in no object."""
     target = tmp_path / "secret"
     if link == HEAD:
         target.write_text("a secret of this machine")
-        (space.folder / HEAD).unlink()
+        (repository_space.folder / HEAD).unlink()
     else:
-        shutil.move(space.folder / ".session", target)
+        shutil.move(repository_space.folder / ".session", target)
         (target / "session.json").write_text("a secret of this machine")
-    (space.folder / link).symlink_to(target)
-    recorded = space.record()
+    (repository_space.folder / link).symlink_to(target)
+    recorded = repository_space.record()
     assert recorded.outcome == "committed"
     assert f"{PLACE}/{HEAD}" not in recorded.paths
     assert HEAD in recorded.note
-    assert "secret of this machine" not in space.git(
+    assert "secret of this machine" not in repository_space.git(
         "cat-file", "--batch", "--batch-all-objects", check=False
     )
 
 
-def test_pipe_in_the_place_of_a_file(space: Space) -> None:
+def test_pipe_in_the_place_of_a_file(repository_space: Space) -> None:
     """Nothing waits for a writer that never comes."""
-    (space.folder / HEAD).unlink()
-    os.mkfifo(space.folder / HEAD)
-    recorded = space.record("auto", HEAD)
+    (repository_space.folder / HEAD).unlink()
+    os.mkfifo(repository_space.folder / HEAD)
+    recorded = repository_space.record("auto", HEAD)
     assert (recorded.outcome, recorded.paths) == ("refused", [])
     assert HEAD in recorded.note
 
@@ -227,52 +231,57 @@ def test_sha256_repository(plain_space: Space) -> None:
     plain_space.git("fsck", "--strict")
 
 
-def test_split_index(space: Space) -> None:
+def test_split_index(repository_space: Space) -> None:
     """An index in two files stays one."""
-    space.git("config", "core.splitIndex", "true")
-    space.git("update-index", "--split-index")
-    (space.root / "theirs.txt").write_text("two\n")
-    space.git("add", "theirs.txt")
-    assert space.record().outcome == "committed"
-    assert space.status() == "M  theirs.txt\n"
-    assert list((space.root / ".git").glob("sharedindex.*"))
+    repository_space.git("config", "core.splitIndex", "true")
+    repository_space.git("update-index", "--split-index")
+    (repository_space.root / "theirs.txt").write_text("two\n")
+    repository_space.git("add", "theirs.txt")
+    assert repository_space.record().outcome == "committed"
+    assert repository_space.status() == "M  theirs.txt\n"
+    assert list((repository_space.root / ".git").glob("sharedindex.*"))
 
 
 @pytest.mark.parametrize("sparse_index", ["--sparse-index", "--no-sparse-index"])
-def test_sparse_checkout(space: Space, sparse_index: str) -> None:
+def test_sparse_checkout(repository_space: Space, sparse_index: str) -> None:
     """Files outside the cone are not deleted; files of ours outside the cone are recorded."""
     for folder in ("in", "out"):
-        (space.root / folder).mkdir()
-        (space.root / folder / "x").write_text("x")
-    space.git("add", "in", "out")
-    space.git("commit", "-q", "-m", "two folders")
-    space.git("sparse-checkout", "set", "--cone", sparse_index, "in")
-    assert not (space.root / "out").exists()
-    assert space.record().outcome == "committed"
-    assert space.committed() == space.paths
-    assert space.status() == ""
-    assert "out/x" in space.git("ls-files")
-    space.git("sparse-checkout", "reapply")
-    assert not space.folder.exists()
-    assert space.record().outcome == "refused"
-    assert space.git("ls-tree", "-r", "--name-only", "HEAD", PLACE).splitlines() == space.paths
+        (repository_space.root / folder).mkdir()
+        (repository_space.root / folder / "x").write_text("x")
+    repository_space.git("add", "in", "out")
+    repository_space.git("commit", "-q", "-m", "two folders")
+    repository_space.git("sparse-checkout", "set", "--cone", sparse_index, "in")
+    assert not (repository_space.root / "out").exists()
+    assert repository_space.record().outcome == "committed"
+    assert repository_space.committed() == repository_space.paths
+    assert repository_space.status() == ""
+    assert "out/x" in repository_space.git("ls-files")
+    repository_space.git("sparse-checkout", "reapply")
+    assert not repository_space.folder.exists()
+    assert repository_space.record().outcome == "refused"
+    assert (
+        repository_space.git("ls-tree", "-r", "--name-only", "HEAD", PLACE).splitlines()
+        == repository_space.paths
+    )
 
 
-def test_folder_that_is_the_top(space: Space) -> None:
+def test_folder_that_is_the_top(repository_space: Space) -> None:
     """A conversation may be the workspace's own folder."""
-    top = Space(space.root, ".")
+    top = Space(repository_space.root, ".")
     recorded = top.record()
     assert recorded.paths == sorted(NAMES)
-    assert top.status() == "".join(f"?? {path}\n" for path in space.paths)
+    assert top.status() == "".join(f"?? {path}\n" for path in repository_space.paths)
 
 
-def test_replaced_objects_are_seen_as_they_are(space: Space) -> None:
+def test_replaced_objects_are_seen_as_they_are(repository_space: Space) -> None:
     """A tree that `git replace` shows differently does not end up in the commit."""
-    real = space.git("rev-parse", "HEAD^{tree}").strip()
-    empty = space.git("mktree").strip()
-    space.git("replace", real, empty)
-    space.record()
-    listed = space.git("--no-replace-objects", "ls-tree", "-r", "--name-only", "HEAD").split()
+    real = repository_space.git("rev-parse", "HEAD^{tree}").strip()
+    empty = repository_space.git("mktree").strip()
+    repository_space.git("replace", real, empty)
+    repository_space.record()
+    listed = repository_space.git(
+        "--no-replace-objects", "ls-tree", "-r", "--name-only", "HEAD"
+    ).split()
     assert "theirs.txt" in listed
 
 

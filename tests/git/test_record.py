@@ -9,196 +9,207 @@ from cortext.errors import CortextError
 from tests.git.space import HEAD, ID, MARKDOWN, MESSAGES, NAMES, PLACE, Space
 
 
-def test_commit_holds_the_conversation(space: Space) -> None:
+def test_commit_holds_the_conversation(repository_space: Space) -> None:
     """Markdown and session, as they are on disk; the work tree is clean after it."""
-    recorded = space.record()
+    recorded = repository_space.record()
     assert (recorded.outcome, recorded.note) == ("committed", "")
-    assert recorded.commit == space.git("rev-parse", "HEAD").strip()
-    assert recorded.paths == space.committed() == space.paths
-    assert [space.content(name) for name in NAMES] == [f"{name}, first\n" for name in NAMES]
-    assert space.status() == ""
-    assert space.git("rev-parse", "--abbrev-ref", "HEAD") == "main\n"
+    assert recorded.commit == repository_space.git("rev-parse", "HEAD").strip()
+    assert recorded.paths == repository_space.committed() == repository_space.paths
+    assert [repository_space.content(name) for name in NAMES] == [
+        f"{name}, first\n" for name in NAMES
+    ]
+    assert repository_space.status() == ""
+    assert repository_space.git("rev-parse", "--abbrev-ref", "HEAD") == "main\n"
 
 
-def test_message_says_what_was_saved(space: Space) -> None:
+def test_message_says_what_was_saved(repository_space: Space) -> None:
     """Subject, the conversation's id and the verb; the reflog tells too."""
-    space.record(verb="done")
-    said = space.git("log", "-1", "--format=%B").rstrip("\n")
+    repository_space.record(verb="done")
+    said = repository_space.git("log", "-1", "--format=%B").rstrip("\n")
     assert said == f"Save session state: API design\n\nConversation: {ID}\nSaved by: cortext done"
-    assert "cortext done: save a conversation" in space.git("reflog", "-1")
-    assert space.git("log", "-1", "--format=%an <%ae>") == "A Tester <tester@example.invalid>\n"
+    assert "cortext done: save a conversation" in repository_space.git("reflog", "-1")
+    assert (
+        repository_space.git("log", "-1", "--format=%an <%ae>")
+        == "A Tester <tester@example.invalid>\n"
+    )
 
 
-def test_session_only_change_is_a_session_update(space: Space) -> None:
+def test_session_only_change_is_a_session_update(repository_space: Space) -> None:
     """When the markdown is as it was, the subject says so; when it is not, not."""
-    space.record()
-    space.write(HEAD, "second\n")
-    assert space.record().paths == [f"{PLACE}/{HEAD}"]
-    assert space.subject() == "session update: API design"
-    space.write(HEAD, "third\n")
-    space.write(MARKDOWN, "third\n")
-    space.record()
-    assert space.subject() == "Save session state: API design"
+    repository_space.record()
+    repository_space.write(HEAD, "second\n")
+    assert repository_space.record().paths == [f"{PLACE}/{HEAD}"]
+    assert repository_space.subject() == "session update: API design"
+    repository_space.write(HEAD, "third\n")
+    repository_space.write(MARKDOWN, "third\n")
+    repository_space.record()
+    assert repository_space.subject() == "Save session state: API design"
 
 
-def test_nothing_new_is_no_commit(space: Space) -> None:
+def test_nothing_new_is_no_commit(repository_space: Space) -> None:
     """A second stop without a change leaves HEAD where it is."""
-    first = space.record().commit
-    again = space.record()
+    first = repository_space.record().commit
+    again = repository_space.record()
     assert (again.outcome, again.commit, again.paths) == ("unchanged", "", [])
-    assert space.git("rev-parse", "HEAD").strip() == first
+    assert repository_space.git("rev-parse", "HEAD").strip() == first
 
 
-def test_what_a_person_staged_and_changed_stays(space: Space) -> None:
+def test_what_a_person_staged_and_changed_stays(repository_space: Space) -> None:
     """Staged, half staged, removed, renamed and unstaged changes of other files are as before."""
     for name in ("half", "gone", "moved", "loose"):
-        (space.root / name).write_text("1\n")
-    space.git("add", ".", ":!conversations")
-    space.git("commit", "-q", "-m", "more")
-    (space.root / "new").write_text("new\n")
-    (space.root / "half").write_text("1\n2\n")
-    space.git("add", "new", "half")
-    (space.root / "half").write_text("1\n2\n3\n")
-    space.git("rm", "-q", "gone")
-    space.git("mv", "moved", "moved2")
-    (space.root / "loose").write_text("2\n")
-    (space.root / "intended").write_text("x")
-    space.git("add", "-N", "intended")
-    before = space.git("status", "--porcelain", "--", ":!conversations")
-    staged = space.git("diff", "--cached", "-p")
+        (repository_space.root / name).write_text("1\n")
+    repository_space.git("add", ".", ":!conversations")
+    repository_space.git("commit", "-q", "-m", "more")
+    (repository_space.root / "new").write_text("new\n")
+    (repository_space.root / "half").write_text("1\n2\n")
+    repository_space.git("add", "new", "half")
+    (repository_space.root / "half").write_text("1\n2\n3\n")
+    repository_space.git("rm", "-q", "gone")
+    repository_space.git("mv", "moved", "moved2")
+    (repository_space.root / "loose").write_text("2\n")
+    (repository_space.root / "intended").write_text("x")
+    repository_space.git("add", "-N", "intended")
+    before = repository_space.git("status", "--porcelain", "--", ":!conversations")
+    staged = repository_space.git("diff", "--cached", "-p")
     assert "half" in staged
-    space.record()
-    assert space.committed() == space.paths
-    assert space.status() == before
-    assert space.git("diff", "--cached", "-p") == staged
+    repository_space.record()
+    assert repository_space.committed() == repository_space.paths
+    assert repository_space.status() == before
+    assert repository_space.git("diff", "--cached", "-p") == staged
 
 
-def test_other_files_of_the_folder_are_not_taken(space: Space) -> None:
+def test_other_files_of_the_folder_are_not_taken(repository_space: Space) -> None:
     """Only what is named: no locks, no temp files."""
     for name in (".session/x.lock", ".session/.session.json.0123456789abcdef.tmp", "notes.txt"):
-        space.write(name, "x")
-    space.record()
-    assert space.committed() == space.paths
+        repository_space.write(name, "x")
+    repository_space.record()
+    assert repository_space.committed() == repository_space.paths
 
 
-def test_file_on_disk_wins_over_what_is_staged_of_it(space: Space) -> None:
+def test_file_on_disk_wins_over_what_is_staged_of_it(repository_space: Space) -> None:
     """As in `git commit FILE`."""
-    space.write(MARKDOWN, "staged\n")
-    space.git("add", f"{PLACE}/{MARKDOWN}")
-    space.write(MARKDOWN, "on disk\n")
-    space.record()
-    assert space.content(MARKDOWN) == "on disk\n"
-    assert space.status() == ""
+    repository_space.write(MARKDOWN, "staged\n")
+    repository_space.git("add", f"{PLACE}/{MARKDOWN}")
+    repository_space.write(MARKDOWN, "on disk\n")
+    repository_space.record()
+    assert repository_space.content(MARKDOWN) == "on disk\n"
+    assert repository_space.status() == ""
 
 
-def test_staged_before_and_unchanged_is_committed(space: Space) -> None:
+def test_staged_before_and_unchanged_is_committed(repository_space: Space) -> None:
     """An index that is already right is not in the way."""
-    space.git("add", PLACE)
-    assert space.record().outcome == "committed"
-    assert space.status() == ""
+    repository_space.git("add", PLACE)
+    assert repository_space.record().outcome == "committed"
+    assert repository_space.status() == ""
 
 
-def test_deleted_files_are_recorded_as_deleted(space: Space) -> None:
+def test_deleted_files_are_recorded_as_deleted(repository_space: Space) -> None:
     """If git had them; what git never had and is not there is no matter."""
-    space.record()
+    repository_space.record()
     for name in (HEAD, MESSAGES):
-        (space.folder / name).unlink()
-    (space.folder / ".session").rmdir()
-    recorded = space.record("auto", *NAMES, ".session/never")
+        (repository_space.folder / name).unlink()
+    (repository_space.folder / ".session").rmdir()
+    recorded = repository_space.record("auto", *NAMES, ".session/never")
     assert recorded.paths == sorted(f"{PLACE}/{name}" for name in (HEAD, MESSAGES))
-    listed = space.git("ls-tree", "-r", "--name-only", "HEAD").split()
+    listed = repository_space.git("ls-tree", "-r", "--name-only", "HEAD").split()
     assert listed == [f"{PLACE}/{MARKDOWN}", "theirs.txt"]
-    assert space.status() == ""
+    assert repository_space.status() == ""
 
 
-def test_whole_folder_deleted(space: Space) -> None:
+def test_whole_folder_deleted(repository_space: Space) -> None:
     """No empty trees are left in the commit."""
-    space.record()
+    repository_space.record()
     for name in NAMES:
-        (space.folder / name).unlink()
-    os.removedirs(space.folder / ".session")
-    assert space.record().outcome == "committed"
-    assert space.git("ls-tree", "-r", "-t", "--name-only", "HEAD") == "theirs.txt\n"
-    assert space.status() == ""
+        (repository_space.folder / name).unlink()
+    os.removedirs(repository_space.folder / ".session")
+    assert repository_space.record().outcome == "committed"
+    assert repository_space.git("ls-tree", "-r", "-t", "--name-only", "HEAD") == "theirs.txt\n"
+    assert repository_space.status() == ""
 
 
-def test_private_files_are_plain_files_in_git(space: Space) -> None:
+def test_private_files_are_plain_files_in_git(repository_space: Space) -> None:
     """0600 on disk is 100644 in git, and status does not mind."""
     for name in NAMES:
-        (space.folder / name).chmod(0o600)
-    space.record()
-    modes = {row.split()[0] for row in space.git("ls-tree", "-r", "HEAD", PLACE).splitlines()}
+        (repository_space.folder / name).chmod(0o600)
+    repository_space.record()
+    modes = {
+        row.split()[0] for row in repository_space.git("ls-tree", "-r", "HEAD", PLACE).splitlines()
+    }
     assert modes == {"100644"}
-    assert space.status() == ""
+    assert repository_space.status() == ""
 
 
-def test_ignored_files_are_left_out_and_named(space: Space) -> None:
+def test_ignored_files_are_left_out_and_named(repository_space: Space) -> None:
     """`.session/` in .gitignore: the markdown alone is committed."""
-    (space.root / ".gitignore").write_text(".session/\n")
-    recorded = space.record()
+    (repository_space.root / ".gitignore").write_text(".session/\n")
+    recorded = repository_space.record()
     assert recorded.outcome == "committed"
     assert recorded.ignored == sorted(f"{PLACE}/{name}" for name in (HEAD, MESSAGES))
-    assert space.committed() == [f"{PLACE}/{MARKDOWN}"]
+    assert repository_space.committed() == [f"{PLACE}/{MARKDOWN}"]
     assert recorded.note == f"ignored by git, so not recorded: {MESSAGES}, {HEAD}"
-    assert space.subject() == "Save conversation: API design"
+    assert repository_space.subject() == "Save conversation: API design"
 
 
 @pytest.mark.parametrize("where", [".gitignore", ".git/info/exclude", "conversations/.gitignore"])
-def test_everything_ignored(space: Space, where: str) -> None:
+def test_everything_ignored(repository_space: Space, where: str) -> None:
     """No commit, and a note; wherever git reads it from."""
-    (space.root / where).write_text("2026-*/\n")
-    head = space.git("rev-parse", "HEAD")
-    recorded = space.record()
-    assert (recorded.outcome, recorded.ignored) == ("ignored", space.paths)
+    (repository_space.root / where).write_text("2026-*/\n")
+    head = repository_space.git("rev-parse", "HEAD")
+    recorded = repository_space.record()
+    assert (recorded.outcome, recorded.ignored) == ("ignored", repository_space.paths)
     assert "ignored by git" in recorded.note
-    assert space.git("rev-parse", "HEAD") == head
+    assert repository_space.git("rev-parse", "HEAD") == head
 
 
-def test_ignored_but_tracked_is_recorded(space: Space) -> None:
+def test_ignored_but_tracked_is_recorded(repository_space: Space) -> None:
     """git goes on with what it tracks, and so do we; until it is taken out of git."""
-    space.record()
-    (space.root / ".gitignore").write_text(".session/\n")
-    space.write(HEAD, "second\n")
-    assert space.record().paths == [f"{PLACE}/{HEAD}"]
-    space.git("rm", "-r", "-q", "--cached", f"{PLACE}/.session")
-    space.write(HEAD, "third\n")
-    staged = space.git("diff", "--cached", "--name-status")
-    assert space.record().outcome == "unchanged"
-    assert space.git("diff", "--cached", "--name-status") == staged
+    repository_space.record()
+    (repository_space.root / ".gitignore").write_text(".session/\n")
+    repository_space.write(HEAD, "second\n")
+    assert repository_space.record().paths == [f"{PLACE}/{HEAD}"]
+    repository_space.git("rm", "-r", "-q", "--cached", f"{PLACE}/.session")
+    repository_space.write(HEAD, "third\n")
+    staged = repository_space.git("diff", "--cached", "--name-status")
+    assert repository_space.record().outcome == "unchanged"
+    assert repository_space.git("diff", "--cached", "--name-status") == staged
 
 
 @pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
-def test_what_git_was_told_to_skip_is_left_out(space: Space, flag: str) -> None:
+def test_what_git_was_told_to_skip_is_left_out(repository_space: Space, flag: str) -> None:
     """The person's word to git counts, present or not."""
-    space.record()
-    space.git("update-index", flag, f"{PLACE}/{HEAD}")
-    space.write(HEAD, "second\n")
-    space.write(MESSAGES, "second\n")
-    recorded = space.record()
+    repository_space.record()
+    repository_space.git("update-index", flag, f"{PLACE}/{HEAD}")
+    repository_space.write(HEAD, "second\n")
+    repository_space.write(MESSAGES, "second\n")
+    recorded = repository_space.record()
     assert recorded.paths == [f"{PLACE}/{MESSAGES}"]
     assert HEAD in recorded.note
-    (space.folder / HEAD).unlink()
-    assert space.record().outcome == "unchanged"
-    assert space.content(HEAD) == f"{HEAD}, first\n"
+    (repository_space.folder / HEAD).unlink()
+    assert repository_space.record().outcome == "unchanged"
+    assert repository_space.content(HEAD) == f"{HEAD}, first\n"
 
 
-def test_stage_only_changes_the_index(space: Space) -> None:
+def test_stage_only_changes_the_index(repository_space: Space) -> None:
     """HEAD stays; a second time there is nothing to do; a file that is gone is staged as gone."""
-    head = space.git("rev-parse", "HEAD")
-    recorded = space.record("stage")
-    assert (recorded.outcome, recorded.commit, recorded.paths) == ("staged", "", space.paths)
-    assert space.git("rev-parse", "HEAD") == head
-    assert space.status() == "".join(f"A  {path}\n" for path in space.paths)
-    assert space.record("stage").outcome == "unchanged"
-    (space.folder / HEAD).unlink()
-    assert space.record("stage").paths == [f"{PLACE}/{HEAD}"]
-    assert HEAD not in space.git("ls-files")
+    head = repository_space.git("rev-parse", "HEAD")
+    recorded = repository_space.record("stage")
+    assert (recorded.outcome, recorded.commit, recorded.paths) == (
+        "staged",
+        "",
+        repository_space.paths,
+    )
+    assert repository_space.git("rev-parse", "HEAD") == head
+    assert repository_space.status() == "".join(f"A  {path}\n" for path in repository_space.paths)
+    assert repository_space.record("stage").outcome == "unchanged"
+    (repository_space.folder / HEAD).unlink()
+    assert repository_space.record("stage").paths == [f"{PLACE}/{HEAD}"]
+    assert HEAD not in repository_space.git("ls-files")
 
 
-def test_off_does_nothing(space: Space) -> None:
+def test_off_does_nothing(repository_space: Space) -> None:
     """Not even a look."""
-    assert space.record("off").outcome == "off"
-    assert space.status() == "".join(f"?? {path}\n" for path in space.paths)
+    assert repository_space.record("off").outcome == "off"
+    assert repository_space.status() == "".join(f"?? {path}\n" for path in repository_space.paths)
 
 
 def test_auto_keeps_out_of_a_larger_repository(tmp_path: Path) -> None:
@@ -223,30 +234,30 @@ def test_no_repository(plain_space: Space) -> None:
     assert "git init" in recorded.note
 
 
-def test_no_git(space: Space, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_no_git(repository_space: Space, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A repository without git to serve it is worth a note."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    recorded = space.record()
+    recorded = repository_space.record()
     assert recorded.outcome == "no-git"
     assert recorded.note == "not recorded in git: git is not installed"
 
 
-def test_unknown_mode(space: Space) -> None:
+def test_unknown_mode(repository_space: Space) -> None:
     """One sentence and the modes there are."""
     with pytest.raises(CortextError, match="sometimes") as caught:
-        space.record("sometimes")
+        repository_space.record("sometimes")
     assert "auto, commit, stage, off" in caught.value.hint
 
 
 @pytest.mark.parametrize("name", ["../other/x", "../../../theirs.txt", ".", ".session/.GIT/x"])
-def test_file_outside_of_the_folder(space: Space, name: str) -> None:
+def test_file_outside_of_the_folder(repository_space: Space, name: str) -> None:
     """What is not the conversation's is never recorded in its name."""
     with pytest.raises(CortextError, match="not a file of the conversation"):
-        space.record("commit", MARKDOWN, name)
-    assert space.subject() == "theirs"
+        repository_space.record("commit", MARKDOWN, name)
+    assert repository_space.subject() == "theirs"
 
 
-def test_what_is_not_allowed_is_not_stored(space: Space) -> None:
+def test_what_is_not_allowed_is_not_stored(repository_space: Space) -> None:
     """Each file is asked about by the very bytes that git would get; one no, and it has none."""
     asked: dict[str, bytes] = {}
 
@@ -254,9 +265,9 @@ def test_what_is_not_allowed_is_not_stored(space: Space) -> None:
         asked[name] = data
         return name != MARKDOWN
 
-    before = space.git("count-objects")
-    done = space.record("commit", allow=allow)
+    before = repository_space.git("count-objects")
+    done = repository_space.record("commit", allow=allow)
     assert (done.outcome, [Path(path).name for path in done.paths]) == ("not-allowed", [MARKDOWN])
-    assert asked[MARKDOWN] == (space.folder / MARKDOWN).read_bytes()
-    assert space.git("count-objects") == before
-    assert space.record("commit", allow=lambda name, data: True).outcome == "committed"
+    assert asked[MARKDOWN] == (repository_space.folder / MARKDOWN).read_bytes()
+    assert repository_space.git("count-objects") == before
+    assert repository_space.record("commit", allow=lambda name, data: True).outcome == "committed"

@@ -34,72 +34,78 @@ def _diverge(space: Space) -> None:
         (["bisect", "start"], "a bisection"),
     ],
 )
-def test_in_the_middle_of_something(space: Space, command: list[str], what: str, mode: str) -> None:
+def test_in_the_middle_of_something(
+    repository_space: Space, command: list[str], what: str, mode: str
+) -> None:
     """A merge, rebase and the like are finished first; after that the same stop commits."""
-    _diverge(space)
-    space.git(*command, check=False)
-    before = (space.git("rev-parse", "HEAD"), space.status())
-    recorded = space.record(mode)
+    _diverge(repository_space)
+    repository_space.git(*command, check=False)
+    before = (repository_space.git("rev-parse", "HEAD"), repository_space.status())
+    recorded = repository_space.record(mode)
     assert recorded.outcome == "busy"
     assert recorded.note == (
         f"not recorded in git: {what} is in progress; finish it, then stop again"
     )
-    assert (space.git("rev-parse", "HEAD"), space.status()) == before
-    space.git(*(["bisect", "reset"] if what == "a bisection" else [command[0], "--abort"]))
-    assert space.record().outcome == "committed"
+    assert (repository_space.git("rev-parse", "HEAD"), repository_space.status()) == before
+    repository_space.git(
+        *(["bisect", "reset"] if what == "a bisection" else [command[0], "--abort"])
+    )
+    assert repository_space.record().outcome == "committed"
 
 
-def test_abort_of_a_merge_leaves_the_files(space: Space) -> None:
+def test_abort_of_a_merge_leaves_the_files(repository_space: Space) -> None:
     """Had we staged them, `git merge --abort` would have deleted them."""
-    _diverge(space)
-    space.git("merge", "side", check=False)
-    space.record()
-    space.git("merge", "--abort")
-    assert (space.folder / MARKDOWN).read_text() == f"{MARKDOWN}, first\n"
+    _diverge(repository_space)
+    repository_space.git("merge", "side", check=False)
+    repository_space.record()
+    repository_space.git("merge", "--abort")
+    assert (repository_space.folder / MARKDOWN).read_text() == f"{MARKDOWN}, first\n"
 
 
-def test_conflict_in_a_file_of_ours(space: Space) -> None:
+def test_conflict_in_a_file_of_ours(repository_space: Space) -> None:
     """Without a merge in progress too, as after `git stash pop`."""
-    space.record()
-    space.write(HEAD, "stashed\n")
-    space.git("stash", "-q")
-    space.write(HEAD, "committed\n")
-    space.record()
-    space.git("stash", "pop", check=False)
-    recorded = space.record()
+    repository_space.record()
+    repository_space.write(HEAD, "stashed\n")
+    repository_space.git("stash", "-q")
+    repository_space.write(HEAD, "committed\n")
+    repository_space.record()
+    repository_space.git("stash", "pop", check=False)
+    recorded = repository_space.record()
     assert recorded.outcome == "busy"
     assert f"{PLACE}/{HEAD} has a conflict" in recorded.note
 
 
-def test_conflict_elsewhere_does_not_matter(space: Space) -> None:
+def test_conflict_elsewhere_does_not_matter(repository_space: Space) -> None:
     """Somebody's unresolved file stays unresolved."""
-    (space.root / "theirs.txt").write_text("stashed\n")
-    space.git("stash", "-q")
-    (space.root / "theirs.txt").write_text("committed\n")
-    space.git("commit", "-q", "-a", "-m", "x")
-    space.git("stash", "pop", check=False)
-    before = space.git("ls-files", "-s", "theirs.txt")
-    assert space.record().outcome == "committed"
-    assert space.git("ls-files", "-s", "theirs.txt") == before
+    (repository_space.root / "theirs.txt").write_text("stashed\n")
+    repository_space.git("stash", "-q")
+    (repository_space.root / "theirs.txt").write_text("committed\n")
+    repository_space.git("commit", "-q", "-a", "-m", "x")
+    repository_space.git("stash", "pop", check=False)
+    before = repository_space.git("ls-files", "-s", "theirs.txt")
+    assert repository_space.record().outcome == "committed"
+    assert repository_space.git("ls-files", "-s", "theirs.txt") == before
     assert before.count("theirs.txt") == 3
 
 
-def test_locked_index(space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_locked_index(repository_space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a short wait, busy, with the file to look at; the lock is not ours to remove."""
     monkeypatch.setattr(staging, "WAIT", 0.05)
-    lock = space.root / ".git/index.lock"
+    lock = repository_space.root / ".git/index.lock"
     lock.touch()
-    recorded = space.record()
+    recorded = repository_space.record()
     assert recorded.outcome == "busy"
     assert str(lock) in recorded.note
     assert lock.exists()
-    assert space.subject() == "theirs"
+    assert repository_space.subject() == "theirs"
 
 
-def test_lock_that_goes_away_is_waited_for(space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lock_that_goes_away_is_waited_for(
+    repository_space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Another git at work for a moment is no obstacle."""
     monkeypatch.setattr(staging, "WAIT", 60)
-    lock = space.root / ".git/index.lock"
+    lock = repository_space.root / ".git/index.lock"
     lock.touch()
     looked = threading.Event()
     exists = os.path.lexists
@@ -112,17 +118,17 @@ def test_lock_that_goes_away_is_waited_for(space: Space, monkeypatch: pytest.Mon
     monkeypatch.setattr(staging.os.path, "lexists", look)
     thread = threading.Thread(target=lambda: looked.wait(30) and lock.unlink())
     thread.start()
-    recorded = space.record()
+    recorded = repository_space.record()
     thread.join()
     assert recorded.outcome == "committed"
 
 
 def test_index_that_is_locked_after_the_commit(
-    space: Space, monkeypatch: pytest.MonkeyPatch
+    repository_space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The commit stands; the note has the command that brings the index in step."""
     monkeypatch.setattr(staging, "WAIT", 0.05)
-    lock = space.root / ".git/index.lock"
+    lock = repository_space.root / ".git/index.lock"
     move = git_module._move_head
 
     def move_and_lock(*args: object) -> None:
@@ -130,53 +136,57 @@ def test_index_that_is_locked_after_the_commit(
         lock.touch()
 
     monkeypatch.setattr(git_module, "_move_head", move_and_lock)
-    recorded = space.record()
+    recorded = repository_space.record()
     assert recorded.outcome == "committed"
-    assert space.git("rev-parse", "HEAD").strip() == recorded.commit
+    assert repository_space.git("rev-parse", "HEAD").strip() == recorded.commit
     lock.unlink()
     command = recorded.note.partition("; then: ")[2]
-    assert command == f"git reset -q -- {space.folder}"
-    subprocess.run(command.split(), cwd=space.root, check=True)
-    assert space.status() == ""
+    assert command == f"git reset -q -- {repository_space.folder}"
+    subprocess.run(command.split(), cwd=repository_space.root, check=True)
+    assert repository_space.status() == ""
 
 
-def test_locked_branch(space: Space) -> None:
+def test_locked_branch(repository_space: Space) -> None:
     """Another git about to move the branch; the index is as it was."""
-    (space.root / ".git/refs/heads/main.lock").touch()
-    recorded = space.record()
+    (repository_space.root / ".git/refs/heads/main.lock").touch()
+    recorded = repository_space.record()
     assert recorded.outcome == "busy"
     assert "main.lock" in recorded.note
-    assert space.status() == "".join(f"?? {path}\n" for path in space.paths)
+    assert repository_space.status() == "".join(f"?? {path}\n" for path in repository_space.paths)
 
 
-def test_branch_that_moves_meanwhile(space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_branch_that_moves_meanwhile(
+    repository_space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Somebody commits between our look and our commit: both commits are there."""
     move = git_module._move_head
     moved: list[str] = []
 
     def move_late(*args: object) -> None:
         if not moved:
-            moved.append(space.git("commit", "-q", "--allow-empty", "-m", "meanwhile"))
+            moved.append(repository_space.git("commit", "-q", "--allow-empty", "-m", "meanwhile"))
         move(*args)  # type: ignore[arg-type]
 
     monkeypatch.setattr(git_module, "_move_head", move_late)
-    assert space.record().outcome == "committed"
-    said = space.git("log", "--format=%s").splitlines()
+    assert repository_space.record().outcome == "committed"
+    said = repository_space.git("log", "--format=%s").splitlines()
     assert said == ["Save session state: API design", "meanwhile", "theirs"]
 
 
-def test_head_that_never_holds_still(space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_head_that_never_holds_still(
+    repository_space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """There is an end to trying again."""
     monkeypatch.setattr(git_module, "_PATIENCE", 0.0)
     move = git_module._move_head
 
     def move_late(*args: object) -> None:
-        space.git("commit", "-q", "--allow-empty", "-m", "meanwhile")
+        repository_space.git("commit", "-q", "--allow-empty", "-m", "meanwhile")
         move(*args)  # type: ignore[arg-type]
 
     monkeypatch.setattr(git_module, "_move_head", move_late)
-    assert space.record().outcome == "busy"
-    assert space.subject() == "meanwhile"
+    assert repository_space.record().outcome == "busy"
+    assert repository_space.subject() == "meanwhile"
 
 
 @pytest.mark.parametrize(
@@ -185,22 +195,22 @@ def test_head_that_never_holds_still(space: Space, monkeypatch: pytest.MonkeyPat
      "[user]\nname = ,.\nemail = a@b\n", "[user]\nname = A\nuseConfigOnly = true\n"],
 )  # fmt: skip
 def test_identity_missing(
-    space: Space, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, config: str
+    repository_space: Space, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, config: str
 ) -> None:
     """git does not know who commits: what to type is in the note; nothing is staged."""
     for name in [name for name in os.environ if name.startswith(("GIT_AUTHOR", "GIT_COMMITTER"))]:
         monkeypatch.delenv(name)
     (tmp_path / "gitconfig").write_text(config)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
-    recorded = space.record()
+    recorded = repository_space.record()
     assert recorded.outcome == "no-identity"
     assert "git config --global user.name" in recorded.note
     assert "git config --global user.email" in recorded.note
-    assert space.status() == "".join(f"?? {path}\n" for path in space.paths)
+    assert repository_space.status() == "".join(f"?? {path}\n" for path in repository_space.paths)
 
 
 def test_identity_inside_gemini(
-    space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    repository_space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Gemini CLI hides a person's configuration from git; their commit has their name."""
     home = tmp_path / "person"
@@ -212,52 +222,61 @@ def test_identity_inside_gemini(
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
     monkeypatch.setenv("GEMINI_CLI", "1")
-    assert space.record().outcome == "committed"
-    assert space.git("log", "-1", "--format=%an") == "Ada\n"
+    assert repository_space.record().outcome == "committed"
+    assert repository_space.git("log", "-1", "--format=%an") == "Ada\n"
 
 
-def test_identity_of_the_repository(space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_identity_of_the_repository(
+    repository_space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Who commits is who git says, here by the repository's own configuration."""
     for name in [name for name in os.environ if name.startswith(("GIT_AUTHOR", "GIT_COMMITTER"))]:
         monkeypatch.delenv(name)
-    space.git("config", "user.name", "Émilie")
-    space.git("config", "user.email", "e@example.invalid")
-    space.record()
-    assert space.git("log", "-1", "--format=%an %cn %ae") == "Émilie Émilie e@example.invalid\n"
+    repository_space.git("config", "user.name", "Émilie")
+    repository_space.git("config", "user.email", "e@example.invalid")
+    repository_space.record()
+    assert (
+        repository_space.git("log", "-1", "--format=%an %cn %ae")
+        == "Émilie Émilie e@example.invalid\n"
+    )
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="kernel: only root can give files away")
-def test_repository_of_another_user(space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_repository_of_another_user(
+    repository_space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """git's own protection is kept, and the way out of it named."""
     monkeypatch.delenv("SUDO_UID", raising=False)
-    for path in (space.root, space.root / ".git"):
+    for path in (repository_space.root, repository_space.root / ".git"):
         os.chown(path, 12345, 12345)
-    recorded = space.record()
+    recorded = repository_space.record()
     assert recorded.outcome == "not-ours"
-    assert f"git config --global --add safe.directory {space.root}" in recorded.note
-    for path in (space.root, space.root / ".git"):
+    assert f"git config --global --add safe.directory {repository_space.root}" in recorded.note
+    for path in (repository_space.root, repository_space.root / ".git"):
         os.chown(path, 0, 0)
-    assert space.subject() == "theirs"
+    assert repository_space.subject() == "theirs"
 
 
 @pytest.mark.parametrize("required", ["true", "1", "yes please"])
-def test_filter_that_must_run(space: Space, required: str) -> None:
+def test_filter_that_must_run(repository_space: Space, required: str) -> None:
     """git-crypt and its like: without them the text would be public; so nothing is recorded."""
-    (space.root / ".gitattributes").write_text("*.jsonl filter=crypt\n")
-    space.git("config", "filter.crypt.clean", "false")
-    space.git("config", "filter.crypt.required", required)
-    recorded = space.record()
+    (repository_space.root / ".gitattributes").write_text("*.jsonl filter=crypt\n")
+    repository_space.git("config", "filter.crypt.clean", "false")
+    repository_space.git("config", "filter.crypt.required", required)
+    recorded = repository_space.record()
     assert recorded.outcome == "refused"
     assert "filter crypt" in recorded.note
-    objects = space.git("cat-file", "--batch-all-objects", "--batch-check")
+    objects = repository_space.git("cat-file", "--batch-all-objects", "--batch-check")
     assert len(objects.splitlines()) == 3
 
 
-def test_filter_that_must_run_elsewhere(space: Space) -> None:
+def test_filter_that_must_run_elsewhere(repository_space: Space) -> None:
     """What is required for other files, or not required, is no obstacle."""
-    (space.root / ".gitattributes").write_text("*.png filter=lfs\n*.md filter=optional\n")
-    space.git("config", "filter.lfs.required", "true")
-    space.git("config", "filter.optional.clean", "false")
-    space.git("config", "filter.optional.required", "off")
-    assert space.record().outcome == "committed"
-    assert space.content(MARKDOWN) == f"{MARKDOWN}, first\n"
+    (repository_space.root / ".gitattributes").write_text(
+        "*.png filter=lfs\n*.md filter=optional\n"
+    )
+    repository_space.git("config", "filter.lfs.required", "true")
+    repository_space.git("config", "filter.optional.clean", "false")
+    repository_space.git("config", "filter.optional.required", "off")
+    assert repository_space.record().outcome == "committed"
+    assert repository_space.content(MARKDOWN) == f"{MARKDOWN}, first\n"

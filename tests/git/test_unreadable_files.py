@@ -13,7 +13,7 @@ from tests.git.space import MESSAGES, PLACE, Space
 
 @pytest.mark.parametrize("code", [errno.EMFILE, errno.EIO, errno.EACCES])
 def test_a_file_that_cannot_be_opened_is_told_as_it_is(
-    space: Space, monkeypatch: pytest.MonkeyPatch, code: int
+    repository_space: Space, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
     """Neither for a link nor for gone: git has all of a conversation, or the person knows why."""
     real = os.open
@@ -25,20 +25,22 @@ def test_a_file_that_cannot_be_opened_is_told_as_it_is(
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "open", refuse)
-        recorded = space.record()
+        recorded = repository_space.record()
     why = os.strerror(code).lower()
     assert recorded.note == f"not recorded in git: could not read {PLACE}/{MESSAGES}: {why}"
-    assert (recorded.outcome, space.subject()) == ("failed", "theirs")
-    assert space.record().outcome == "committed"
+    assert (recorded.outcome, repository_space.subject()) == ("failed", "theirs")
+    assert repository_space.record().outcome == "committed"
 
 
-def test_no_room_for_a_temporary_file(space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_room_for_a_temporary_file(
+    repository_space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is an outcome like any other, and not an error that ends the command."""
 
     def full() -> Any:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(commit_files, "TemporaryFile", full)
-    recorded = space.record()
+    recorded = repository_space.record()
     assert recorded.outcome == "failed"
     assert recorded.note.endswith("a temporary file for git: no space left on device")

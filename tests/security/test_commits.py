@@ -45,7 +45,7 @@ exec "$REAL_GIT" "$@"
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Path:
+def recorded_workspace(tmp_path: Path) -> Path:
     """A workspace that is a repository with one commit."""
     folder = tmp_path / "work"
     folder.mkdir()
@@ -79,26 +79,26 @@ def _names(workspace: Path) -> set[bytes]:
 
 @pytest.mark.parametrize("kind", NAMES)
 def test_git_gets_a_name_and_no_argument(
-    kind: str, workspace: Path, recorder: dict[str, str]
+    kind: str, recorded_workspace: Path, recorder: dict[str, str]
 ) -> None:
     """The file is committed under its name; no argument of any git command has a part of it."""
     name = NAMES[kind]
-    id = begin(workspace, "plan", "Names", "Hello.")
-    (folder_of(workspace, id) / name).write_text("content", encoding="utf-8")
-    done = cortext(workspace, "stop", id, env=recorder)
+    id = begin(recorded_workspace, "plan", "Names", "Hello.")
+    (folder_of(recorded_workspace, id) / name).write_text("content", encoding="utf-8")
+    done = cortext(recorded_workspace, "stop", id, env=recorder)
     assert done.returncode == 0, done.stderr
     given = Path(recorder["ARGUMENTS"]).read_bytes().split(b"\0")
     assert b"commit-tree" in given
     assert [word for word in given if os.fsencode(name) in word] == []
-    assert os.fsencode(name) in _names(workspace)
-    assert not list(workspace.rglob("owned"))
+    assert os.fsencode(name) in _names(recorded_workspace)
+    assert not list(recorded_workspace.rglob("owned"))
 
 
 @pytest.mark.parametrize("why", ["committed", "ignored", "a link", "a secret"])
-def test_the_terminal_is_told_in_plain_text(why: str, workspace: Path) -> None:
+def test_the_terminal_is_told_in_plain_text(why: str, recorded_workspace: Path) -> None:
     """Whatever is said of files with such names: each sentence on its line, and nothing acts."""
-    id = begin(workspace, "plan", "Names", "Hello.")
-    folder = folder_of(workspace, id)
+    id = begin(recorded_workspace, "plan", "Names", "Hello.")
+    folder = folder_of(recorded_workspace, id)
     for number, name in enumerate(NAMES.values()):
         text = f"it is {TOKEN}\n" if why == "a secret" else "content\n"
         if why == "a link":
@@ -107,7 +107,7 @@ def test_the_terminal_is_told_in_plain_text(why: str, workspace: Path) -> None:
             (folder / name).write_text(f"{number} {text}", encoding="utf-8")
     if why == "ignored":
         (folder / ".gitignore").write_text("*\n!*/\n!*.md\n", encoding="utf-8")
-    done = cortext(workspace, "stop", id)
+    done = cortext(recorded_workspace, "stop", id)
     assert done.returncode == 0, done.stderr
     told = done.stdout + done.stderr
     assert _HOSTILE.findall(told.replace("\n", "")) == []

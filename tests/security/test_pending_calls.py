@@ -28,7 +28,7 @@ CALLS: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def module_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("workspace")
     ok(folder, "init")
     return folder
@@ -65,12 +65,12 @@ def test_a_session_that_is_written_has_no_call_that_waits(
     "name",
     [n if n in ("shell", "of openai") else pytest.param(n, marks=pytest.mark.slow) for n in CALLS],
 )
-def test_a_briefing_tells_it_and_does_nothing(name: str, workspace: Path) -> None:
+def test_a_briefing_tells_it_and_does_nothing(name: str, module_workspace: Path) -> None:
     """`resume` and `stop` of a conversation that broke off, with a run that was paused."""
-    id = begin(workspace, "plan", "Cleaning", "Clean up.")
+    id = begin(module_workspace, "plan", "Cleaning", "Clean up.")
     call = SessionMessage("assistant", "", tool_calls=[CALLS[name]])
-    open_session_store(f"workspace:{workspace}").append(id, call)
-    change_head(workspace, id, pending={"run": {"next": CALLS[name], "state": "approved"}})
-    assert "no result was recorded" in ok(workspace, "resume", id)
-    ok(workspace, "stop", id)
-    assert not list(workspace.rglob("RAN"))
+    open_session_store(f"workspace:{module_workspace}").append(id, call)
+    change_head(module_workspace, id, pending={"run": {"next": CALLS[name], "state": "approved"}})
+    assert "no result was recorded" in ok(module_workspace, "resume", id)
+    ok(module_workspace, "stop", id)
+    assert not list(module_workspace.rglob("RAN"))

@@ -35,20 +35,20 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def homes(tmp_path: Path, project: Path) -> Homes:
+def project_homes(tmp_path: Path, project: Path) -> Homes:
     homes = lay_out(tmp_path / "person")
     move_project(homes, project)
     return homes
 
 
 @pytest.fixture
-def env(tmp_path: Path, homes: Homes) -> Mapping[str, str]:
+def env(tmp_path: Path, project_homes: Homes) -> Mapping[str, str]:
     """A person with Claude Code."""
     programs = tmp_path / "programs"
     programs.mkdir()
     (programs / "claude").write_text("#!/bin/sh\nread line\n", encoding="utf-8")
     (programs / "claude").chmod(0o755)
-    return {**homes.environment, "PATH": f"{programs}:{os.defpath}", "CI": "true"}
+    return {**project_homes.environment, "PATH": f"{programs}:{os.defpath}", "CI": "true"}
 
 
 def use_everything(project: Path, env: Mapping[str, str]) -> str:

@@ -15,7 +15,7 @@ WORDS = [
 
 
 @pytest.fixture(scope="module")
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def query_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two conversations: one has the word, the other has none of all these words."""
     folder = tmp_path_factory.mktemp("queries")
     ok(folder, "init")
@@ -31,9 +31,9 @@ QUICK = (WORDS[0], WORDS[3], WORDS[8], FINDING[0])
 @pytest.mark.parametrize(
     "words", [w if w in QUICK else pytest.param(w, marks=pytest.mark.slow) for w in WORDS]
 )
-def test_words_of_a_search_are_words(words: str, workspace: Path) -> None:
+def test_words_of_a_search_are_words(words: str, query_workspace: Path) -> None:
     """They find what has them and nothing else, and exit as a search that found so much."""
-    done = cortext(workspace, "search", "--", words)
+    done = cortext(query_workspace, "search", "--", words)
     finds = words in FINDING
     assert done.returncode == (0 if finds else 1), done.stderr
     assert ("Paging" in done.stdout, "Zebras" in done.stdout) == (finds, False)
@@ -42,7 +42,7 @@ def test_words_of_a_search_are_words(words: str, workspace: Path) -> None:
         assert sign.lower() not in done.stderr.lower()
 
 
-def test_the_index_is_there_after_all(workspace: Path) -> None:
+def test_the_index_is_there_after_all(query_workspace: Path) -> None:
     for words in WORDS[:2]:
-        cortext(workspace, "search", "--", words)
-    assert "cursors" in ok(workspace, "search", "cursors")
+        cortext(query_workspace, "search", "--", words)
+    assert "cursors" in ok(query_workspace, "search", "cursors")

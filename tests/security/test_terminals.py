@@ -18,7 +18,7 @@ COMMANDS = [
 
 
 @pytest.fixture(scope="module")
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def hostile_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A conversation of hostile words with a secret, a damaged line of them, and a log of them."""
     folder = tmp_path_factory.mktemp("terminals")
     hostile = " ".join(ESCAPES).encode("utf-8", "replace").decode().replace("\x00", "")
@@ -31,9 +31,9 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
-def test_no_escape_reaches_the_terminal(words: tuple[str, ...], workspace: Path) -> None:
+def test_no_escape_reaches_the_terminal(words: tuple[str, ...], hostile_workspace: Path) -> None:
     """Neither what was said, nor what stands in a damaged line, nor what a log has."""
-    done = cortext(workspace, *words)
+    done = cortext(hostile_workspace, *words)
     assert "Traceback" not in done.stderr
     assert _HOSTILE.findall(done.stdout + done.stderr) == []
     assert done.stdout + done.stderr

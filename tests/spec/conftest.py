@@ -2,23 +2,10 @@
 that are closed."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
 from cortext import SessionIndex, SessionManager, SessionStorage
-from tests.command import ok
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Path:
-    ok(tmp_path, "init")
-    return tmp_path
-
-
-@pytest.fixture
-def storage(tmp_path: Path) -> SessionStorage:
-    return SessionStorage(tmp_path / "sessions")
 
 
 @pytest.fixture

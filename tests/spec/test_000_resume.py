@@ -20,10 +20,10 @@ def two(workspace: Path) -> tuple[str, str]:
     return api, auth
 
 
-def test_list_resumable_conversations_in_the_agent(workspace: Path) -> None:
+def test_list_resumable_conversations_in_the_agent(tmp_workspace: Path) -> None:
     """Resume Command: List resumable conversations"""
-    two(workspace)
-    told = ok(workspace, "slash", "list")
+    two(tmp_workspace)
+    told = ok(tmp_workspace, "slash", "list")
     assert told.endswith(
         "Here are your resumable conversations:\n\n"
         "1. [debug] Auth Token Expiry Issue\n"
@@ -34,7 +34,7 @@ def test_list_resumable_conversations_in_the_agent(workspace: Path) -> None:
         "   Summary: Exploring REST vs GraphQL, leaning toward REST\n\n"
         "Which conversation would you like to continue? (number or search)\n"
     )
-    assert ok(workspace, "resume").splitlines() == [
+    assert ok(tmp_workspace, "resume").splitlines() == [
         "1. [debug] Auth Token Expiry Issue",
         "   002-debug-auth-token-expiry-issue | Last active: just now | Status: active",
         "   Summary: Identified race condition in token refresh",
@@ -44,40 +44,40 @@ def test_list_resumable_conversations_in_the_agent(workspace: Path) -> None:
     ]
 
 
-def test_resume_by_selection(workspace: Path) -> None:
+def test_resume_by_selection(tmp_workspace: Path) -> None:
     """Resume Command: Resume by selection"""
-    api, auth = two(workspace)
-    number = [row["id"] for row in json.loads(ok(workspace, "resume", "--list", "--json"))]
+    api, auth = two(tmp_workspace)
+    number = [row["id"] for row in json.loads(ok(tmp_workspace, "resume", "--list", "--json"))]
     assert number == [auth, api]
     for words in (["token", "expiry"], ["graphql"]):
-        out = ok(workspace, "resume", *words, "--context")
+        out = ok(tmp_workspace, "resume", *words, "--context")
         assert out.count("[RESUMED CONVERSATION]\n") == 1
-    shown = terminal(workspace, ["resume", "--list"], ["resume", "2", "--context"])
+    shown = terminal(tmp_workspace, ["resume", "--list"], ["resume", "2", "--context"])
     assert "Conversation: brainstorm / API Design Discussion\n" in shown.text
-    ok(workspace, "slash", "list")
-    briefing = ok(workspace, "slash", "briefing", "1")
+    ok(tmp_workspace, "slash", "list")
+    briefing = ok(tmp_workspace, "slash", "briefing", "1")
     assert "Conversation: debug / Auth Token Expiry Issue\n" in briefing
     assert "| Why does the token expire?" in briefing
-    out = ok(workspace, "resume", "graphql")
+    out = ok(tmp_workspace, "resume", "graphql")
     assert "Conversation: brainstorm / API Design Discussion\n" in out
     assert "| REST or GraphQL?" in out
-    assert head_of(workspace, api)["status"] == "active"
+    assert head_of(tmp_workspace, api)["status"] == "active"
 
 
-def test_command_loading_on_resume(workspace: Path) -> None:
+def test_command_loading_on_resume(tmp_workspace: Path) -> None:
     """Resume Command: Command loading on resume"""
-    api, _ = two(workspace)
-    assert head_of(workspace, api)["agent_config"]["command"] == "/workspace.brainstorm"
-    out = ok(workspace, "resume", api, "--context")
-    command = (workspace / COMMANDS / "brainstorm.md").read_text(encoding="utf-8")
+    api, _ = two(tmp_workspace)
+    assert head_of(tmp_workspace, api)["agent_config"]["command"] == "/workspace.brainstorm"
+    out = ok(tmp_workspace, "resume", api, "--context")
+    command = (tmp_workspace / COMMANDS / "brainstorm.md").read_text(encoding="utf-8")
     assert out.startswith(command)
     assert len(command) < out.index("[RESUMED CONVERSATION]") < out.index("| REST or GraphQL?")
 
 
-def test_context_injection_on_resume(workspace: Path) -> None:
+def test_context_injection_on_resume(tmp_workspace: Path) -> None:
     """Resume Command: Context injection on resume"""
-    api, _ = two(workspace)
-    out = ok(workspace, "resume", api, "--context")
+    api, _ = two(tmp_workspace)
+    out = ok(tmp_workspace, "resume", api, "--context")
     assert (
         "[RESUMED CONVERSATION]\n"
         "You are continuing a previous conversation.\n"
@@ -95,70 +95,72 @@ def test_context_injection_on_resume(workspace: Path) -> None:
     assert history.index("| REST or GraphQL?") < history.index("| REST.")
 
 
-def test_command_prompt_changes_since_original_conversation(workspace: Path) -> None:
+def test_command_prompt_changes_since_original_conversation(tmp_workspace: Path) -> None:
     """Resume Command: Command prompt changes since original conversation"""
-    api, _ = two(workspace)
-    assert "instructions have changed" not in cortext(workspace, "resume", api, "--context").stderr
-    (workspace / COMMANDS / "brainstorm.md").write_text("A new method.\n", encoding="utf-8")
-    done = cortext(workspace, "resume", api)
+    api, _ = two(tmp_workspace)
+    assert (
+        "instructions have changed" not in cortext(tmp_workspace, "resume", api, "--context").stderr
+    )
+    (tmp_workspace / COMMANDS / "brainstorm.md").write_text("A new method.\n", encoding="utf-8")
+    done = cortext(tmp_workspace, "resume", api)
     assert done.stdout.startswith("A new method.\n")
     assert "warning: the agent's instructions have changed" in done.stderr
-    assert "instructions have changed" not in cortext(workspace, "resume", api).stderr
+    assert "instructions have changed" not in cortext(tmp_workspace, "resume", api).stderr
 
 
-def test_no_resumable_conversations(workspace: Path) -> None:
+def test_no_resumable_conversations(tmp_workspace: Path) -> None:
     """Resume Command: No resumable conversations"""
-    done = cortext(workspace, "resume")
+    done = cortext(tmp_workspace, "resume")
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr.startswith("no resumable conversations\n")
     assert "cortext new" in done.stderr
-    told = ok(workspace, "slash", "list")
+    told = ok(tmp_workspace, "slash", "list")
     assert told.startswith("There are no resumable conversations. Tell the person so")
     assert "suggest starting one, for example with `/workspace.brainstorm`" in told
 
 
 def test_resume_by_conversation_id(
-    workspace: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+    tmp_workspace: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """CLI Resume Support: Resume by conversation ID"""
-    begin(workspace, "brainstorm", "topic", "What was the topic?")
-    ok(workspace, "stop")
-    out = ok(workspace, "resume", "001-brainstorm-topic")
+    begin(tmp_workspace, "brainstorm", "topic", "What was the topic?")
+    ok(tmp_workspace, "stop")
+    out = ok(tmp_workspace, "resume", "001-brainstorm-topic")
     assert "Conversation: brainstorm / topic\n" in out
     assert "| What was the topic?" in out
-    assert cortext(workspace, "resume", "001-brainstorm-nothing-like-it").returncode == 3
+    assert cortext(tmp_workspace, "resume", "001-brainstorm-nothing-like-it").returncode == 3
     programs = tmp_path_factory.mktemp("programs")
     (programs / "claude").write_text('#!/bin/sh\necho "called with $*"\n', encoding="utf-8")
     (programs / "claude").chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(programs / "kept"))
-    called = terminal(workspace, ["resume", "001-brainstorm-topic"]).text
+    called = terminal(tmp_workspace, ["resume", "001-brainstorm-topic"]).text
     session = called.split("called with --resume ")[1].split()[0]
     (transcript,) = programs.glob(f"kept/projects/*/{session}.jsonl")
     assert "What was the topic?" in transcript.read_text(encoding="utf-8")
 
 
-def test_resume_by_search(workspace: Path) -> None:
+def test_resume_by_search(tmp_workspace: Path) -> None:
     """CLI Resume Support: Resume by search"""
-    api, _ = two(workspace)
-    begin(workspace, "plan", "Billing", "How do we bill?")
-    ok(workspace, "stop", "003", "--summary", "The api design is done, and pricing is next")
-    assert "API Design Discussion" in ok(workspace, "resume", "design discussion", "--context")
-    assert "plan / Billing" in ok(workspace, "resume", "pricing next", "--context")
-    several = cortext(workspace, "resume", "api design", "--context")
+    api, _ = two(tmp_workspace)
+    begin(tmp_workspace, "plan", "Billing", "How do we bill?")
+    ok(tmp_workspace, "stop", "003", "--summary", "The api design is done, and pricing is next")
+    assert "API Design Discussion" in ok(tmp_workspace, "resume", "design discussion", "--context")
+    assert "plan / Billing" in ok(tmp_workspace, "resume", "pricing next", "--context")
+    several = cortext(tmp_workspace, "resume", "api design", "--context")
     assert (several.returncode, several.stdout) == (4, "")
     assert all(id in several.stderr for id in (api, "003-plan-billing"))
-    asked = terminal(workspace, ["resume", "api design", "--context"], answers=["billing"])
+    asked = terminal(tmp_workspace, ["resume", "api design", "--context"], answers=["billing"])
     assert "which one? (number, words to filter, q to leave): " in asked.text
     assert "Conversation: plan / Billing\n" in asked.text
 
 
-def test_list_resumable_conversations(workspace: Path) -> None:
+def test_list_resumable_conversations(tmp_workspace: Path) -> None:
     """CLI Resume Support: List resumable conversations"""
-    api, auth = two(workspace)
-    begin(workspace, "plan", "Done", "We are done.")
-    ok(workspace, "done", "003")
-    rows = json.loads(ok(workspace, "resume", "--list", "--json"))
+    api, auth = two(tmp_workspace)
+    begin(tmp_workspace, "plan", "Done", "We are done.")
+    ok(tmp_workspace, "done", "003")
+    rows = json.loads(ok(tmp_workspace, "resume", "--list", "--json"))
     keys = ("id", "type", "title", "status")
     assert [tuple(row[key] for key in keys) for row in rows] == [
         ("003-plan-done", "plan", "Done", "completed"),

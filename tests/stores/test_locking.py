@@ -21,18 +21,11 @@ with FileLock(sys.argv[1]):
 """
 
 
-@pytest.fixture(params=KINDS)
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    place = Place(request.param, tmp_path / "place")
-    place.open().save(session("s", message("one")))
-    return place
-
-
 @pytest.fixture
-def holder(place: Place):
+def holder(saved_place: Place):
     """A process that holds the session's lock until it is told or killed."""
     child = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(place.lock)],
+        [sys.executable, "-c", HOLD, str(saved_place.lock)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -44,10 +37,10 @@ def holder(place: Place):
         child.kill()
 
 
-def test_lock_of_another_process(place: Place, holder: subprocess.Popen[str]) -> None:
+def test_lock_of_another_process(saved_place: Place, holder: subprocess.Popen[str]) -> None:
     """A writer waits, then gets an error that names the holder; nothing was written."""
-    before = place.files()
-    store = place.open(lock_wait=0.05)
+    before = saved_place.files()
+    store = saved_place.open(lock_wait=0.05)
     verbs = {
         "append": lambda: store.append("s", message("two", 1)),
         "save": lambda: store.save(session("s")),
@@ -61,50 +54,50 @@ def test_lock_of_another_process(place: Place, holder: subprocess.Popen[str]) ->
         assert f"process {holder.pid} (python" in str(caught.value)
         assert (caught.value.waited, bool(caught.value.hint)) == (0.05, True)
         assert isinstance(caught.value, TimeoutError)
-    assert place.files() == before
+    assert saved_place.files() == before
 
 
-def test_readers_do_not_wait_for_a_lock(place: Place, holder: subprocess.Popen[str]) -> None:
+def test_readers_do_not_wait_for_a_lock(saved_place: Place, holder: subprocess.Popen[str]) -> None:
     """Reading works while somebody writes."""
-    store = place.open(lock_wait=0)
+    store = saved_place.open(lock_wait=0)
     assert texts(store.load("s").messages) == texts(store.tail("s", 1)) == ["one"]
     assert (store.read("s").damages, store.exists("s")) == ([], True)
     assert store.list_session_ids() == ["s"]
 
 
 def test_lock_is_free_when_its_holder_was_killed(
-    place: Place, holder: subprocess.Popen[str]
+    saved_place: Place, holder: subprocess.Popen[str]
 ) -> None:
     """The system takes the lock back, and the stale file is harmless."""
     os.kill(holder.pid, signal.SIGKILL)
     holder.wait()
-    assert place.lock.exists()
-    place.open(lock_wait=0).append("s", message("two", 1))
-    assert texts(place.open().load("s").messages) == ["one", "two"]
+    assert saved_place.lock.exists()
+    saved_place.open(lock_wait=0).append("s", message("two", 1))
+    assert texts(saved_place.open().load("s").messages) == ["one", "two"]
 
 
-def test_stale_lock_files_are_harmless(place: Place) -> None:
+def test_stale_lock_files_are_harmless(saved_place: Place) -> None:
     """Whatever stands in them, and also if somebody removed them."""
-    place.lock.write_bytes(b"99999999\n")
-    place.open(lock_wait=0).append("s", message("two", 1))
-    place.lock.unlink()
-    place.open(lock_wait=0).append("s", message("three", 2))
-    assert texts(place.open().load("s").messages) == ["one", "two", "three"]
+    saved_place.lock.write_bytes(b"99999999\n")
+    saved_place.open(lock_wait=0).append("s", message("two", 1))
+    saved_place.lock.unlink()
+    saved_place.open(lock_wait=0).append("s", message("three", 2))
+    assert texts(saved_place.open().load("s").messages) == ["one", "two", "three"]
 
 
-def test_locks_are_never_unlinked(place: Place) -> None:
+def test_locks_are_never_unlinked(saved_place: Place) -> None:
     """A lock file that goes away would have two holders; also delete leaves it."""
-    store = place.open()
+    store = saved_place.open()
     store.append("s", message("two", 1))
-    inode = place.lock.stat().st_ino
+    inode = saved_place.lock.stat().st_ino
     store.save(store.load("s"))
     store.delete("s")
-    assert place.lock.stat().st_ino == inode
+    assert saved_place.lock.stat().st_ino == inode
 
 
-def test_parent_and_forked_child_both_append(place: Place) -> None:
+def test_parent_and_forked_child_both_append(saved_place: Place) -> None:
     """A store object that was used before a fork works on both sides of it."""
-    store = place.open()
+    store = saved_place.open()
     store.append("s", message("before", 1))
     child = os.fork()
     if child == 0:
@@ -118,18 +111,18 @@ def test_parent_and_forked_child_both_append(place: Place) -> None:
     for step in range(20):
         store.append("s", message(f"parent {step}", step))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    found = texts(place.open().load("s").messages)
+    found = texts(saved_place.open().load("s").messages)
     assert found[:2] == ["one", "before"]
     for name in ("child", "parent"):
         mine = [text for text in found if text.startswith(name)]
         assert mine == [f"{name} {step}" for step in range(20)]
 
 
-def test_two_processes_save_over_each_other(place: Place) -> None:
+def test_two_processes_save_over_each_other(saved_place: Place) -> None:
     """Saves wait for each other; nobody's message is lost."""
-    children = [start_child(place.url, "save", "s", f"w{n}", "10") for n in range(3)]
+    children = [start_child(saved_place.url, "save", "s", f"w{n}", "10") for n in range(3)]
     said = [line for child in children for line in finish(child)]
-    assert {item.id for item in place.open().load("s").messages} >= set(said)
+    assert {item.id for item in saved_place.open().load("s").messages} >= set(said)
     assert len(said) == 30
 
 

@@ -13,24 +13,17 @@ from cortext.testing.suite_base import message, session, texts
 from tests.stores.files import KINDS, Place
 
 
-@pytest.fixture(params=KINDS)
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    place = Place(request.param, tmp_path / "place")
-    place.open().save(session("s", message("one")))
-    return place
-
-
 @pytest.mark.parametrize("part", ["head", "lines"])
 @pytest.mark.parametrize("verb", ["save", "append", "checkpoint"])
 def test_symlinked_session_file_is_read_and_never_written(
-    place: Place, tmp_path: Path, part: str, verb: str
+    saved_place: Place, tmp_path: Path, part: str, verb: str
 ) -> None:
     """Load follows it; a write is refused, and neither its target nor any other file changes."""
-    path, target = getattr(place, part), tmp_path / "elsewhere"
+    path, target = getattr(saved_place, part), tmp_path / "elsewhere"
     os.rename(path, target)
     path.symlink_to(target)
-    before, bytes_before = place.files(), target.read_bytes()
-    store = place.open()
+    before, bytes_before = saved_place.files(), target.read_bytes()
+    store = saved_place.open()
     assert texts(store.load("s").messages) == texts(store.tail("s", 1)) == ["one"]
     changed = store.load("s")
     changed.title = "changed"
@@ -41,27 +34,27 @@ def test_symlinked_session_file_is_read_and_never_written(
         "checkpoint": lambda: store.checkpoint(changed),
     }
     written = {"save": ("head", "lines"), "append": ("lines",), "checkpoint": ("head",)}
-    if place.kind != "workspace" or part in written[verb]:
+    if saved_place.kind != "workspace" or part in written[verb]:
         with pytest.raises(SessionStorageError, match="symbolic link"):
             writes[verb]()
-        assert place.files() == before
+        assert saved_place.files() == before
     else:
         writes[verb]()
     assert (path.is_symlink(), target.read_bytes()) == (True, bytes_before)
 
 
-def test_symlinked_side_files_are_not_followed(place: Place, tmp_path: Path) -> None:
+def test_symlinked_side_files_are_not_followed(saved_place: Place, tmp_path: Path) -> None:
     """A lock or a backup that was replaced by a link writes nothing elsewhere."""
     target = tmp_path / "precious"
     target.write_bytes(b"precious")
-    place.lock.unlink()
-    place.lock.symlink_to(target)
+    saved_place.lock.unlink()
+    saved_place.lock.symlink_to(target)
     for name in ("s.backup", "s.json.corrupt"):
-        (place.root / name).symlink_to(target)
+        (saved_place.root / name).symlink_to(target)
     with pytest.raises(SessionStorageError):
-        place.open().append("s", message("two", 1))
-    place.lock.unlink()
-    place.open().save(session("s", message("two", 1)))
+        saved_place.open().append("s", message("two", 1))
+    saved_place.lock.unlink()
+    saved_place.open().save(session("s", message("two", 1)))
     assert target.read_bytes() == b"precious"
 
 
@@ -114,18 +107,18 @@ def test_everything_is_private_under_umask_000(kind: str, tmp_path: Path) -> Non
     assert [path.name for path in found if ".corrupt" in path.name] != []
 
 
-def test_delete_leaves_no_words_behind(place: Place) -> None:
+def test_delete_leaves_no_words_behind(saved_place: Place) -> None:
     """Backup, torn tails and corrupt versions go with the session; only locks stay."""
-    store = place.open()
+    store = saved_place.open()
     store.append("s", message("secret", 1))
     store.save(store.load("s"))
-    with place.lines.open("ab") as file:
+    with saved_place.lines.open("ab") as file:
         file.write(b"secret torn")
     store.save(store.read("s").session)
-    with place.lines.open("ab") as file:
+    with saved_place.lines.open("ab") as file:
         file.write(b"secret again")
-    if place.kind != "document":
+    if saved_place.kind != "document":
         store.append("s", message("secret", 2))
-    assert place.kept("corrupt") != []
+    assert saved_place.kept("corrupt") != []
     assert store.delete("s")
-    assert [name for name, data in place.files().items() if b"secret" in data] == []
+    assert [name for name, data in saved_place.files().items() if b"secret" in data] == []

@@ -29,7 +29,7 @@ PLACES = {"claude": ".claude", "codex": ".codex", "gemini": ".gemini"}
 
 
 @pytest.fixture
-def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+def make_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
     """Where each tool's folder is."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
@@ -45,10 +45,12 @@ def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Pa
 
 
 @pytest.mark.parametrize(("tool", "version"), RECORDINGS)
-def test_recordings_outlive_the_tool(homes: Callable[[str], Path], tool: str, version: str) -> None:
+def test_recordings_outlive_the_tool(
+    make_home: Callable[[str], Path], tool: str, version: str
+) -> None:
     """Of every tool and version: after its folder is gone, the archive says word for word what
     it said."""
-    home = homes(tool)
+    home = make_home(tool)
     if tool == "opencode":
         recorded(version, home)
     else:
@@ -63,9 +65,9 @@ def test_recordings_outlive_the_tool(homes: Callable[[str], Path], tool: str, ve
     assert archived(tool) == before
 
 
-def test_sub_agents_and_what_they_wrote(homes: Callable[[str], Path]) -> None:
+def test_sub_agents_and_what_they_wrote(make_home: Callable[[str], Path]) -> None:
     """Claude Code's are in files beside their conversation, in two arrangements."""
-    home = homes("claude")
+    home = make_home("claude")
     line, id = claude_lines.line, claude_lines.ID
     source = claude_lines.write(home, line("u1", None, "user", "one"))
     folder = Path(source.path).parent
@@ -84,10 +86,10 @@ def test_sub_agents_and_what_they_wrote(homes: Callable[[str], Path]) -> None:
     assert kept.exists()
 
 
-def test_documents_of_gemini_and_the_way_to_them(homes: Callable[[str], Path]) -> None:
+def test_documents_of_gemini_and_the_way_to_them(make_home: Callable[[str], Path]) -> None:
     """Older releases write one document, and only projects.json says which folder it was; an
     entry that the tool forgets stays."""
-    home = homes("gemini")
+    home = make_home("gemini")
     chats = home / "tmp" / "slug" / "chats"
     chats.mkdir(parents=True)
     message = {"id": "m1", "timestamp": "2026-01-02T03:04:05Z", "type": "user", "content": "hello"}
@@ -103,9 +105,9 @@ def test_documents_of_gemini_and_the_way_to_them(homes: Callable[[str], Path]) -
     assert archived("gemini") == before
 
 
-def test_names_that_codex_gave(homes: Callable[[str], Path]) -> None:
+def test_names_that_codex_gave(make_home: Callable[[str], Path]) -> None:
     """They stand in a file of their own; a name that the tool drops stays."""
-    home = homes("codex")
+    home = make_home("codex")
     shutil.copytree(GOLDEN / "codex" / "0.166.0", home, dirs_exist_ok=True)
     (id,) = contents("codex")
     entry = {"id": id, "thread_name": "The cache", "updated_at": "2026-01-02T03:04:05Z"}
@@ -116,9 +118,9 @@ def test_names_that_codex_gave(homes: Callable[[str], Path]) -> None:
     assert archived("codex")[id][0].title == "The cache"
 
 
-def test_a_rollout_that_codex_moves_or_packs(homes: Callable[[str], Path]) -> None:
+def test_a_rollout_that_codex_moves_or_packs(make_home: Callable[[str], Path]) -> None:
     """It stays one copy, and goes on."""
-    home = homes("codex")
+    home = make_home("codex")
     shutil.copytree(GOLDEN / "codex" / "0.166.0", home, dirs_exist_ok=True)
     (path,) = home.glob("sessions/*/*/*/*.jsonl")
     data = path.read_bytes()
@@ -144,9 +146,9 @@ def change(made: Made, statement: str, *values: Any) -> None:
         db.execute(statement, values)
 
 
-def test_rows_that_change_and_go(homes: Callable[[str], Path]) -> None:
+def test_rows_that_change_and_go(make_home: Callable[[str], Path]) -> None:
     """After each sync the log says what the database says, and only what is new was added."""
-    made = Made(homes("opencode"))
+    made = Made(make_home("opencode"))
     made.session()
     made.session("ses_2", parent_id="ses_1", title="A sub-agent")
     made.message("msg_1", "user", text("one"))
@@ -182,9 +184,9 @@ def test_rows_that_change_and_go(homes: Callable[[str], Path]) -> None:
 
 
 @pytest.mark.parametrize("first", [False, True])
-def test_older_installs_of_opencode(homes: Callable[[str], Path], first: bool) -> None:
+def test_older_installs_of_opencode(make_home: Callable[[str], Path], first: bool) -> None:
     """A tree of files is kept like rows, and goes on as rows when the tool moves it."""
-    home = homes("opencode")
+    home = make_home("opencode")
     made = Made(home)
     made.session()
     made.message("msg_1", "user", text("one ÿ"))
@@ -198,10 +200,10 @@ def test_older_installs_of_opencode(homes: Callable[[str], Path], first: bool) -
 
 
 def test_a_long_session_of_opencode(
-    homes: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+    make_home: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A glance at its copy reads the two ends and says what the tool says."""
-    made = Made(homes("opencode"))
+    made = Made(make_home("opencode"))
     made.session(title="New session - 2026-01-02T00:00:00.000Z")
     made.message("msg_000", "user", text("The first request"))
     for number in range(1, 200):
@@ -226,10 +228,10 @@ def test_a_long_session_of_opencode(
 
 
 def test_rows_that_cannot_be_read_do_not_hide_the_others(
-    homes: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+    make_home: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a damaged database what can be read is kept, it is named, and what was kept stays."""
-    made = Made(homes("opencode"))
+    made = Made(make_home("opencode"))
     made.session()
     for number in range(3):
         made.message(f"msg_{number}", "user", text(f"text {number}"))
@@ -254,9 +256,9 @@ def test_rows_that_cannot_be_read_do_not_hide_the_others(
     assert archived("opencode") == contents("opencode")
 
 
-def test_damage_of_a_copy_is_named_and_hides_nothing_else(homes: Callable[[str], Path]) -> None:
+def test_damage_of_a_copy_is_named_and_hides_nothing_else(make_home: Callable[[str], Path]) -> None:
     """In the archive as in the tool's own file."""
-    home = homes("claude")
+    home = make_home("claude")
     line = claude_lines.line
     lines = [line(f"u{n}", f"u{n - 1}" if n else None, "user", f"text {n}") for n in range(3)]
     source = claude_lines.write(home, lines[0])

@@ -30,7 +30,7 @@ def _rows() -> Iterator[tuple[str, bytes]]:
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def unread_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.setenv(name, str(tmp_path))
     return tmp_path
@@ -63,12 +63,12 @@ def _inside(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("read", [_claude, _gemini, _opencode, _inside])
 def test_what_is_passed_over_is_named_with_a_reason(
-    read: Any, home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    read: Any, unread_home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING, "cortext"):
-        read(home, monkeypatch)
+        read(unread_home, monkeypatch)
     (said,) = caplog.messages
-    assert said.startswith(str(home))
+    assert said.startswith(str(unread_home))
     assert said.endswith(" is passed over: input/output error")
 
 
@@ -79,8 +79,8 @@ def test_parts_up_to_the_one_that_cannot_be_read() -> None:
     assert [damage.detail for damage in damages] == ["/a/file: input/output error"]
 
 
-def test_what_sync_could_not_look_into(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (home / "opencode").mkdir()
+def test_what_sync_could_not_look_into(unread_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (unread_home / "opencode").mkdir()
     monkeypatch.setattr(OpenCodeBridge, "databases", lambda self: ["/a/opencode.db"])
     monkeypatch.setattr("cortext.tools.opencode.archive.read_database", _broken)
     failures: dict[str, str] = {}

@@ -47,7 +47,7 @@ def root(at_home: Path) -> str:
 
 
 @pytest.fixture(autouse=True)
-def home(at_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def mounted_home(at_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The server runs in this process, and each test has a home of its own before this."""
     for name, value in environment_of(at_home).items():
         monkeypatch.setenv(name, value)

@@ -3,18 +3,12 @@
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
 from cortext import SessionManager, SessionStorage
 
 NAMES = "Session, SessionIndex, SessionManager, SessionMessage, SessionStorage, SessionStorageError"
-
-
-@pytest.fixture
-def storage(tmp_path: Path) -> SessionStorage:
-    return SessionStorage(tmp_path / "sessions")
 
 
 @pytest.fixture

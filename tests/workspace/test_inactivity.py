@@ -11,7 +11,7 @@ from tests.command import change_head, ok
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
+def idle_workspace(tmp_path: Path) -> Workspace:
     """Two active conversations, one without activity for six minutes."""
     workspace = Workspace.init(tmp_path)
     workspace.new("plan", "Fresh")
@@ -26,17 +26,17 @@ def statuses(workspace: Workspace) -> dict[str, str]:
 
 
 def test_workspace_list_agrees_with_the_command_line_about_idle_conversations(
-    workspace: Workspace,
+    idle_workspace: Workspace,
 ) -> None:
-    before = statuses(workspace)
-    rows = json.loads(ok(Path(workspace.root), "list", "--json"))
+    before = statuses(idle_workspace)
+    rows = json.loads(ok(Path(idle_workspace.root), "list", "--json"))
     assert before == {row["title"]: row["status"] for row in rows}
     assert before == {"Fresh": "active", "Idle": "paused"}
-    assert statuses(workspace) == before
+    assert statuses(idle_workspace) == before
 
 
 def test_workspace_list_never_pauses_with_pause_minutes_0(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    idle_workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CORTEXT_SESSIONS_PAUSE_MINUTES", "0")
-    assert statuses(workspace) == {"Fresh": "active", "Idle": "active"}
+    assert statuses(idle_workspace) == {"Fresh": "active", "Idle": "active"}

@@ -24,14 +24,14 @@ from tests.adapters.google_adk.service_checks import (
 ID = id_of(APP, USER, "s")
 
 
-def test_every_event_comes_back(place: Any) -> None:
+def test_every_event_comes_back(kept_place: Any) -> None:
     """Byte for byte, from the service that added it and from another."""
-    check_events_round_trip(place)
+    check_events_round_trip(kept_place)
 
 
-def test_what_a_service_must_do(place: Any) -> None:
+def test_what_a_service_must_do(kept_place: Any) -> None:
     """The same steps give the same here and in the framework's own service."""
-    check_service_steps(place)
+    check_service_steps(kept_place)
 
 
 def test_what_is_given_is_the_callers_own(tmp_path: Path) -> None:

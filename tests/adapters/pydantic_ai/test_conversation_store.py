@@ -37,14 +37,14 @@ from tests.adapters.pydantic_ai.store_checks import (
 )
 
 
-def test_every_message_comes_back(place: Any) -> None:
+def test_every_message_comes_back(kept_place: Any) -> None:
     """Byte for byte, from the store that saved it and from another, with usage and what waits."""
-    check_messages_round_trip(place)
+    check_messages_round_trip(kept_place)
 
 
-def test_what_a_store_must_do(place: Any) -> None:
+def test_what_a_store_must_do(kept_place: Any) -> None:
     """The same steps give the same here and in the framework's own store."""
-    check_store_steps(place)
+    check_store_steps(kept_place)
 
 
 def test_an_entry_that_is_not_there(tmp_path: Path) -> None:

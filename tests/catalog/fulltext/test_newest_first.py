@@ -15,7 +15,7 @@ ODD = 3
 
 
 @pytest.fixture
-def words(tmp_path: Path) -> Words:
+def newest_words(tmp_path: Path) -> Words:
     return Words(str(tmp_path / "cache/words.sqlite3"))
 
 
@@ -41,29 +41,29 @@ def places(spots: list[Spot]) -> list[tuple[int, int]]:
 
 
 @pytest.mark.usefixtures("_block")
-def test_side_by_side(words: Words) -> None:
+def test_side_by_side(newest_words: Words) -> None:
     """Of conversations that went on at the same time the newest texts come first, in turns."""
     for name in range(3):
-        put(words, str(name), [1000 * n + name for n in range(600)])
-    found = [spot.time for spot in words.find('"same"')]
+        put(newest_words, str(name), [1000 * n + name for n in range(600)])
+    found = [spot.time for spot in newest_words.find('"same"')]
     assert found == sorted((1000 * n + name for n in range(600) for name in range(3)), reverse=True)
-    few = [spot.time for spot in islice(words.find('"same"', most=5), 5)]
+    few = [spot.time for spot in islice(newest_words.find('"same"', most=5), 5)]
     assert few == found[:5]
 
 
 @pytest.mark.usefixtures("_block")
-def test_old_ones_come_late(words: Words) -> None:
+def test_old_ones_come_late(newest_words: Words) -> None:
     """Old conversations that come into the index last are found last."""
-    put(words, "new", [9_000_000 + n for n in range(50)])
+    put(newest_words, "new", [9_000_000 + n for n in range(50)])
     for n in range(200):
-        put(words, f"old{n}", [n * 10 + m for m in range(10)])
-    found = [spot.identity[1] for spot in islice(words.find('"same"', most=20), 60)]
+        put(newest_words, f"old{n}", [n * 10 + m for m in range(10)])
+    found = [spot.identity[1] for spot in islice(newest_words.find('"same"', most=20), 60)]
     assert found == ["new"] * 50 + ["old199"] * 10
 
 
 @pytest.mark.usefixtures("_block")
 @pytest.mark.parametrize("seed", range(4))
-def test_at_random(words: Words, seed: int) -> None:
+def test_at_random(newest_words: Words, seed: int) -> None:
     """Whatever comes when, and is dropped or replaced, the order is that of the times; pages that
     begin where the last one ended have every text once."""
     rng = random.Random(seed)
@@ -72,22 +72,25 @@ def test_at_random(words: Words, seed: int) -> None:
         name, count = str(rng.randrange(12)), rng.choice((1, 2, 30, 300))
         times = [rng.randrange(10**6) for _ in range(count)]
         if rng.random() < 0.15 and name in there:
-            words.drop([("/w", name)])
+            newest_words.drop([("/w", name)])
             del there[name]
         elif rng.random() < 0.6 and name in there:
-            put(words, name, times, first=len(there[name]) + 1)
+            put(newest_words, name, times, first=len(there[name]) + 1)
             there[name] += times
         else:
-            put(words, name, times)
+            put(newest_words, name, times)
             there[name] = times
     for word, every in (("same", 1), ("odd", ODD)):
-        found = list(words.find(f'"{word}"', most=rng.choice((1, 20, 500))))
+        found = list(newest_words.find(f'"{word}"', most=rng.choice((1, 20, 500))))
         said = sorted((t for ts in there.values() for t in ts[every - 1 :: every]), reverse=True)
         assert [spot.time for spot in found] == said
         assert places(found) == sorted(places(found), reverse=True)
         paged: list[Spot] = []
         while page := list(
-            islice(words.find(f'"{word}"', most=97, before=places(paged[-1:] or [_last()])[0]), 97)
+            islice(
+                newest_words.find(f'"{word}"', most=97, before=places(paged[-1:] or [_last()])[0]),
+                97,
+            )
         ):
             paged += page
         assert paged == found
@@ -99,21 +102,24 @@ def _last() -> Spot:
 
 
 @pytest.mark.usefixtures("_block")
-def test_same_time(words: Words) -> None:
+def test_same_time(newest_words: Words) -> None:
     """Of texts of one time those that came last come first, over any number of pages."""
-    put(words, "a", [5] * 500)
-    put(words, "b", [5] * 500)
-    found = list(words.find('"same"'))
+    put(newest_words, "a", [5] * 500)
+    put(newest_words, "b", [5] * 500)
+    found = list(newest_words.find('"same"'))
     assert [spot.id for spot in found] == list(range(1000, 0, -1))
-    assert list(words.find('"same"', before=(5, 300))) == found[-299:]
+    assert list(newest_words.find('"same"', before=(5, 300))) == found[-299:]
 
 
-def test_skips(words: Words) -> None:
+def test_skips(newest_words: Words) -> None:
     """What is of no use any more is passed over, and what comes after it is found."""
-    crowd, other = put(words, "crowd", [*range(1000, 6000)]), put(words, "other", [1, 2])
+    crowd, other = (
+        put(newest_words, "crowd", [*range(1000, 6000)]),
+        put(newest_words, "other", [1, 2]),
+    )
     seen: set[Identity] = set()
     count = 0
-    for spot in words.find('"same"', most=5, skips=lambda identity: identity in seen):
+    for spot in newest_words.find('"same"', most=5, skips=lambda identity: identity in seen):
         seen.add(spot.identity)
         count += spot.identity == crowd
     assert seen == {crowd, other}
@@ -121,16 +127,18 @@ def test_skips(words: Words) -> None:
 
 
 @pytest.mark.usefixtures("_block")
-def test_within(words: Words) -> None:
+def test_within(newest_words: Words) -> None:
     """Only what a few conversations have, in the same order, before a place or from the start."""
-    mine = [put(words, f"mine{n}", [*range(n, 3000, 30)]) for n in range(2)]
+    mine = [put(newest_words, f"mine{n}", [*range(n, 3000, 30)]) for n in range(2)]
     for n in range(20):
-        put(words, f"other{n}", [*range(100)])
-    mine.append(put(words, "late", [1500]))
+        put(newest_words, f"other{n}", [*range(100)])
+    mine.append(put(newest_words, "late", [1500]))
     rest = {*mine}
 
     def find(before: tuple[int, int] | None, within: list[Identity]) -> list[Spot]:
-        found = words.find('"same"', before=before, within=within, skips=lambda i: i not in rest)
+        found = newest_words.find(
+            '"same"', before=before, within=within, skips=lambda i: i not in rest
+        )
         return list(found)
 
     for before in (None, (1500, 0), (0, 1)):
@@ -139,18 +147,20 @@ def test_within(words: Words) -> None:
     assert find(None, [("/w", "nobody")]) == []
 
 
-def test_vowel_signs(words: Words) -> None:
+def test_vowel_signs(newest_words: Words) -> None:
     """A vowel sign is part of its word: other words with the same consonants are not found."""
     said = ("की योजना", "का नियम", "cafe\u0301 plan", "கி", "கு")
-    words.put(("/w", "a"), "1", [Entry(n, "user", n, t) for n, t in enumerate(said, 1)], keep=False)
+    newest_words.put(
+        ("/w", "a"), "1", [Entry(n, "user", n, t) for n, t in enumerate(said, 1)], keep=False
+    )
     for text, numbers in (("की", [1]), ("का", [2]), ("cafe", [3]), ("café", [3]), ("கி", [4])):
-        assert [spot.number for spot in words.find(f'"{text}"')] == numbers
+        assert [spot.number for spot in newest_words.find(f'"{text}"')] == numbers
 
 
 @pytest.mark.parametrize("typed", ["елка", "ёлка", "ЁЛКА"])
-def test_letter_with_dots(words: Words, typed: str) -> None:
+def test_letter_with_dots(newest_words: Words, typed: str) -> None:
     """The letter that many write without its dots is found with them and without."""
     said = ("ёлка горит", "новая елка", "другая йога")
     new = [Entry(n, "user", n, spaced(text)) for n, text in enumerate(said, 1)]
-    words.put(("/w", "a"), "1", new, keep=False)
-    assert [spot.number for spot in words.find(parse(typed).expression)] == [2, 1]
+    newest_words.put(("/w", "a"), "1", new, keep=False)
+    assert [spot.number for spot in newest_words.find(parse(typed).expression)] == [2, 1]

@@ -12,7 +12,7 @@ from tests.command import begin, folder_of, head_of, ok
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def workspace_with_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = make_workspace(tmp_path / "project")
     monkeypatch.chdir(folder)
     monkeypatch.setenv("PATH", f"{tmp_path}/programs:/usr/bin:/bin")
@@ -25,8 +25,8 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def id(workspace: Path) -> str:
-    return begin(workspace, "plan", "Faster parser", "How fast is it?", "Forty lines.")
+def id(workspace_with_tools: Path) -> str:
+    return begin(workspace_with_tools, "plan", "Faster parser", "How fast is it?", "Forty lines.")
 
 
 @pytest.mark.usefixtures("id")
@@ -45,7 +45,7 @@ def test_going_on(keys: list[str], tool: str, fork: bool) -> None:
     assert (chosen.row.title, chosen.tool, chosen.fork) == ("Faster parser", tool, fork)
 
 
-def test_renaming(workspace: Path, id: str) -> None:
+def test_renaming(workspace_with_tools: Path, id: str) -> None:
     """The line has the title that it has; the list has the new one, and so has its file."""
 
     async def story(pilot, picker) -> None:
@@ -56,10 +56,10 @@ def test_renaming(workspace: Path, id: str) -> None:
         assert titles(picker) == ["Faster parser now"]
 
     play(story)
-    assert head_of(workspace, id)["title"] == "Faster parser now"
+    assert head_of(workspace_with_tools, id)["title"] == "Faster parser now"
 
 
-def test_a_title_of_nothing_is_refused(workspace: Path, id: str) -> None:
+def test_a_title_of_nothing_is_refused(workspace_with_tools: Path, id: str) -> None:
     """With the sentence of the command, and nothing is changed."""
 
     async def story(pilot, picker) -> None:
@@ -67,10 +67,10 @@ def test_a_title_of_nothing_is_refused(workspace: Path, id: str) -> None:
         await shows(pilot, "a title has at least one character")
 
     play(story)
-    assert head_of(workspace, id)["title"] == "Faster parser"
+    assert head_of(workspace_with_tools, id)["title"] == "Faster parser"
 
 
-def test_tagging(workspace: Path, id: str) -> None:
+def test_tagging(workspace_with_tools: Path, id: str) -> None:
     """What stands in the line are the tags, and no others."""
 
     async def story(pilot, picker) -> None:
@@ -80,10 +80,10 @@ def test_tagging(workspace: Path, id: str) -> None:
         await until(pilot, lambda: "tagged #speed " in f"{screen(picker)} ".replace("\n", " "))
 
     play(story)
-    assert head_of(workspace, id)["tags"] == ["speed"]
+    assert head_of(workspace_with_tools, id)["tags"] == ["speed"]
 
 
-def test_exporting(workspace: Path, id: str) -> None:
+def test_exporting(workspace_with_tools: Path, id: str) -> None:
     """By the ending of the name; a file that is there is not written over. What can be done about
     it can be done here: there are no options."""
 
@@ -96,12 +96,12 @@ def test_exporting(workspace: Path, id: str) -> None:
         await shows(pilot, "no format of ours; the ending says how: .md")
 
     play(story, size=(160, 30))
-    assert json.loads((workspace / "out.json").read_text(encoding="utf-8"))["title"]
-    assert id in (workspace / "out.json").read_text(encoding="utf-8")
+    assert json.loads((workspace_with_tools / "out.json").read_text(encoding="utf-8"))["title"]
+    assert id in (workspace_with_tools / "out.json").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(("key", "status"), [("ctrl+s", "paused"), ("ctrl+d", "completed")])
-def test_stopping(workspace: Path, id: str, key: str, status: str) -> None:
+def test_stopping(workspace_with_tools: Path, id: str, key: str, status: str) -> None:
     """It is saved with a summary, and the list says how it is."""
 
     async def story(pilot, picker) -> None:
@@ -109,13 +109,13 @@ def test_stopping(workspace: Path, id: str, key: str, status: str) -> None:
         await shows(pilot, f'"Faster parser" is {status}')
 
     play(story)
-    head = head_of(workspace, id)
+    head = head_of(workspace_with_tools, id)
     assert (head["status"], bool(head["context_summary"])) == (status, True)
 
 
-def test_deleting_and_having_it_back(workspace: Path, id: str) -> None:
+def test_deleting_and_having_it_back(workspace_with_tools: Path, id: str) -> None:
     """Into the trash only when that is said; one key brings it back as it was."""
-    folder = folder_of(workspace, id)
+    folder = folder_of(workspace_with_tools, id)
     before = (folder / ".session/messages.jsonl").read_bytes()
 
     async def story(pilot, picker) -> None:
@@ -264,7 +264,7 @@ def test_what_is_said_is_never_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     play(story, size=(80, 24))
 
 
-def test_a_session_of_spawn_is_in_the_list(workspace: Path) -> None:
+def test_a_session_of_spawn_is_in_the_list(workspace_with_tools: Path) -> None:
     """It is shown, found by what was said, deleted and had back; what only tools do is refused."""
     from cortext import Session, SessionMessage, paths
     from cortext.formats.log import encode
@@ -276,7 +276,7 @@ def test_a_session_of_spawn_is_in_the_list(workspace: Path) -> None:
         kind="spawn",
         agent="default",
         status="completed",
-        working_dir=str(workspace),
+        working_dir=str(workspace_with_tools),
         messages=said,
     )
     file = Path(paths.spawn_sessions(), f"{session.id}.jsonl")

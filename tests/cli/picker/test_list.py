@@ -13,7 +13,7 @@ HOSTILE = "[red]x[/red] \x1b[31m\x1b]0;pwned\x07 \u202egnp \\[b] {x} $(touch x)"
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def listed_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = make_workspace(tmp_path / "project")
     monkeypatch.chdir(folder)
     begin(folder, "plan", "Faster parser", "How fast is it?", "It reads **forty** lines.")
@@ -22,7 +22,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_the_newest_is_first_and_its_end_is_beside_it(workspace: Path) -> None:
+def test_the_newest_is_first_and_its_end_is_beside_it(listed_workspace: Path) -> None:
     """The list has this project's conversations; the page what was said in the one chosen."""
 
     async def story(pilot, picker) -> None:
@@ -35,9 +35,9 @@ def test_the_newest_is_first_and_its_end_is_beside_it(workspace: Path) -> None:
     play(story)
 
 
-def test_facts_that_do_not_fit_are_cut(workspace: Path) -> None:
+def test_facts_that_do_not_fit_are_cut(listed_workspace: Path) -> None:
     """On three lines, with one space between one and the next."""
-    ok(workspace, "tag", "003", "infrastructure", "documentation")
+    ok(listed_workspace, "tag", "003", "infrastructure", "documentation")
 
     async def story(pilot, picker) -> None:
         await shows(pilot, "#documentation", "…", "The zanzibar cache is gone.")
@@ -46,7 +46,7 @@ def test_facts_that_do_not_fit_are_cut(workspace: Path) -> None:
     play(story, size=(80, 24))
 
 
-def test_typing_filters_titles_then_what_was_said(workspace: Path) -> None:
+def test_typing_filters_titles_then_what_was_said(listed_workspace: Path) -> None:
     """A word of a title at once; a word that was said below it, and the page shows it marked."""
 
     async def story(pilot, picker) -> None:
@@ -74,9 +74,9 @@ def test_typing_filters_titles_then_what_was_said(workspace: Path) -> None:
     play(story)
 
 
-def test_of_a_long_one_the_end_is_shown(workspace: Path) -> None:
+def test_of_a_long_one_the_end_is_shown(listed_workspace: Path) -> None:
     """Only the last messages are laid out, with how many come before; the page can be turned."""
-    id = begin(workspace, "plan", "Long", *(f"message {n}" for n in range(1, 201)))
+    id = begin(listed_workspace, "plan", "Long", *(f"message {n}" for n in range(1, 201)))
     assert id
 
     async def story(pilot, picker) -> None:
@@ -91,7 +91,7 @@ def test_of_a_long_one_the_end_is_shown(workspace: Path) -> None:
     play(story)
 
 
-def test_scripts_without_spaces(workspace: Path) -> None:
+def test_scripts_without_spaces(listed_workspace: Path) -> None:
     """A part of a title is enough, and wide characters stay in their columns."""
 
     async def story(pilot, picker) -> None:
@@ -105,7 +105,7 @@ def test_scripts_without_spaces(workspace: Path) -> None:
     play(story, size=(80, 24))
 
 
-def test_what_is_typed_is_never_an_error(workspace: Path) -> None:
+def test_what_is_typed_is_never_an_error(listed_workspace: Path) -> None:
     """Odd signs find nothing, or something, and the list comes back."""
 
     async def story(pilot, picker) -> None:
@@ -119,7 +119,7 @@ def test_what_is_typed_is_never_an_error(workspace: Path) -> None:
     play(story)
 
 
-def test_tab_shows_all_and_back(workspace: Path, tmp_path: Path) -> None:
+def test_tab_shows_all_and_back(listed_workspace: Path, tmp_path: Path) -> None:
     """What was had in another project comes in, with its folder; what was chosen stays chosen."""
     other = make_workspace(tmp_path / "other")
     begin(other, "plan", "Elsewhere", "Where?", "There.")
@@ -138,11 +138,11 @@ def test_tab_shows_all_and_back(workspace: Path, tmp_path: Path) -> None:
     play(story, size=(160, 30))
 
 
-def test_hostile_titles_and_words_are_data(workspace: Path) -> None:
+def test_hostile_titles_and_words_are_data(listed_workspace: Path) -> None:
     """No escape, no markup, no turning around: they are shown as what they are."""
-    id = begin(workspace, "plan", "Harmless", "x")
-    ok(workspace, "rename", id, HOSTILE)
-    say(workspace, id, HOSTILE, f"# {HOSTILE}\n\n```\n{HOSTILE}\n```")
+    id = begin(listed_workspace, "plan", "Harmless", "x")
+    ok(listed_workspace, "rename", id, HOSTILE)
+    say(listed_workspace, id, HOSTILE, f"# {HOSTILE}\n\n```\n{HOSTILE}\n```")
 
     async def story(pilot, picker) -> None:
         await shows(pilot, "[red]x[/red]", "agent")
@@ -155,7 +155,7 @@ def test_hostile_titles_and_words_are_data(workspace: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [(80, 24), (40, 10), (20, 5), (220, 60)])
-def test_any_size(workspace: Path, size: tuple[int, int]) -> None:
+def test_any_size(listed_workspace: Path, size: tuple[int, int]) -> None:
     """The list is there; a page beside it where there is room, and the help fits in 80x24."""
 
     async def story(pilot, picker) -> None:
@@ -168,7 +168,7 @@ def test_any_size(workspace: Path, size: tuple[int, int]) -> None:
     play(story, size=size)
 
 
-def test_ten_thousand_are_drawn_by_the_screenful(workspace: Path) -> None:
+def test_ten_thousand_are_drawn_by_the_screenful(listed_workspace: Path) -> None:
     """However long the list is, only the lines in sight are made, also at its end."""
     drawn: list[int] = []
 
@@ -193,7 +193,7 @@ def test_ten_thousand_are_drawn_by_the_screenful(workspace: Path) -> None:
     play(story)
 
 
-def test_without_colour(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_colour(listed_workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With NO_COLOR no colour is used, and what is chosen can be told all the same."""
     monkeypatch.setenv("NO_COLOR", "1")
 
@@ -205,9 +205,9 @@ def test_without_colour(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     play(story)
 
 
-def test_what_cannot_be_read_is_said_beside_it(workspace: Path) -> None:
+def test_what_cannot_be_read_is_said_beside_it(listed_workspace: Path) -> None:
     """A conversation whose session went away while the list is shown."""
-    (folder,) = workspace.glob("conversations/*/*release-notes*")
+    (folder,) = listed_workspace.glob("conversations/*/*release-notes*")
 
     async def story(pilot, picker) -> None:
         (folder / ".session/messages.jsonl").unlink()

@@ -16,7 +16,7 @@ from tests.command import begin, folder_of, ok
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def searched_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = make_workspace(tmp_path / "project")
     monkeypatch.chdir(folder)
     begin(folder, "plan", "Beta", "What about the queue?", "kafka, as the quokkas said.")
@@ -31,7 +31,7 @@ def in_one_burst(picker: Picker, *keys: str) -> None:
         picker.post_message(events.Key(key, key if len(key) == 1 else None))
 
 
-@pytest.mark.usefixtures("workspace")
+@pytest.mark.usefixtures("searched_workspace")
 def test_every_conversation_in_which_it_was_said() -> None:
     """Also the one that said it once, before another said it eighty times."""
 
@@ -43,7 +43,7 @@ def test_every_conversation_in_which_it_was_said() -> None:
     play(story)
 
 
-@pytest.mark.usefixtures("workspace")
+@pytest.mark.usefixtures("searched_workspace")
 def test_when_there_are_more_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """A plus stands for those that are not in the list."""
     monkeypatch.setattr(workers, "_MOST", 1)
@@ -55,7 +55,7 @@ def test_when_there_are_more_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None
     play(story)
 
 
-@pytest.mark.usefixtures("workspace")
+@pytest.mark.usefixtures("searched_workspace")
 @pytest.mark.parametrize(("typed", "title"), [("quokka", "Beta"), ("gam", "Gamma")])
 def test_enter_with_the_word_opens_what_it_finds(typed: str, title: str) -> None:
     """Said or called so: never what was chosen before the word."""
@@ -70,7 +70,7 @@ def test_enter_with_the_word_opens_what_it_finds(typed: str, title: str) -> None
     assert chosen.row.title == title
 
 
-@pytest.mark.usefixtures("workspace")
+@pytest.mark.usefixtures("searched_workspace")
 @pytest.mark.parametrize("key", ["enter", "ctrl+x", "ctrl+r", "ctrl+f"])
 def test_what_finds_nothing_opens_nothing(key: str) -> None:
     """Whatever was to be done is not done to what was chosen before."""
@@ -83,7 +83,7 @@ def test_what_finds_nothing_opens_nothing(key: str) -> None:
     play(story)
 
 
-@pytest.mark.usefixtures("workspace")
+@pytest.mark.usefixtures("searched_workspace")
 def test_enter_waits_for_what_is_being_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """That is said meanwhile; another letter takes it back, and the next Enter waits again."""
     found, find = Event(), Contents.find
@@ -133,10 +133,10 @@ def test_from_place_to_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     play(story, size=(80, 24))
 
 
-def test_what_only_its_document_says(workspace: Path) -> None:
+def test_what_only_its_document_says(searched_workspace: Path) -> None:
     """The page is the document then."""
-    id = begin(workspace, "plan", "Delta", "Write it down.")
-    path = folder_of(workspace, id) / "plan.md"
+    id = begin(searched_workspace, "plan", "Delta", "Write it down.")
+    path = folder_of(searched_workspace, id) / "plan.md"
     path.write_text(f"{path.read_text(encoding='utf-8')}\nWe keep xylophones.\n", encoding="utf-8")
 
     async def story(pilot, picker) -> None:
@@ -146,7 +146,7 @@ def test_what_only_its_document_says(workspace: Path) -> None:
     play(story)
 
 
-def test_what_is_only_elsewhere(workspace: Path, tmp_path: Path) -> None:
+def test_what_is_only_elsewhere(searched_workspace: Path, tmp_path: Path) -> None:
     """How many there are, said or called so, and the key that shows them."""
     other = make_workspace(tmp_path / "other")
     begin(other, "plan", "Speed", "Is it xylophonic?")
@@ -162,7 +162,7 @@ def test_what_is_only_elsewhere(workspace: Path, tmp_path: Path) -> None:
     play(story, size=(80, 24))
 
 
-@pytest.mark.usefixtures("workspace")
+@pytest.mark.usefixtures("searched_workspace")
 def test_what_may_be_meant() -> None:
     """A word that is like the one that was typed."""
 
@@ -173,10 +173,10 @@ def test_what_may_be_meant() -> None:
     play(story, size=(45, 12))
 
 
-def test_what_may_be_called_so(workspace: Path) -> None:
+def test_what_may_be_called_so(searched_workspace: Path) -> None:
     """A title that is like what was typed, once, however many have it."""
     for _ in range(2):
-        begin(workspace, "plan", "Marmalade engine", "Is it?")
+        begin(searched_workspace, "plan", "Marmalade engine", "Is it?")
 
     async def story(pilot, picker) -> None:
         await pilot.press(*"marmalaydengine")
@@ -186,10 +186,10 @@ def test_what_may_be_called_so(workspace: Path) -> None:
     play(story)
 
 
-def test_what_comes_near(workspace: Path) -> None:
+def test_what_comes_near(searched_workspace: Path) -> None:
     """Where nothing has all of the words: below a line that says so, with the words that are
     missing; Enter before anybody saw it opens none of them."""
-    begin(workspace, "plan", "Delta", "The marmots sleep.", "Of badgers nobody spoke.")
+    begin(searched_workspace, "plan", "Delta", "The marmots sleep.", "Of badgers nobody spoke.")
 
     async def story(pilot, picker) -> None:
         in_one_burst(picker, *"zebras or what, marmots badgers", "enter")
@@ -209,10 +209,10 @@ def test_what_comes_near(workspace: Path) -> None:
     assert chosen.row.title == "Delta"
 
 
-def test_what_has_not_the_signs(workspace: Path) -> None:
+def test_what_has_not_the_signs(searched_workspace: Path) -> None:
     """Stands below a line of its own."""
-    begin(workspace, "plan", "Delta", "written in c++")
-    begin(workspace, "plan", "Vitamins", "vitamin c")
+    begin(searched_workspace, "plan", "Delta", "written in c++")
+    begin(searched_workspace, "plan", "Vitamins", "vitamin c")
 
     async def story(pilot, picker) -> None:
         await pilot.press(*"c++")
@@ -228,7 +228,7 @@ def test_what_has_not_the_signs(workspace: Path) -> None:
     play(story)
 
 
-def test_what_a_tool_printed(workspace: Path) -> None:
+def test_what_a_tool_printed(searched_workspace: Path) -> None:
     """Is unfolded on the page, and marked."""
     call = {"id": "c1", "name": "Bash", "arguments": {"command": "make it"}}
     printed = "\n".join(["begin", "an ibex", *(f"line {n}" for n in range(30))])
@@ -239,7 +239,7 @@ def test_what_a_tool_printed(workspace: Path) -> None:
         SessionMessage("tool", printed, tool_call_id="c1"),
         *(SessionMessage("assistant", f"There {n}.") for n in range(40)),
     ]
-    open_session_store(f"workspace:{workspace}").save(session)
+    open_session_store(f"workspace:{searched_workspace}").save(session)
 
     async def story(pilot, picker) -> None:
         await pilot.press(*"ibex")

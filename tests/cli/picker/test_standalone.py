@@ -11,7 +11,7 @@ from tests.cli.picker.picker_workspace import make_workspace, play, shows, title
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def current_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     folder = make_workspace(tmp_path / "space")
     monkeypatch.chdir(folder)
@@ -24,9 +24,9 @@ def keep(folder: Path, id: str, said: str) -> None:
     SessionStorage().save(session)
 
 
-def test_a_document_is_in_the_list(workspace: Path, tmp_path: Path) -> None:
+def test_a_document_is_in_the_list(current_workspace: Path, tmp_path: Path) -> None:
     """It is shown, found by what was said, exported and opened; its file is the program's."""
-    keep(workspace, "first", "Is it xylophonic?")
+    keep(current_workspace, "first", "Is it xylophonic?")
     keep(tmp_path / "elsewhere", "second", "Is it other?")
     file = tmp_path / "out.md"
 
@@ -48,9 +48,9 @@ def test_a_document_is_in_the_list(workspace: Path, tmp_path: Path) -> None:
     assert SessionStorage().exists("first")
 
 
-def test_one_that_is_completed_is_a_conversation(workspace: Path) -> None:
+def test_one_that_is_completed_is_a_conversation(current_workspace: Path) -> None:
     """Of the workspace that it was had in, and the only one in the list."""
-    keep(workspace, "first", "Is it xylophonic?")
+    keep(current_workspace, "first", "Is it xylophonic?")
     before = os.stat(SessionStorage().get_path("first"))
 
     async def story(pilot, picker) -> None:
@@ -64,9 +64,9 @@ def test_one_that_is_completed_is_a_conversation(workspace: Path) -> None:
     assert os.stat(SessionStorage().get_path("first")) == before
 
 
-def test_one_with_another_title_is_a_conversation(workspace: Path) -> None:
+def test_one_with_another_title_is_a_conversation(current_workspace: Path) -> None:
     """It is made of the program's session, which keeps its own title."""
-    keep(workspace, "first", "Is it xylophonic?")
+    keep(current_workspace, "first", "Is it xylophonic?")
 
     async def story(pilot, picker) -> None:
         await pilot.press("ctrl+r")

@@ -23,7 +23,7 @@ needs_tmux = pytest.mark.needs("tmux", "to have a screen")
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Path:
+def terminal_workspace(tmp_path: Path) -> Path:
     folder = make_workspace(tmp_path / "project")
     begin(folder, "plan", "Faster parser", "How fast is it?", "Forty lines.")
     program = tmp_path / "programs/claude"
@@ -70,47 +70,49 @@ def terminal(cwd: Path, **env: str) -> Generator[Callable[..., str]]:
 
 
 @needs_tmux
-def test_enter_gives_the_terminal_to_the_tool(workspace: Path) -> None:
+def test_enter_gives_the_terminal_to_the_tool(terminal_workspace: Path) -> None:
     """In 80x24: typed, chosen, opened; the picker is gone from the screen, and the tool's exit
     code is ours."""
-    with terminal(workspace, NO_COLOR="1") as use:
+    with terminal(terminal_workspace, NO_COLOR="1") as use:
         use(until="Forty lines.")
         use("pars", until="1 project")
         shown = use("Enter", until="the tool is here")
         assert "type to filter" not in shown
         assert "❯ pars" not in shown
         use("Enter", until="ended with 7")
-    cwd, no_colour, *words = (workspace.parent / "called").read_text(encoding="utf-8").split("\n")
-    assert (cwd, no_colour) == (str(workspace), "1")
+    cwd, no_colour, *words = (
+        (terminal_workspace.parent / "called").read_text(encoding="utf-8").split("\n")
+    )
+    assert (cwd, no_colour) == (str(terminal_workspace), "1")
     assert words[0] == "--resume"
 
 
 @needs_tmux
-def test_a_word_and_enter_at_once(workspace: Path) -> None:
+def test_a_word_and_enter_at_once(terminal_workspace: Path) -> None:
     """What the word finds is opened, not what stood first before it."""
-    begin(workspace, "plan", "Slower lexer", "How slow is it?", "Ninety lines.")
-    with terminal(workspace) as use:
+    begin(terminal_workspace, "plan", "Slower lexer", "How slow is it?", "Ninety lines.")
+    with terminal(terminal_workspace) as use:
         use(until="Ninety lines.")
         use("qqqqq", "Enter", until="nothing has these words")
         use("C-u", "forty", "Enter", until="the tool is here")
         use("Enter", until="ended with 7")
-    said = (workspace.parent / "called.said").read_text(encoding="utf-8")
+    said = (terminal_workspace.parent / "called.said").read_text(encoding="utf-8")
     assert ("Forty lines." in said, "Ninety lines." in said) == (True, False)
 
 
 @needs_tmux
-def test_leaving_gives_the_terminal_back(workspace: Path) -> None:
+def test_leaving_gives_the_terminal_back(terminal_workspace: Path) -> None:
     """Esc ends it with 0, and the shell goes on as it was."""
-    with terminal(workspace) as use:
+    with terminal(terminal_workspace) as use:
         use(until="Forty lines.")
         shown = use("Escape", until="ended with 0")
         assert "Faster parser" not in shown
 
 
 @needs_tmux
-def test_keys_arrive_as_terminals_send_them(workspace: Path) -> None:
+def test_keys_arrive_as_terminals_send_them(terminal_workspace: Path) -> None:
     """A control key, a question, and an answer."""
-    with terminal(workspace) as use:
+    with terminal(terminal_workspace) as use:
         use(until="Forty lines.")
         use("C-r", until="Its title")
         use(" again", "Enter", until='it is now "Faster parser again"')
@@ -121,17 +123,19 @@ def test_keys_arrive_as_terminals_send_them(workspace: Path) -> None:
 
 @needs_tmux
 @pytest.mark.parametrize("env", [{"CI": "true"}, {"TERM": "dumb"}])
-def test_a_terminal_that_cannot_or_should_not(workspace: Path, env: dict[str, str]) -> None:
+def test_a_terminal_that_cannot_or_should_not(
+    terminal_workspace: Path, env: dict[str, str]
+) -> None:
     """The list, and nothing waits for a key."""
-    with terminal(workspace, **env) as use:
+    with terminal(terminal_workspace, **env) as use:
         shown = use(until="ended with 0")
         assert "LAST ACTIVE" in shown
         assert "type to filter" not in shown
 
 
-def test_in_a_pipe_it_is_the_list(workspace: Path) -> None:
+def test_in_a_pipe_it_is_the_list(terminal_workspace: Path) -> None:
     """With nothing of the picker in it."""
-    done = cortext(workspace)
+    done = cortext(terminal_workspace)
     assert (done.returncode, "LAST ACTIVE" in done.stdout, "\x1b" in done.stdout) == (
         0,
         True,
@@ -152,9 +156,9 @@ def test_nothing_to_pick_from(tmp_path: Path) -> None:
 
 
 @needs_tmux
-def test_what_nobody_thought_of(workspace: Path) -> None:
+def test_what_nobody_thought_of(terminal_workspace: Path) -> None:
     """It ends in a sentence, on a screen that is the shell's again."""
-    broken = workspace.parent / "broken"
+    broken = terminal_workspace.parent / "broken"
     broken.mkdir()
     code = (
         "from cortext.cli.picker import row_format\n"
@@ -162,21 +166,21 @@ def test_what_nobody_thought_of(workspace: Path) -> None:
         "row_format.age = age\n"
     )
     (broken / "sitecustomize.py").write_text(code, encoding="utf-8")
-    with terminal(workspace, PYTHONPATH=str(broken)) as use:
+    with terminal(terminal_workspace, PYTHONPATH=str(broken)) as use:
         shown = use(until="ended with 1")
         assert "error: something unexpected: RuntimeError: no such age" in shown
         assert "Traceback" not in shown
 
 
 @needs_tmux
-def test_a_terminal_that_goes_away(workspace: Path) -> None:
+def test_a_terminal_that_goes_away(terminal_workspace: Path) -> None:
     """Nothing of it is left behind."""
-    with terminal(workspace) as use:
+    with terminal(terminal_workspace) as use:
         use(until="Forty lines.")
-        mine = running(workspace)
+        mine = running(terminal_workspace)
         assert mine
     end = time.monotonic() + 60
-    while running(workspace):
+    while running(terminal_workspace):
         assert time.monotonic() < end, mine
         time.sleep(0.05)
 
@@ -194,9 +198,9 @@ def running(cwd: Path) -> list[str]:
 
 
 @needs_tmux
-def test_where_nothing_was_said_yet_all_is_shown(workspace: Path, tmp_path: Path) -> None:
+def test_where_nothing_was_said_yet_all_is_shown(terminal_workspace: Path, tmp_path: Path) -> None:
     """In a folder of no project, what there is elsewhere."""
-    cortext(workspace, "list", env={"HOME": str(tmp_path / "home")})
+    cortext(terminal_workspace, "list", env={"HOME": str(tmp_path / "home")})
     empty = make_workspace(tmp_path / "empty")
     with terminal(empty) as use:
         assert "1 everywhere" in use(until="Forty lines.")

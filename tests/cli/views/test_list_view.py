@@ -16,7 +16,7 @@ TITLE = "How do we make the parser fast?"
 
 
 @pytest.fixture
-def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Homes:
+def view_homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Homes:
     found = lay_out(tmp_path / "person")
     for name, value in found.environment.items():
         monkeypatch.setenv(name, value)
@@ -25,10 +25,10 @@ def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Homes:
 
 
 @pytest.fixture
-def space(tmp_path: Path, homes: Homes) -> Path:
+def tool_space(tmp_path: Path, view_homes: Homes) -> Path:
     root = tmp_path / "space"
     (root / ".workspace").mkdir(parents=True)
-    move_project(homes, root)
+    move_project(view_homes, root)
     return root
 
 
@@ -37,10 +37,10 @@ def narrow(space: Path, *words: str, answers: Sequence[str] = ()) -> list[str]:
     return shown.text.splitlines()
 
 
-def test_a_title_has_room(space: Path) -> None:
+def test_a_title_has_room(tool_space: Path) -> None:
     """At 80 columns beside a conversation with a long id: 25 characters; rows are numbered."""
-    put(space, "001-plan-a-name-that-goes-on-and-on", "hello", title=TITLE)
-    lines = narrow(space, "list")
+    put(tool_space, "001-plan-a-name-that-goes-on-and-on", "hello", title=TITLE)
+    lines = narrow(tool_space, "list")
     assert lines[0].split() == ["#", "ID", "LAST", "ACTIVE", "STATUS", "TOOL", "TITLE"]
     (line,) = [line for line in lines if " 001 " in line]
     assert TITLE[:25] in line
@@ -48,44 +48,44 @@ def test_a_title_has_room(space: Path) -> None:
     assert [line.split()[0] for line in lines[1:4]] == ["1", "2", "3"]
 
 
-def test_with_all_there_is_still_a_title(space: Path) -> None:
+def test_with_all_there_is_still_a_title(tool_space: Path) -> None:
     """Twenty characters of it."""
-    put(space, "001-plan-a-name-that-goes-on-and-on", "hello", title=TITLE)
-    (line,) = [line for line in narrow(space, "list", "--all") if " 001 " in line]
+    put(tool_space, "001-plan-a-name-that-goes-on-and-on", "hello", title=TITLE)
+    (line,) = [line for line in narrow(tool_space, "list", "--all") if " 001 " in line]
     assert TITLE[:20] in line
 
 
-def test_messages_that_nobody_counted(space: Path) -> None:
+def test_messages_that_nobody_counted(tool_space: Path) -> None:
     """No column of hyphens, where all are sessions of tools."""
-    assert "MESSAGES" not in ok(space, "list").splitlines()[0]
+    assert "MESSAGES" not in ok(tool_space, "list").splitlines()[0]
 
 
-def test_the_tool_of_a_conversation(space: Path) -> None:
+def test_the_tool_of_a_conversation(tool_space: Path) -> None:
     """Those that it was had in, in the table and in JSON."""
     id, _ = said("codex")
-    key = ok(space, "import", id).strip().removeprefix("imported: ")
-    (line,) = [line for line in ok(space, "list").splitlines() if line.startswith(key)]
+    key = ok(tool_space, "import", id).strip().removeprefix("imported: ")
+    (line,) = [line for line in ok(tool_space, "list").splitlines() if line.startswith(key)]
     assert "  codex  " in line
-    (row,) = [row for row in json.loads(ok(space, "list", "--json")) if row["id"] == key]
+    (row,) = [row for row in json.loads(ok(tool_space, "list", "--json")) if row["id"] == key]
     assert (row["tool"], row["tools"]) == (None, ["codex"])
     # The beginning of the tool's id names it still.
-    assert json.loads(ok(space, "show", id[:12], "--json"))["id"] == key
+    assert json.loads(ok(tool_space, "show", id[:12], "--json"))["id"] == key
 
 
-def test_entries_break_between_facts(space: Path) -> None:
+def test_entries_break_between_facts(tool_space: Path) -> None:
     """Never inside a word; and nothing is said of a summary that nobody makes."""
-    put(space, "001-plan-" + "x" * 50, "hello", title="long")
-    lines = narrow(space, "resume", "--list")
+    put(tool_space, "001-plan-" + "x" * 50, "hello", title="long")
+    lines = narrow(tool_space, "resume", "--list")
     facts = [line for line in lines if re.match("   (001|Last|Status)", line)]
     assert [line.split()[0] for line in facts[:2]] == ["001-plan-" + "x" * 50, "Last"]
     assert sum("none yet" in line for line in lines) == 1
     assert any(re.fullmatch(r"   \S{13} \| Last active: .* \| Tool: codex", each) for each in lines)
 
 
-def test_the_chooser_tells_alike_titles_apart(space: Path) -> None:
+def test_the_chooser_tells_alike_titles_apart(tool_space: Path) -> None:
     """The tool, the age and a short id stand beside the title."""
     for _ in range(2):
-        lines = narrow(space, "resume", "emptied every hour", "--context", answers=["1"])
+        lines = narrow(tool_space, "resume", "emptied every hour", "--context", answers=["1"])
     beside = re.compile(r" +\d\. .+  \((claude|codex|gemini|opencode), .+, \S{13}\)")
     shown = [line for line in lines if beside.fullmatch(line)]
     assert len(shown) > 1
@@ -94,18 +94,20 @@ def test_the_chooser_tells_alike_titles_apart(space: Path) -> None:
     assert all(len(line) <= 80 for line in shown)
 
 
-def test_several_are_named_once(space: Path) -> None:
+def test_several_are_named_once(tool_space: Path) -> None:
     """For a program: each whole id on a line."""
-    done = cortext(space, "show", "emptied every hour")
+    done = cortext(tool_space, "show", "emptied every hour")
     assert done.returncode == 4
     id, _ = said("codex")
     assert done.stderr.count(id) == 1
 
 
-def test_empty_list_names_the_other_folders_and_how_to_begin(space: Path, tmp_path: Path) -> None:
+def test_empty_list_names_the_other_folders_and_how_to_begin(
+    tool_space: Path, tmp_path: Path
+) -> None:
     other = tmp_path / "other"
     other.mkdir()
-    count = len(json.loads(ok(space, "list", "--json")))
+    count = len(json.loads(ok(tool_space, "list", "--json")))
     begin = (
         'hint: begin one with `cortext new brainstorm "your topic"`, or with '
         "`/workspace.brainstorm` in your AI tool\n"
@@ -121,18 +123,18 @@ def test_empty_list_names_the_other_folders_and_how_to_begin(space: Path, tmp_pa
     assert "hint: begin" not in done.stderr
 
 
-def test_a_hint_where_nothing_is_found(space: Path) -> None:
+def test_a_hint_where_nothing_is_found(tool_space: Path) -> None:
     """What shows all; and what numbers are, for whoever has no terminal."""
-    done = cortext(space, "show", "zzzzqqq")
+    done = cortext(tool_space, "show", "zzzzqqq")
     assert (done.returncode, "`cortext list --all`" in done.stderr) == (3, True)
-    done = cortext(space, "resume", "987654")
+    done = cortext(tool_space, "resume", "987654")
     assert "one of the last list in the same terminal" in done.stderr
 
 
-def test_no_doubled_question_mark(space: Path) -> None:
+def test_no_doubled_question_mark(tool_space: Path) -> None:
     """After a title that is a question."""
-    put(space, "001-plan-x", "hello", title="How do we bill the exports?")
-    done = cortext(space, "resume", "bill exprots of the year", "--context")
+    put(tool_space, "001-plan-x", "hello", title="How do we bill the exports?")
+    done = cortext(tool_space, "resume", "bill exprots of the year", "--context")
     assert "How do we bill the exports?\n" in done.stderr
 
 
@@ -145,45 +147,45 @@ def _wait_for(path: Path) -> None:
 
 @pytest.mark.parametrize("words", [["show"], ["export"], ["resume", "--context"]])
 def test_every_command_keeps_the_archive_up(
-    words: list[str], space: Path, homes: Homes, monkeypatch: pytest.MonkeyPatch
+    words: list[str], tool_space: Path, view_homes: Homes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not only lists, which then have nothing new; and it is said where copies are kept."""
     monkeypatch.delenv("CI")
-    done = cortext(space, *words, said("claude")[0])
+    done = cortext(tool_space, *words, said("claude")[0])
     assert "cortext keeps compressed copies" in done.stderr
-    _wait_for(homes.data / "cortext/archive/.known/claude.json")
+    _wait_for(view_homes.data / "cortext/archive/.known/claude.json")
 
 
 def test_what_came_too_soon_is_kept_later(
-    space: Path, homes: Homes, monkeypatch: pytest.MonkeyPatch
+    tool_space: Path, view_homes: Homes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A change that a list saw within five minutes of a sync starts the next one."""
     import os
 
     monkeypatch.delenv("CI")
-    started = homes.data / "cortext/archive/.started"
+    started = view_homes.data / "cortext/archive/.started"
     started.parent.mkdir(parents=True)
     started.touch()
-    ok(space, "list")
-    ok(space, "list")
+    ok(tool_space, "list")
+    ok(tool_space, "list")
     old = time.time() - 600
     os.utime(started, (old, old))
-    ok(space, "list")
+    ok(tool_space, "list")
     assert started.stat().st_mtime > old + 300
-    _wait_for(homes.data / "cortext/archive/.known/claude.json")
+    _wait_for(view_homes.data / "cortext/archive/.known/claude.json")
 
 
-def test_stats_count_the_sessions_of_tools(space: Path) -> None:
+def test_stats_count_the_sessions_of_tools(tool_space: Path) -> None:
     """Someone may have only these; `--tool` keeps to one tool."""
-    shown = ok(space, "stats", "--json")
+    shown = ok(tool_space, "stats", "--json")
     tools = {share["name"]: share for share in json.loads(shown)["tools"]}
     assert {"claude", "codex"} <= set(tools)
     assert all(share["messages"] for share in tools.values())
-    (only,) = json.loads(ok(space, "stats", "--tool", "codex", "--json"))["tools"]
+    (only,) = json.loads(ok(tool_space, "stats", "--tool", "codex", "--json"))["tools"]
     assert only == tools["codex"]
 
 
-def test_the_longest_are_told_apart(tmp_path: Path, homes: Homes) -> None:
+def test_the_longest_are_told_apart(tmp_path: Path, view_homes: Homes) -> None:
     """Of two workspaces with the same id on the same day."""
     for name in ("one", "two"):
         (tmp_path / name / ".workspace").mkdir(parents=True)
@@ -194,7 +196,7 @@ def test_the_longest_are_told_apart(tmp_path: Path, homes: Homes) -> None:
     assert sorted(names) == ["one", "two"]
 
 
-def test_the_shell_completes(space: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_shell_completes(tool_space: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sessions to import, and the tools of a sync one after the other."""
     id, _ = said("codex")
     monkeypatch.setenv("_CORTEXT_COMPLETE", "bash_complete")
@@ -205,7 +207,7 @@ def test_the_shell_completes(space: Path, monkeypatch: pytest.MonkeyPatch) -> No
     ):
         monkeypatch.setenv("COMP_WORDS", line)
         monkeypatch.setenv("COMP_CWORD", words)
-        assert found in cortext(space).stdout
+        assert found in cortext(tool_space).stdout
 
 
 def test_no_notice_of_copies_without_a_tool(
@@ -221,10 +223,12 @@ def test_no_notice_of_copies_without_a_tool(
 
 @pytest.mark.parametrize("options", [[], ["--all"]])
 @pytest.mark.parametrize("columns", [24, 40, 60])
-def test_a_tight_terminal_still_has_titles(space: Path, options: list[str], columns: int) -> None:
+def test_a_tight_terminal_still_has_titles(
+    tool_space: Path, options: list[str], columns: int
+) -> None:
     """Beside the number and how long ago; the tool too, where there is room for it."""
-    put(space, "001-plan-a-name-that-goes-on-and-on", "hello", title="Marmots in the yard")
-    lines = terminal(space, ["list", *options], columns=columns).text.splitlines()
+    put(tool_space, "001-plan-a-name-that-goes-on-and-on", "hello", title="Marmots in the yard")
+    lines = terminal(tool_space, ["list", *options], columns=columns).text.splitlines()
     heading, *rows = [line for line in lines if re.match(r" *(#|\d) ", line)]
     assert ("AGE" in heading, "LAST ACTIVE" in heading) == (columns < 60, columns >= 60)
     assert ("TOOL" in heading, "TITLE" in heading) == (columns > 24, True)
@@ -234,27 +238,27 @@ def test_a_tight_terminal_still_has_titles(space: Path, options: list[str], colu
     assert all(len(line) <= columns for line in (heading, *rows))
 
 
-def test_only_what_is_near_is_offered(space: Path) -> None:
+def test_only_what_is_near_is_offered(tool_space: Path) -> None:
     """A title with a word that is alike; not any that has some of the letters."""
-    put(space, "001-plan-x", "hello", title="A plan for open telemetry")
-    assert "did you mean" not in cortext(space, "tail", "nope").stderr
-    assert "001-plan-x: A plan for open" in cortext(space, "tail", "telemetri gone").stderr
+    put(tool_space, "001-plan-x", "hello", title="A plan for open telemetry")
+    assert "did you mean" not in cortext(tool_space, "tail", "nope").stderr
+    assert "001-plan-x: A plan for open" in cortext(tool_space, "tail", "telemetri gone").stderr
 
 
-def test_one_message_is_one(space: Path) -> None:
+def test_one_message_is_one(tool_space: Path) -> None:
     """What is about to be deleted is counted as people count."""
-    put(space, "001-plan-x", "hello")
-    assert "001-plan-x" in (told := cortext(space, "delete", "001", "--yes").stderr)
+    put(tool_space, "001-plan-x", "hello")
+    assert "001-plan-x" in (told := cortext(tool_space, "delete", "001", "--yes").stderr)
     assert told.rstrip().endswith(", 1 message")
 
 
 def test_a_long_title_leaves_room_for_what_is_told_of_it(
-    space: Path, monkeypatch: pytest.MonkeyPatch
+    tool_space: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A search says of each conversation where it is and how it stands, in two lines."""
     monkeypatch.setenv("NO_COLOR", "1")
-    put(space, "001-plan-x", "It is not there.", title="Why the linker does not find it " * 8)
-    lines = narrow(space, "search", "linker")
+    put(tool_space, "001-plan-x", "It is not there.", title="Why the linker does not find it " * 8)
+    lines = narrow(tool_space, "search", "linker")
     first = next(number for number, line in enumerate(lines) if line.startswith("1. Why the "))
     head = lines[first : first + 2]
     assert "… · plan · " in " ".join(line.strip() for line in head)

@@ -16,7 +16,7 @@ SECRET = {"type": "user", "message": {"role": "user", "content": "a secret"}}
 
 
 @pytest.fixture(autouse=True)
-def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def linked_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
@@ -24,21 +24,21 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("linked", [".claude", ".claude/projects", "its own"])
-def test_a_folder_that_is_a_link_is_ordinary(linked: str, person: Path) -> None:
+def test_a_folder_that_is_a_link_is_ordinary(linked: str, linked_home: Path) -> None:
     """As people keep their dotfiles, or have moved what is large to another disk."""
-    path = say(person, "Hello.")
-    folder = person / linked if linked.startswith(".") else path.parent
-    elsewhere = person / "elsewhere"
+    path = say(linked_home, "Hello.")
+    folder = linked_home / linked if linked.startswith(".") else path.parent
+    elsewhere = linked_home / "elsewhere"
     folder.rename(elsewhere)
     folder.symlink_to(elsewhere)
     assert sync().errors == []
     assert list(archived().values()) == [["Hello."]]
 
 
-def test_a_transcript_that_leads_elsewhere_is_not_copied(person: Path) -> None:
+def test_a_transcript_that_leads_elsewhere_is_not_copied(linked_home: Path) -> None:
     """It is named, the others are copied, and `cortext sync` says so without failing."""
-    path = say(person, "Hello.")
-    outside = person / "notes.jsonl"
+    path = say(linked_home, "Hello.")
+    outside = linked_home / "notes.jsonl"
     outside.write_text(json.dumps(SECRET) + "\n", encoding="utf-8")
     for number, target in enumerate((outside, Path("../../../notes.jsonl"), Path("/etc/passwd"))):
         (path.parent / f"{other(number)}.jsonl").symlink_to(target)
@@ -50,44 +50,44 @@ def test_a_transcript_that_leads_elsewhere_is_not_copied(person: Path) -> None:
     assert list(archived().values()) == [["Hello."]]
     copies = [name for _, _, names in os.walk(folder_of("claude")) for name in names]
     assert copies == [f"{path.name}.gz"]
-    done = cortext(person, "sync")
+    done = cortext(linked_home, "sync")
     assert "leads out of the tool's folder" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_a_transcript_that_leads_to_one_of_the_same_tool_is_copied(person: Path) -> None:
+def test_a_transcript_that_leads_to_one_of_the_same_tool_is_copied(linked_home: Path) -> None:
     """Within the tool's folder, also where that is a link itself."""
-    path = say(person, "Hello.")
-    (person / ".claude").rename(person / "dotfiles")
-    (person / ".claude").symlink_to(person / "dotfiles")
+    path = say(linked_home, "Hello.")
+    (linked_home / ".claude").rename(linked_home / "dotfiles")
+    (linked_home / ".claude").symlink_to(linked_home / "dotfiles")
     (path.parent / f"{other(1)}.jsonl").symlink_to(path.name)
     assert sync().errors == []
     assert sorted(archived().values()) == [["Hello."], ["Hello."]]
 
 
 @pytest.mark.parametrize("tool", ["codex", "gemini"])
-def test_the_same_for_the_other_tools(tool: str, person: Path) -> None:
+def test_the_same_for_the_other_tools(tool: str, linked_home: Path) -> None:
     """A link to outside in each place where a transcript may be."""
-    outside = person / "notes.jsonl"
+    outside = linked_home / "notes.jsonl"
     outside.write_text(json.dumps(SECRET) + "\n", encoding="utf-8")
     name = {
         "codex": f"sessions/2026/01/02/rollout-2026-01-02T03-04-05-{other(1)}.jsonl",
         "gemini": f"tmp/project/chats/session-2026-01-02T03-04-{other(1)[:8]}.jsonl",
     }[tool]
-    path = person / f".{tool}" / name
+    path = linked_home / f".{tool}" / name
     path.parent.mkdir(parents=True)
     path.symlink_to(outside)
     assert [error.path for error in sync().errors] == [str(path)]
     assert list(open_bridge(tool, folder_of(tool)).sources()) == []
 
 
-def test_a_link_that_leads_nowhere_is_passed_over(person: Path) -> None:
-    path = say(person, "Hello.")
+def test_a_link_that_leads_nowhere_is_passed_over(linked_home: Path) -> None:
+    path = say(linked_home, "Hello.")
     (path.parent / f"{other(1)}.jsonl").symlink_to("nowhere.jsonl")
     (path.parent / f"{other(2)}.jsonl").symlink_to(f"{other(2)}.jsonl")
     (path.parent.parent / "loop").symlink_to("loop")
     assert sync().errors == []
     assert list(archived().values()) == [["Hello."]]
-    listed = cortext(person, "list", "--all")
+    listed = cortext(linked_home, "list", "--all")
     assert (listed.returncode, "Traceback" in listed.stderr) == (0, False), listed.stderr
     assert "Hello." in listed.stdout

@@ -32,7 +32,7 @@ from tests.tools.opencode.opencode_data import Made, text
 
 
 @pytest.fixture(autouse=True)
-def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def archive_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home in which no tool was used yet."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
@@ -41,14 +41,14 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_counts(person: Path) -> None:
+def test_counts(archive_home: Path) -> None:
     """What was new, grown, written anew or as before, and how much is kept."""
-    say(person, "one")
-    say(person, "two", id=other(2))
+    say(archive_home, "one")
+    say(archive_home, "two", id=other(2))
     first = sync().tools[0]
     assert (first.new, first.read == first.sources, first.packed > 0) == (2, True, True)
-    say(person, "one", "more")
-    say(person, "TWO", "and more", id=other(2))
+    say(archive_home, "one", "more")
+    say(archive_home, "TWO", "and more", id=other(2))
     second = sync().tools[0]
     assert (second.grown, second.replaced, second.unchanged) == (1, 1, 0)
     third = sync().tools[0]
@@ -57,10 +57,10 @@ def test_counts(person: Path) -> None:
     assert archived() == {ID: ["one", "more"], other(2): ["TWO", "and more"]}
 
 
-def test_copies_are_counted_as_they_are(person: Path) -> None:
+def test_copies_are_counted_as_they_are(archive_home: Path) -> None:
     """Where nothing is remembered of them, nobody is told that there are none."""
-    say(person, "one")
-    say(person, "TWO", "and more", id=other(2))
+    say(archive_home, "one")
+    say(archive_home, "TWO", "and more", id=other(2))
     sync()
     before = sizes()
     Path(paths.archive(), ".known/claude.json").write_bytes(b'{"half')
@@ -68,9 +68,9 @@ def test_copies_are_counted_as_they_are(person: Path) -> None:
     assert (before[0].copies, before[0].sources > before[0].packed > 0) == (2, True)
 
 
-def test_what_is_remembered_can_be_lost(person: Path) -> None:
+def test_what_is_remembered_can_be_lost(archive_home: Path) -> None:
     """Then copies are unpacked and compared, and none is written again."""
-    path = say(person, "one", "two")
+    path = say(archive_home, "one", "two")
     sync()
     (copy,) = Path(folder_of("claude")).rglob("*.gz")
     before = copy.read_bytes()
@@ -82,9 +82,9 @@ def test_what_is_remembered_can_be_lost(person: Path) -> None:
     assert copy.stat().st_mtime == path.stat().st_mtime
 
 
-def test_everything_is_private(person: Path) -> None:
+def test_everything_is_private(archive_home: Path) -> None:
     """Folders 0700 and files 0600, whatever the umask."""
-    say(person, "one")
+    say(archive_home, "one")
     before = os.umask(0)
     try:
         sync()
@@ -98,12 +98,14 @@ def test_everything_is_private(person: Path) -> None:
     assert modes == {(True, 0o700), (False, 0o600)}
 
 
-def test_what_cannot_be_read_is_named_and_hides_nothing_else(person: Path) -> None:
+def test_what_cannot_be_read_is_named_and_hides_nothing_else(archive_home: Path) -> None:
     """A folder in the place of a file, a database that is none."""
-    say(person, "one")
-    say(person, "x", id=other(1)).unlink()
-    (person / ".claude/projects" / "-home-you-project" / f"{other(1)}.jsonl").mkdir(parents=True)
-    database = person / "data/opencode/opencode.db"
+    say(archive_home, "one")
+    say(archive_home, "x", id=other(1)).unlink()
+    (archive_home / ".claude/projects" / "-home-you-project" / f"{other(1)}.jsonl").mkdir(
+        parents=True
+    )
+    database = archive_home / "data/opencode/opencode.db"
     database.parent.mkdir(parents=True)
     database.write_bytes(b"no database" * 1000)
     result = sync()
@@ -111,19 +113,19 @@ def test_what_cannot_be_read_is_named_and_hides_nothing_else(person: Path) -> No
     assert [failed.path for failed in result.errors] == [str(database)]
 
 
-def test_one_at_a_time(person: Path) -> None:
+def test_one_at_a_time(archive_home: Path) -> None:
     """A second one is told who is at work."""
-    say(person, "one")
+    say(archive_home, "one")
     sync()
     with FileLock(os.path.join(paths.archive(), ".lock")), pytest.raises(SessionLockedError) as it:
         sync()
     assert f"process {os.getpid()}" in it.value.holder
 
 
-def test_two_at_once(person: Path) -> None:
+def test_two_at_once(archive_home: Path) -> None:
     """Started together and each waiting for the other: nothing is there twice."""
     for number in range(30):
-        say(person, *(f"text {number}" for _ in range(number + 1)), id=other(number))
+        say(archive_home, *(f"text {number}" for _ in range(number + 1)), id=other(number))
     code = "from cortext.features.archive.archive_sync import sync; sync(wait=60)"
     both = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(2)]
     assert [process.wait(60) for process in both] == [0, 0]
@@ -133,11 +135,11 @@ def test_two_at_once(person: Path) -> None:
 
 
 def test_a_full_disk_ends_it_and_the_next_goes_on(
-    person: Path, monkeypatch: pytest.MonkeyPatch
+    archive_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was copied before stays, and the sentence says what to do."""
     for number in range(4):
-        say(person, f"text {number}", id=other(number))
+        say(archive_home, f"text {number}", id=other(number))
     real, left = following.write_all, [2]
 
     def write_all(fd: int, data: bytes) -> None:
@@ -156,14 +158,14 @@ def test_a_full_disk_ends_it_and_the_next_goes_on(
     assert (done.new, done.unchanged) == (2, 2)
 
 
-def test_a_disk_that_is_really_full(person: Path) -> None:
+def test_a_disk_that_is_really_full(archive_home: Path) -> None:
     """On a small file system: the sentence, nothing half written, and the rest when there is
     space again."""
-    with mounted(person / "data", "-t", "tmpfs", "-o", "size=1m", "none") as disk:
-        say(person, "one")
+    with mounted(archive_home / "data", "-t", "tmpfs", "-o", "size=1m", "none") as disk:
+        say(archive_home, "one")
         sync()
-        say(person, "one", os.urandom(100_000).hex())
-        say(person, os.urandom(100_000).hex(), id=other(2))
+        say(archive_home, "one", os.urandom(100_000).hex())
+        say(archive_home, os.urandom(100_000).hex(), id=other(2))
         filler = fill(disk, 4096)
         for _ in range(2):
             with pytest.raises(SessionStorageError, match="no space left"):
@@ -174,9 +176,9 @@ def test_a_disk_that_is_really_full(person: Path) -> None:
         assert {id: len(texts) for id, texts in archived().items()} == {ID: 2, other(2): 1}
 
 
-def test_turned_off(person: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_turned_off(archive_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By a setting, which no workspace can change."""
-    say(person, "one")
+    say(archive_home, "one")
     monkeypatch.setenv("CORTEXT_ARCHIVE_ENABLED", "off")
     with pytest.raises(CortextError, match="turned off") as caught:
         sync()
@@ -185,22 +187,22 @@ def test_turned_off(person: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not Path(paths.archive()).exists()
 
 
-def test_delete_and_put_back(person: Path) -> None:
+def test_delete_and_put_back(archive_home: Path) -> None:
     """Our copy goes to the trash with all that belongs to it, and is not made again; put back,
     it goes on."""
-    path = say(person, "one")
+    path = say(archive_home, "one")
     sync()
     path.with_suffix("").mkdir()
     (path.with_suffix("") / "subagents").mkdir()
     (path.with_suffix("") / "subagents" / "agent-1.jsonl").write_bytes(path.read_bytes())
-    say(person, "another")
+    say(archive_home, "another")
     sync()
     deleted = forget("claude", ID, "A title")
     assert str(path) in deleted.sentence
     assert path.exists()
     assert archived() == {}
     assert [*Path(folder_of("claude")).rglob("*.gz")] == []
-    say(person, "another", "two")
+    say(archive_home, "another", "two")
     assert sync().tools[0].deleted == 2
     assert archived() == {}
     assert [(stone.tool, stone.id) for stone in forgotten()] == [("claude", ID)]
@@ -213,18 +215,18 @@ def test_delete_and_put_back(person: Path) -> None:
     assert archived() == {ID: ["another", "two"]}
 
 
-def test_deleted_for_good(person: Path) -> None:
+def test_deleted_for_good(archive_home: Path) -> None:
     """After the trash is emptied it is still not copied again."""
-    path = say(person, "a word")
+    path = say(archive_home, "a word")
     forget("claude", ID)
     empty()
     sync()
     assert (archived(), list_trash(), path.exists()) == ({}, [], True)
 
 
-def test_no_word_is_left(person: Path) -> None:
+def test_no_word_is_left(archive_home: Path) -> None:
     """Where the tool has it no more and the trash was emptied, also not in the catalog."""
-    path = say(person, "a secret word")
+    path = say(archive_home, "a secret word")
     with Catalog.at_home() as catalog:
         assert [row.title for row in catalog.tool_sessions()[0]] == ["a secret word"]
     sync()
@@ -237,21 +239,21 @@ def test_no_word_is_left(person: Path) -> None:
     assert [file for file in kept if b"secret" in file.read_bytes()] == []
 
 
-def test_delete_what_the_tool_has_no_more(person: Path) -> None:
+def test_delete_what_the_tool_has_no_more(archive_home: Path) -> None:
     """Then only our copy is spoken of; what nobody has is an error."""
-    say(person, "one").unlink()
+    say(archive_home, "one").unlink()
     with pytest.raises(SessionNotFoundError):
         forget("claude", ID)
-    path = say(person, "one")
+    path = say(archive_home, "one")
     sync()
     path.unlink()
     assert forget("claude", ID).sentence == "our copy is in the trash; the tool has none"
 
 
-def test_delete_in_opencode(person: Path) -> None:
+def test_delete_in_opencode(archive_home: Path) -> None:
     """Rows of a database remain, and where they are is said."""
-    (person / "data").mkdir()
-    made = Made(person / "data" / "opencode")
+    (archive_home / "data").mkdir()
+    made = Made(archive_home / "data" / "opencode")
     made.session()
     made.message("msg_1", "user", text("one"))
     made.session("ses_2")
@@ -262,10 +264,10 @@ def test_delete_in_opencode(person: Path) -> None:
     assert archived("opencode") == {"ses_2": ["two"]}
 
 
-def test_resumed_after_it_was_killed(person: Path) -> None:
+def test_resumed_after_it_was_killed(archive_home: Path) -> None:
     """What was copied stays, and the rest follows."""
     for number in range(200):
-        say(person, "words " * 2000, id=other(number))
+        say(archive_home, "words " * 2000, id=other(number))
     code = "from cortext.features.archive.archive_sync import sync; sync()"
     process = subprocess.Popen([sys.executable, "-c", code])
     deadline = time.monotonic() + 60
@@ -278,9 +280,9 @@ def test_resumed_after_it_was_killed(person: Path) -> None:
     assert (result.new + result.unchanged + result.grown, len(archived())) == (200, 200)
 
 
-def test_in_the_background(person: Path) -> None:
+def test_in_the_background(archive_home: Path) -> None:
     """It is started at most once in a while, waits for nobody and says nothing."""
-    say(person, "one")
+    say(archive_home, "one")
     assert background.start_in_background()
     assert not background.start_in_background()
     deadline = time.monotonic() + 60
@@ -293,14 +295,14 @@ def test_in_the_background(person: Path) -> None:
     assert background.start_in_background()
 
 
-def test_where_nothing_can_be_written_a_list_goes_on(person: Path) -> None:
+def test_where_nothing_can_be_written_a_list_goes_on(archive_home: Path) -> None:
     """It is no concern of a list: `cortext sync` says what is wrong."""
-    (person / "data").write_text("a file in the place of the folder")
+    (archive_home / "data").write_text("a file in the place of the folder")
     assert not background.start_in_background()
     assert background.notice() == ""
 
 
-def test_not_in_ci(person: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_not_in_ci(archive_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A build keeps no histories."""
     monkeypatch.setenv("CI", "true")
     assert not background.start_in_background()
@@ -315,7 +317,7 @@ def test_the_background_loads_next_to_nothing() -> None:
     assert heavy & set(done.stdout.split()) == set()
 
 
-def test_said_once(person: Path) -> None:
+def test_said_once(archive_home: Path) -> None:
     """Where things are kept, and how to turn it off."""
     assert background.notice() == ""
     sync()
@@ -326,11 +328,11 @@ def test_said_once(person: Path) -> None:
 
 
 def test_an_unchanged_transcript_is_not_opened(
-    person: Path, monkeypatch: pytest.MonkeyPatch
+    archive_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What did not change costs a look at its folder."""
     for number in range(5):
-        say(person, "one", id=other(number))
+        say(archive_home, "one", id=other(number))
     sync()
     opened: list[str] = []
     monkeypatch.setattr(following, "open_file", lambda path: opened.append(path))
@@ -338,9 +340,9 @@ def test_an_unchanged_transcript_is_not_opened(
     assert opened == []
 
 
-def test_what_is_remembered_is_only_written_when_it_changed(person: Path) -> None:
+def test_what_is_remembered_is_only_written_when_it_changed(archive_home: Path) -> None:
     """A look that finds nothing new leaves every file alone."""
-    say(person, "one")
+    say(archive_home, "one")
     sync()
     before = {path: path.stat().st_ino for path in Path(paths.archive()).rglob("*")}
     sync()

@@ -19,7 +19,7 @@ MODEL = "claude-sonnet-4-5-20250929"
 
 
 @pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+def config_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     made = Bench("claude", tmp_path, monkeypatch)
     monkeypatch.chdir(made.workspace.root)
     return made
@@ -53,67 +53,67 @@ def begin_in_claude(bench: Bench, *command: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("command", [["slash", "new"], ["new"]])
 def test_new_conversation_has_the_model_of_the_hook_and_the_servers(
-    bench: Bench, command: list[str]
+    config_bench: Bench, command: list[str]
 ) -> None:
-    configure(bench, "github", "notes")
-    call("SessionStart", bench, model=MODEL)
-    found = begin_in_claude(bench, *command)
+    configure(config_bench, "github", "notes")
+    call("SessionStart", config_bench, model=MODEL)
+    found = begin_in_claude(config_bench, *command)
     assert (found["agent"], found["model"]) == ("claude", MODEL)
     assert found["tools"] == ["mcp__github", "mcp__notes"]
 
 
 @pytest.mark.parametrize("command", [["slash", "new"], ["new"]])
-def test_unknown_model_and_tools_stay_null(bench: Bench, command: list[str]) -> None:
-    call("SessionStart", bench, model=MODEL)
-    call("SessionEnd", bench)
-    found = begin_in_claude(bench, *command)
+def test_unknown_model_and_tools_stay_null(config_bench: Bench, command: list[str]) -> None:
+    call("SessionStart", config_bench, model=MODEL)
+    call("SessionEnd", config_bench)
+    found = begin_in_claude(config_bench, *command)
     assert (found["model"], found["tools"]) == (None, None)
 
 
-def test_new_conversation_has_the_model_of_a_transcript(bench: Bench) -> None:
-    bind(bench.begin("Other"), "claude", bench.session, str(bench.transcript))
-    head = head_of(Path(bench.workspace.root), "002-brainstorm-other")
+def test_new_conversation_has_the_model_of_a_transcript(config_bench: Bench) -> None:
+    bind(config_bench.begin("Other"), "claude", config_bench.session, str(config_bench.transcript))
+    head = head_of(Path(config_bench.workspace.root), "002-brainstorm-other")
     assert head["agent_config"]["model"].startswith("claude-")
 
 
 @pytest.mark.parametrize("tool", ["claude", "opencode", "gemini", "codex"])
-def test_binding_records_the_servers_of_each_tool(bench: Bench, tool: str) -> None:
-    configure(bench, "github")
-    bind(bench.bound, tool, SESSION)
-    found = bench.head()["agent_config"]
+def test_binding_records_the_servers_of_each_tool(config_bench: Bench, tool: str) -> None:
+    configure(config_bench, "github")
+    bind(config_bench.bound, tool, SESSION)
+    found = config_bench.head()["agent_config"]
     assert (found["agent"], found["model"], found["tools"]) == (tool, None, ["mcp__github"])
 
 
 @pytest.mark.parametrize("event", ["SessionStart", "UserPromptSubmit"])
-def test_hook_writes_the_model_into_a_bound_conversation(bench: Bench, event: str) -> None:
-    bind(bench.bound, "claude", SESSION)
-    configure(bench, "github")
-    call(event, bench, model=MODEL)
-    found = bench.head()["agent_config"]
+def test_hook_writes_the_model_into_a_bound_conversation(config_bench: Bench, event: str) -> None:
+    bind(config_bench.bound, "claude", SESSION)
+    configure(config_bench, "github")
+    call(event, config_bench, model=MODEL)
+    found = config_bench.head()["agent_config"]
     assert (found["model"], found["tools"]) == (MODEL, ["mcp__github"])
 
 
-def test_hook_captures_though_the_model_cannot_be_remembered(bench: Bench) -> None:
-    bench.bind()
+def test_hook_captures_though_the_model_cannot_be_remembered(config_bench: Bench) -> None:
+    config_bench.bind()
     models = Path(folder_of(MODELS))
     models.parent.mkdir(parents=True, exist_ok=True)
     models.write_text("in the way", encoding="utf-8")
-    call("Stop", bench, id=bench.session, model=MODEL)
-    assert bench.said() == bench.expected
+    call("Stop", config_bench, id=config_bench.session, model=MODEL)
+    assert config_bench.said() == config_bench.expected
     assert "remembering the model of a session: " in "\n".join(last_errors())
 
 
-def test_transcript_names_the_model_and_the_tools_before_the_stop(bench: Bench) -> None:
-    first = next(n for n, line in enumerate(bench.lines) if b'"type":"assistant"' in line)
-    bench.write(bench.lines[:first])
-    configure(bench, "github")
-    call("SessionStart", bench, id=bench.session, model="opus")
-    bench.bind()
-    bench.capture()
-    assert bench.head()["agent_config"]["model"] == "opus"
-    bench.write(bench.lines)
-    bench.capture()
-    found = bench.head()["agent_config"]
+def test_transcript_names_the_model_and_the_tools_before_the_stop(config_bench: Bench) -> None:
+    first = next(n for n, line in enumerate(config_bench.lines) if b'"type":"assistant"' in line)
+    config_bench.write(config_bench.lines[:first])
+    configure(config_bench, "github")
+    call("SessionStart", config_bench, id=config_bench.session, model="opus")
+    config_bench.bind()
+    config_bench.capture()
+    assert config_bench.head()["agent_config"]["model"] == "opus"
+    config_bench.write(config_bench.lines)
+    config_bench.capture()
+    found = config_bench.head()["agent_config"]
     assert found["model"].startswith("claude-")
     assert {"mcp__github", "Read"} <= set(found["tools"])
 

@@ -18,19 +18,9 @@ from cortext.model.message import SessionMessage
 from cortext.tools.processes import Process
 from cortext.tools.registry import open_bridge
 from cortext.workspace.workspace import Workspace
-from tests.features.capture_bench import GOLDEN, VERSIONS, Bench
+from tests.features.capture_bench import GOLDEN, Bench
 
 LATER = "2031-01-01T00:00:{:02}.000Z"
-
-
-@pytest.fixture(params=VERSIONS)
-def bench(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
-    return Bench(request.param, tmp_path, monkeypatch)
-
-
-@pytest.fixture
-def claude(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
-    return Bench("claude", tmp_path, monkeypatch)
 
 
 def test_all_is_taken_once(bench: Bench) -> None:
@@ -73,94 +63,96 @@ def test_growing_transcript_gives_what_the_whole_gives(bench: Bench, seed: int) 
     assert bench.said() == bench.expected
 
 
-def test_next_turn_reads_only_what_is_new(claude: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_next_turn_reads_only_what_is_new(
+    claude_bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The second capture decodes no transcript: what follows is read from its lines alone."""
-    claude.bind()
-    claude.capture()
+    claude_bench.bind()
+    claude_bench.capture()
 
     def refuse(*args: object) -> None:
         raise AssertionError("all of it was read")
 
     monkeypatch.setattr(module._Capture, "_reconcile", refuse)
-    claude.say("user", "More?", 1)
-    assert claude.capture().new == 1
-    claude.say("assistant", "Yes.", 2)
-    assert (claude.capture().new, claude.capture().new) == (1, 0)
-    assert claude.said() == [*claude.expected, ["user", "More?"], ["assistant", "Yes."]]
+    claude_bench.say("user", "More?", 1)
+    assert claude_bench.capture().new == 1
+    claude_bench.say("assistant", "Yes.", 2)
+    assert (claude_bench.capture().new, claude_bench.capture().new) == (1, 0)
+    assert claude_bench.said() == [*claude_bench.expected, ["user", "More?"], ["assistant", "Yes."]]
 
 
-def test_rewind_takes_the_new_branch_and_keeps_the_old(claude: Bench) -> None:
+def test_rewind_takes_the_new_branch_and_keeps_the_old(claude_bench: Bench) -> None:
     """What was captured stays; what is said after going back comes once."""
-    claude.bind()
-    tip = claude.tip
-    claude.say("user", "Left?", 1, tip)
-    claude.say("assistant", "Left.", 2)
-    claude.capture()
-    claude.say("user", "Right?", 3, tip)
-    claude.say("assistant", "Right.", 4)
-    assert (claude.capture().new, claude.capture(whole=True).new) == (2, 0)
-    assert [text for _, text in claude.said()[-4:]] == ["Left?", "Left.", "Right?", "Right."]
+    claude_bench.bind()
+    tip = claude_bench.tip
+    claude_bench.say("user", "Left?", 1, tip)
+    claude_bench.say("assistant", "Left.", 2)
+    claude_bench.capture()
+    claude_bench.say("user", "Right?", 3, tip)
+    claude_bench.say("assistant", "Right.", 4)
+    assert (claude_bench.capture().new, claude_bench.capture(whole=True).new) == (2, 0)
+    assert [text for _, text in claude_bench.said()[-4:]] == ["Left?", "Left.", "Right?", "Right."]
 
 
-def test_transcript_that_was_written_anew(claude: Bench) -> None:
+def test_transcript_that_was_written_anew(claude_bench: Bench) -> None:
     """Another file in its place, with the same lines: nothing is taken twice."""
-    claude.bind()
-    claude.capture()
-    claude.transcript.unlink()
-    claude.transcript.write_bytes(b"".join(claude.lines))
-    claude.say("user", "More?", 1)
-    assert claude.capture().new == 1
-    assert claude.said() == [*claude.expected, ["user", "More?"]]
+    claude_bench.bind()
+    claude_bench.capture()
+    claude_bench.transcript.unlink()
+    claude_bench.transcript.write_bytes(b"".join(claude_bench.lines))
+    claude_bench.say("user", "More?", 1)
+    assert claude_bench.capture().new == 1
+    assert claude_bench.said() == [*claude_bench.expected, ["user", "More?"]]
 
 
-def test_fork_and_original_together(claude: Bench) -> None:
+def test_fork_and_original_together(claude_bench: Bench) -> None:
     """Claude Code's fork holds the same lines: what both have is taken once."""
-    claude.bind()
-    claude.capture()
-    count = len(claude.messages())
-    fork = min(claude.transcript.parent.glob("*.jsonl"), key=lambda path: path.stat().st_size)
-    assert fork != claude.transcript
-    bind(claude.bound, "claude", fork.stem, str(fork), after="")
-    assert claude.capture().new == 2
-    texts = [text for _, text in claude.said()]
-    assert len(claude.messages()) == count + 2
-    assert texts.count(claude.expected[0][1]) == 1
+    claude_bench.bind()
+    claude_bench.capture()
+    count = len(claude_bench.messages())
+    fork = min(claude_bench.transcript.parent.glob("*.jsonl"), key=lambda path: path.stat().st_size)
+    assert fork != claude_bench.transcript
+    bind(claude_bench.bound, "claude", fork.stem, str(fork), after="")
+    assert claude_bench.capture().new == 2
+    texts = [text for _, text in claude_bench.said()]
+    assert len(claude_bench.messages()) == count + 2
+    assert texts.count(claude_bench.expected[0][1]) == 1
     assert {"What if daily?", "Daily is enough."} <= set(texts)
 
 
-def test_second_conversation_in_a_session_ends_the_first(claude: Bench) -> None:
+def test_second_conversation_in_a_session_ends_the_first(claude_bench: Bench) -> None:
     """Each has its own part, also when the first is captured after the second began."""
-    claude.bind()
-    second = claude.begin("Another thing")
-    claude.bind(None, second)
-    assert bound("claude", claude.session) == second
-    claude.say("user", "Now this.", 1)
-    claude.say("assistant", "Yes.", 2)
+    claude_bench.bind()
+    second = claude_bench.begin("Another thing")
+    claude_bench.bind(None, second)
+    assert bound("claude", claude_bench.session) == second
+    claude_bench.say("user", "Now this.", 1)
+    claude_bench.say("assistant", "Yes.", 2)
     capture(*second)
-    claude.capture()
-    assert claude.said() == claude.expected
-    assert claude.said(second) == [["user", "Now this."], ["assistant", "Yes."]]
-    assert claude.head()["native"][0]["to"] == claude.head(second)["native"][0]["from"]
+    claude_bench.capture()
+    assert claude_bench.said() == claude_bench.expected
+    assert claude_bench.said(second) == [["user", "Now this."], ["assistant", "Yes."]]
+    assert claude_bench.head()["native"][0]["to"] == claude_bench.head(second)["native"][0]["from"]
 
 
-def test_binding_in_the_middle_of_an_exchange_takes_its_request(claude: Bench) -> None:
+def test_binding_in_the_middle_of_an_exchange_takes_its_request(claude_bench: Bench) -> None:
     """A command that the agent runs belongs to the request that it runs for."""
-    claude.say("user", "/workspace.plan it", 1)
-    claude.bind(None)
-    claude.say("assistant", "A plan.", 2)
-    claude.capture()
-    assert claude.said() == [["user", "/workspace.plan it"], ["assistant", "A plan."]]
+    claude_bench.say("user", "/workspace.plan it", 1)
+    claude_bench.bind(None)
+    claude_bench.say("assistant", "A plan.", 2)
+    claude_bench.capture()
+    assert claude_bench.said() == [["user", "/workspace.plan it"], ["assistant", "A plan."]]
 
 
-def test_late_messages_stand_where_they_were_said(claude: Bench) -> None:
+def test_late_messages_stand_where_they_were_said(claude_bench: Bench) -> None:
     """Something newer is there already: the order of time holds all the same."""
-    claude.bind()
-    name = claude.bound.place.folder[len(claude.workspace.root) + 1 :]
-    claude.workspace.store.append(name, SessionMessage("user", "Said elsewhere, later."))
-    claude.capture()
-    times = [m["timestamp"] for m in claude.messages()]
+    claude_bench.bind()
+    name = claude_bench.bound.place.folder[len(claude_bench.workspace.root) + 1 :]
+    claude_bench.workspace.store.append(name, SessionMessage("user", "Said elsewhere, later."))
+    claude_bench.capture()
+    times = [m["timestamp"] for m in claude_bench.messages()]
     assert times == sorted(times)
-    assert claude.said()[-1] == ["user", "Said elsewhere, later."]
+    assert claude_bench.said()[-1] == ["user", "Said elsewhere, later."]
 
 
 def test_message_that_grew_is_kept_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,42 +172,49 @@ def test_message_that_grew_is_kept_whole(tmp_path: Path, monkeypatch: pytest.Mon
     assert Path(place.lines).read_bytes() == masked
 
 
-def test_written_history_is_not_taken(claude: Bench) -> None:
+def test_written_history_is_not_taken(claude_bench: Bench) -> None:
     """A session that begins with what was converted is bound after it."""
-    claude.bind(after="2030-01-01T00:00:00Z")
-    assert claude.capture().new == 0
-    claude.say("user", "New.", 1)
-    claude.capture()
-    assert claude.said() == [["user", "New."]]
+    claude_bench.bind(after="2030-01-01T00:00:00Z")
+    assert claude_bench.capture().new == 0
+    claude_bench.say("user", "New.", 1)
+    claude_bench.capture()
+    assert claude_bench.said() == [["user", "New."]]
 
 
-def test_transcript_that_is_gone(claude: Bench) -> None:
+def test_transcript_that_is_gone(claude_bench: Bench) -> None:
     """One note says so, and what was taken stays."""
-    claude.bind()
-    claude.capture()
-    before = claude.files
-    claude.transcript.unlink()
-    notes = claude.capture().notes
-    assert [claude.session in note for note in notes] == [True]
-    assert claude.files == before
+    claude_bench.bind()
+    claude_bench.capture()
+    before = claude_bench.files
+    claude_bench.transcript.unlink()
+    notes = claude_bench.capture().notes
+    assert [claude_bench.session in note for note in notes] == [True]
+    assert claude_bench.files == before
 
 
-def test_tool_that_went_on_in_another_file(claude: Bench) -> None:
+def test_tool_that_went_on_in_another_file(claude_bench: Bench) -> None:
     """The session has moved to another folder, and a remnant is left: stop finds where it is."""
-    claude.bind()
-    claude.capture()
-    moved = claude.transcript.parent.with_name("-home-you-elsewhere") / claude.transcript.name
+    claude_bench.bind()
+    claude_bench.capture()
+    moved = (
+        claude_bench.transcript.parent.with_name("-home-you-elsewhere")
+        / claude_bench.transcript.name
+    )
     moved.parent.mkdir()
-    remnant = claude.transcript.read_bytes()
-    claude.transcript.rename(moved)
-    claude.transcript.write_bytes(remnant)
-    claude.transcript = moved
-    claude.say("user", "From elsewhere.", 1)
-    assert claude.capture(whole=True).new == 1
-    assert claude.head()["native"][0]["path"] == str(moved)
-    claude.say("assistant", "Yes.", 2)
-    assert claude.capture().new == 1
-    assert claude.said() == [*claude.expected, ["user", "From elsewhere."], ["assistant", "Yes."]]
+    remnant = claude_bench.transcript.read_bytes()
+    claude_bench.transcript.rename(moved)
+    claude_bench.transcript.write_bytes(remnant)
+    claude_bench.transcript = moved
+    claude_bench.say("user", "From elsewhere.", 1)
+    assert claude_bench.capture(whole=True).new == 1
+    assert claude_bench.head()["native"][0]["path"] == str(moved)
+    claude_bench.say("assistant", "Yes.", 2)
+    assert claude_bench.capture().new == 1
+    assert claude_bench.said() == [
+        *claude_bench.expected,
+        ["user", "From elsewhere."],
+        ["assistant", "Yes."],
+    ]
 
 
 def test_transcript_that_only_the_archive_has(bench: Bench) -> None:

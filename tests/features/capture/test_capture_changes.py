@@ -20,52 +20,47 @@ from cortext.tools.writer_protocol import turns_of
 from tests.features.capture_bench import GOLDEN, Bench
 
 
-@pytest.fixture
-def claude(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
-    return Bench("claude", tmp_path, monkeypatch)
-
-
 def edit(bench: Bench, old: bytes, new: bytes) -> None:
     path = Path(bench.bound.place.lines)
     path.write_bytes(path.read_bytes().replace(old, new))
 
 
-def test_words_that_a_person_cut_stay_cut(claude: Bench) -> None:
+def test_words_that_a_person_cut_stay_cut(claude_bench: Bench) -> None:
     """Cut, emptied, or taken out with their line, in the middle and at the end."""
-    claude.bind()
-    claude.say("user", "my password is hunter2", 1)
-    claude.say("assistant", "and mine is hunter3", 2)
-    claude.capture()
-    edit(claude, b"my password is hunter2", b"my password is")
-    edit(claude, b"and mine is hunter3", b"")
-    path = Path(claude.bound.place.lines)
+    claude_bench.bind()
+    claude_bench.say("user", "my password is hunter2", 1)
+    claude_bench.say("assistant", "and mine is hunter3", 2)
+    claude_bench.capture()
+    edit(claude_bench, b"my password is hunter2", b"my password is")
+    edit(claude_bench, b"and mine is hunter3", b"")
+    path = Path(claude_bench.bound.place.lines)
     before = path.read_bytes()
-    claude.capture(whole=True)
+    claude_bench.capture(whole=True)
     assert path.read_bytes() == before
     lines = before.splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:-2]))
-    (note,) = claude.capture(whole=True).notes
+    (note,) = claude_bench.capture(whole=True).notes
     assert "(2 messages)" in note
-    assert not claude.capture(whole=True).notes
+    assert not claude_bench.capture(whole=True).notes
     assert path.read_bytes() == b"".join(lines[:-2])
-    claude.say("user", "More?", 3)
-    claude.capture()
-    claude.capture(whole=True)
-    assert claude.said() == [*claude.expected, ["user", "More?"]]
+    claude_bench.say("user", "More?", 3)
+    claude_bench.capture()
+    claude_bench.capture(whole=True)
+    assert claude_bench.said() == [*claude_bench.expected, ["user", "More?"]]
 
 
-def test_another_conversation_in_the_same_place(claude: Bench) -> None:
+def test_another_conversation_in_the_same_place(claude_bench: Bench) -> None:
     """What was taken into one that was deleted is not thought to be taken out of the next."""
-    claude.bind()
-    claude.capture()
-    shutil.rmtree(claude.bound.place.folder)
-    again = claude.begin("The cache")
-    place = claude.bound.place
+    claude_bench.bind()
+    claude_bench.capture()
+    shutil.rmtree(claude_bench.bound.place.folder)
+    again = claude_bench.begin("The cache")
+    place = claude_bench.bound.place
     if again.place != place:
         Path(again.place.folder).rename(place.folder)
-    claude.bind()
-    assert claude.capture(whole=True).new > 0
-    assert claude.said() == claude.expected
+    claude_bench.bind()
+    assert claude_bench.capture(whole=True).new > 0
+    assert claude_bench.said() == claude_bench.expected
 
 
 def in_folder(bench: Bench, folder: Path) -> None:
@@ -75,30 +70,30 @@ def in_folder(bench: Bench, folder: Path) -> None:
     bench.transcript.write_bytes(data.replace(b"/home/you/project", str(folder).encode()))
 
 
-def test_branch_that_was_left_is_marked(claude: Bench, tmp_path: Path) -> None:
+def test_branch_that_was_left_is_marked(claude_bench: Bench, tmp_path: Path) -> None:
     """It stays in the file, no model gets it, and the tool's own session still holds all."""
-    claude.bind()
-    tip = claude.tip
-    claude.say("user", "Left?", 1, tip)
-    claude.say("assistant", "Left.", 2)
-    claude.capture()
-    claude.say("user", "Right?", 3, tip)
-    claude.say("assistant", "Right.", 4)
-    claude.capture()
-    marked = [m["content"] for m in claude.messages() if m.get("abandoned")]
+    claude_bench.bind()
+    tip = claude_bench.tip
+    claude_bench.say("user", "Left?", 1, tip)
+    claude_bench.say("assistant", "Left.", 2)
+    claude_bench.capture()
+    claude_bench.say("user", "Right?", 3, tip)
+    claude_bench.say("assistant", "Right.", 4)
+    claude_bench.capture()
+    marked = [m["content"] for m in claude_bench.messages() if m.get("abandoned")]
     assert marked == ["Left?", "Left."]
-    before = claude.files
-    claude.capture(whole=True)
-    assert claude.files == before
-    session = claude.workspace.store.load(claude.bound.place.name)
+    before = claude_bench.files
+    claude_bench.capture(whole=True)
+    assert claude_bench.files == before
+    session = claude_bench.workspace.store.load(claude_bench.bound.place.name)
     told = "\n".join(turn.text for turn in turns_of(session, show=str))
     briefing = render_briefing_history(session, nonce="n", show=str)
     for text in (told, briefing):
         assert ("Left" in text, "Right?" in text) == (False, True)
-    in_folder(claude, tmp_path / "project")
-    found = find_native(row_in_list(claude.bound), "claude")
+    in_folder(claude_bench, tmp_path / "project")
+    found = find_native(row_in_list(claude_bench.bound), "claude")
     assert found
-    assert found.id == claude.session
+    assert found.id == claude_bench.session
 
 
 def test_branch_that_was_left_in_opencode(
@@ -130,32 +125,34 @@ def test_branch_that_was_left_in_opencode(
     assert len(bench.messages()) - len(live) == 2
 
 
-def test_transcript_that_lost_its_beginning_marks_nothing(claude: Bench) -> None:
+def test_transcript_that_lost_its_beginning_marks_nothing(claude_bench: Bench) -> None:
     """Only a session that went on from a message that is there went another way."""
-    claude.bind()
-    claude.capture()
-    lines = claude.transcript.read_bytes().splitlines(keepends=True)
-    claude.write(lines[len(lines) // 2 :])
-    claude.capture(whole=True)
-    assert not [m for m in claude.messages() if m.get("abandoned")]
+    claude_bench.bind()
+    claude_bench.capture()
+    lines = claude_bench.transcript.read_bytes().splitlines(keepends=True)
+    claude_bench.write(lines[len(lines) // 2 :])
+    claude_bench.capture(whole=True)
+    assert not [m for m in claude_bench.messages() if m.get("abandoned")]
 
 
-def test_native_resume_misses_no_message_that_came_late(claude: Bench, tmp_path: Path) -> None:
+def test_native_resume_misses_no_message_that_came_late(
+    claude_bench: Bench, tmp_path: Path
+) -> None:
     """Pulled after the conversion, said before it: the session was not told of it."""
-    in_folder(claude, tmp_path / "project")
-    name = claude.bound.place.folder[len(claude.workspace.root) + 1 :]
+    in_folder(claude_bench, tmp_path / "project")
+    name = claude_bench.bound.place.folder[len(claude_bench.workspace.root) + 1 :]
 
     def said(text: str) -> SessionMessage:
         return SessionMessage("user", text, timestamp=datetime(2029, 12, 31, tzinfo=UTC))
 
-    claude.workspace.store.append(name, said("Converted."))
-    claude.bind("2030-01-01T00:00:00Z")
-    claude.say("user", "Goes on.", 1)
-    in_folder(claude, tmp_path / "project")
-    claude.capture()
-    assert find_native(row_in_list(claude.bound), "claude")
-    claude.workspace.store.append(name, said("On another machine."))
-    assert find_native(row_in_list(claude.bound), "claude") is None
+    claude_bench.workspace.store.append(name, said("Converted."))
+    claude_bench.bind("2030-01-01T00:00:00Z")
+    claude_bench.say("user", "Goes on.", 1)
+    in_folder(claude_bench, tmp_path / "project")
+    claude_bench.capture()
+    assert find_native(row_in_list(claude_bench.bound), "claude")
+    claude_bench.workspace.store.append(name, said("On another machine."))
+    assert find_native(row_in_list(claude_bench.bound), "claude") is None
 
 
 def set_native(bench: Bench, *entries: Any) -> None:
@@ -166,20 +163,20 @@ def set_native(bench: Bench, *entries: Any) -> None:
 
 
 @pytest.mark.parametrize("place", ["elsewhere", "link", "other id"])
-def test_path_from_a_file_is_not_believed(claude: Bench, tmp_path: Path, place: str) -> None:
+def test_path_from_a_file_is_not_believed(claude_bench: Bench, tmp_path: Path, place: str) -> None:
     """A workspace that somebody else wrote names a file: only the tool's own transcript of that
     session is read."""
     secret = tmp_path / "anything.jsonl"
-    secret.write_bytes(claude.transcript.read_bytes())
+    secret.write_bytes(claude_bench.transcript.read_bytes())
     if place == "link":
-        path = claude.transcript.with_name("anything.jsonl")
+        path = claude_bench.transcript.with_name("anything.jsonl")
         path.symlink_to(secret)
     else:
-        path = secret if place == "elsewhere" else claude.transcript
+        path = secret if place == "elsewhere" else claude_bench.transcript
     entry = {"tool": "claude", "session_id": "anything", "path": str(path), "from": "", "to": ""}
-    set_native(claude, entry)
-    assert (claude.capture().new, claude.capture(whole=True).new) == (0, 0)
-    assert claude.messages() == []
+    set_native(claude_bench, entry)
+    assert (claude_bench.capture().new, claude_bench.capture(whole=True).new) == (0, 0)
+    assert claude_bench.messages() == []
 
 
 @pytest.mark.parametrize(
@@ -193,52 +190,54 @@ def test_path_from_a_file_is_not_believed(claude: Bench, tmp_path: Path, place: 
         {"session_id": "", "pid": 7},
     ],
 )
-def test_entry_that_is_none_hides_no_other(claude: Bench, entry: dict[str, Any]) -> None:
+def test_entry_that_is_none_hides_no_other(claude_bench: Bench, entry: dict[str, Any]) -> None:
     """It is passed over; what the sound ones have is taken."""
-    claude.bind()
-    set_native(claude, entry, *claude.head()["native"])
-    assert claude.capture(whole=True).new
-    assert claude.said() == claude.expected
-    assert find_native(row_in_list(claude.bound), "gemini") is None
+    claude_bench.bind()
+    set_native(claude_bench, entry, *claude_bench.head()["native"])
+    assert claude_bench.capture(whole=True).new
+    assert claude_bench.said() == claude_bench.expected
+    assert find_native(row_in_list(claude_bench.bound), "gemini") is None
     if entry["session_id"]:
-        assert any("native" in note for note in claude.capture(whole=True).notes)
+        assert any("native" in note for note in claude_bench.capture(whole=True).notes)
 
 
 def test_session_of_another_machine_costs_nothing(
-    claude: Bench, monkeypatch: pytest.MonkeyPatch
+    claude_bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It never was here: nobody is warned, and the next turn reads only what is new."""
-    bind(claude.bound, "codex", "0199-not-here", "/there/rollout-0199-not-here.jsonl", after="")
-    claude.bind()
-    assert claude.capture().new
+    bind(
+        claude_bench.bound, "codex", "0199-not-here", "/there/rollout-0199-not-here.jsonl", after=""
+    )
+    claude_bench.bind()
+    assert claude_bench.capture().new
     monkeypatch.setattr(module._Capture, "_reconcile", None)
-    claude.say("user", "More?", 1)
-    assert claude.capture() == (1, [])
+    claude_bench.say("user", "More?", 1)
+    assert claude_bench.capture() == (1, [])
     monkeypatch.undo()
 
 
-def test_stop_does_not_warn_of_sessions_that_never_were_here(claude: Bench) -> None:
-    bind(claude.bound, "codex", "0199-not-here", after="")
-    claude.bind()
-    claude.capture()
-    assert claude.capture(whole=True).notes == []
+def test_stop_does_not_warn_of_sessions_that_never_were_here(claude_bench: Bench) -> None:
+    bind(claude_bench.bound, "codex", "0199-not-here", after="")
+    claude_bench.bind()
+    claude_bench.capture()
+    assert claude_bench.capture(whole=True).notes == []
 
 
-def test_ended_session_that_was_read_may_go(claude: Bench) -> None:
+def test_ended_session_that_was_read_may_go(claude_bench: Bench) -> None:
     """Nobody is warned of a transcript that had nothing more for the conversation."""
-    claude.bind()
-    claude.bind(None, claude.begin("Another thing"))
-    claude.capture()
-    claude.transcript.unlink()
-    assert claude.capture(whole=True).notes == []
+    claude_bench.bind()
+    claude_bench.bind(None, claude_bench.begin("Another thing"))
+    claude_bench.capture()
+    claude_bench.transcript.unlink()
+    assert claude_bench.capture(whole=True).notes == []
 
 
-def test_session_that_is_written_later_is_found(claude: Bench) -> None:
+def test_session_that_is_written_later_is_found(claude_bench: Bench) -> None:
     """Bound before its tool had written anything: the next look takes it."""
-    data = claude.transcript.read_bytes()
-    claude.transcript.unlink()
-    claude.bind()
-    assert claude.capture().new == 0
-    claude.transcript.write_bytes(data)
-    claude.capture()
-    assert claude.said() == claude.expected
+    data = claude_bench.transcript.read_bytes()
+    claude_bench.transcript.unlink()
+    claude_bench.bind()
+    assert claude_bench.capture().new == 0
+    claude_bench.transcript.write_bytes(data)
+    claude_bench.capture()
+    assert claude_bench.said() == claude_bench.expected

@@ -1,18 +1,12 @@
 """Clocks stand still and go back: nothing is lost by it, and nothing is mixed."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from cortext.features.capture.bindings import bind
 from cortext.features.capture.capture import capture
 from tests.features.capture_bench import Bench
-
-
-@pytest.fixture
-def claude(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
-    return Bench("claude", tmp_path, monkeypatch)
 
 
 def say(bench: Bench, role: str, text: str, id: str, time: str) -> None:
@@ -27,75 +21,86 @@ def say(bench: Bench, role: str, text: str, id: str, time: str) -> None:
 
 @pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize("after", [None, "2032-01-01T00:00:00Z"])
-def test_clock_that_went_back_loses_nothing(claude: Bench, after: str | None, whole: bool) -> None:
+def test_clock_that_went_back_loses_nothing(
+    claude_bench: Bench, after: str | None, whole: bool
+) -> None:
     """Bound now, or converted while the clock was ahead: what comes next belongs to it."""
-    claude.bind(after)
+    claude_bench.bind(after)
     if not whole:
-        claude.capture()
-    say(claude, "user", "Earlier?", "c1", "2020-01-01T00:00:00.000Z")
-    say(claude, "assistant", "Earlier.", "c2", "2020-01-01T00:00:01.000Z")
-    assert claude.capture(whole=whole).new == 2
-    assert claude.said() == [["user", "Earlier?"], ["assistant", "Earlier."]]
+        claude_bench.capture()
+    say(claude_bench, "user", "Earlier?", "c1", "2020-01-01T00:00:00.000Z")
+    say(claude_bench, "assistant", "Earlier.", "c2", "2020-01-01T00:00:01.000Z")
+    assert claude_bench.capture(whole=whole).new == 2
+    assert claude_bench.said() == [["user", "Earlier?"], ["assistant", "Earlier."]]
 
 
 @pytest.mark.parametrize("time", ["2020-01-01T00:00:00.000Z", "2031-01-01T00:00:01.000Z"])
-def test_two_conversations_of_one_session_are_not_mixed(claude: Bench, time: str) -> None:
+def test_two_conversations_of_one_session_are_not_mixed(claude_bench: Bench, time: str) -> None:
     """The second begins at an earlier time than the first ended, or at the same."""
-    claude.bind()
-    say(claude, "user", "First?", "c1", "2031-01-01T00:00:00.000Z")
-    say(claude, "assistant", "First.", "c2", "2031-01-01T00:00:01.000Z")
-    second = claude.begin("Another thing")
-    claude.bind(None, second)
-    say(claude, "user", "Second?", "c3", time)
-    say(claude, "assistant", "Second.", "c4", time)
+    claude_bench.bind()
+    say(claude_bench, "user", "First?", "c1", "2031-01-01T00:00:00.000Z")
+    say(claude_bench, "assistant", "First.", "c2", "2031-01-01T00:00:01.000Z")
+    second = claude_bench.begin("Another thing")
+    claude_bench.bind(None, second)
+    say(claude_bench, "user", "Second?", "c3", time)
+    say(claude_bench, "assistant", "Second.", "c4", time)
     for whole in (False, True):
         capture(*second, whole=whole)
-        claude.capture(whole=whole)
-        assert claude.said() == [*claude.expected, ["user", "First?"], ["assistant", "First."]]
-        assert claude.said(second) == [["user", "Second?"], ["assistant", "Second."]]
+        claude_bench.capture(whole=whole)
+        assert claude_bench.said() == [
+            *claude_bench.expected,
+            ["user", "First?"],
+            ["assistant", "First."],
+        ]
+        assert claude_bench.said(second) == [["user", "Second?"], ["assistant", "Second."]]
 
 
-def test_same_words_at_the_same_time_are_said_twice(claude: Bench) -> None:
+def test_same_words_at_the_same_time_are_said_twice(claude_bench: Bench) -> None:
     """Turn by turn with a clock that went back: no copy of one another."""
-    claude.bind()
-    claude.capture()
+    claude_bench.bind()
+    claude_bench.capture()
     for number, (role, text) in enumerate([("user", "yes"), ("assistant", "done")] * 2):
-        say(claude, role, text, f"c{number}", f"2020-01-01T00:00:0{number}.000Z")
-        claude.capture()
-    claude.capture(whole=True)
-    assert claude.said() == [*claude.expected, *[["user", "yes"], ["assistant", "done"]] * 2]
+        say(claude_bench, role, text, f"c{number}", f"2020-01-01T00:00:0{number}.000Z")
+        claude_bench.capture()
+    claude_bench.capture(whole=True)
+    assert claude_bench.said() == [
+        *claude_bench.expected,
+        *[["user", "yes"], ["assistant", "done"]] * 2,
+    ]
 
 
-def test_message_that_a_binding_names_is_gone(claude: Bench) -> None:
+def test_message_that_a_binding_names_is_gone(claude_bench: Bench) -> None:
     """The person went back to before it: its time tells where the conversation begins."""
-    tip = claude.tip
-    claude.say("user", "Left?", 1)
-    claude.say("assistant", "Left.", 2)
-    claude.bind(None)
-    claude.say("user", "Right?", 3, tip)
-    claude.say("assistant", "Right.", 4)
-    claude.capture(whole=True)
-    assert claude.said() == [["user", "Right?"], ["assistant", "Right."]]
+    tip = claude_bench.tip
+    claude_bench.say("user", "Left?", 1)
+    claude_bench.say("assistant", "Left.", 2)
+    claude_bench.bind(None)
+    claude_bench.say("user", "Right?", 3, tip)
+    claude_bench.say("assistant", "Right.", 4)
+    claude_bench.capture(whole=True)
+    assert claude_bench.said() == [["user", "Right?"], ["assistant", "Right."]]
 
 
-def test_ended_session_is_read_no_more(claude: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ended_session_is_read_no_more(
+    claude_bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """After one more look what another conversation got cannot be its own."""
     from cortext.features.capture import capture as module
 
-    claude.bind()
-    second = claude.begin("Another thing")
-    claude.bind(None, second)
-    claude.capture()
+    claude_bench.bind()
+    second = claude_bench.begin("Another thing")
+    claude_bench.bind(None, second)
+    claude_bench.capture()
     monkeypatch.setattr(module, "_news", None)
     monkeypatch.setattr(module._Capture, "_reconcile", None)
-    claude.say("user", "Of the second.", 1)
-    assert claude.capture().new == 0
+    claude_bench.say("user", "Of the second.", 1)
+    assert claude_bench.capture().new == 0
 
 
-def test_native_entry_of_ids_and_times(claude: Bench) -> None:
+def test_native_entry_of_ids_and_times(claude_bench: Bench) -> None:
     """An entry names the message before, when that was, and what the conversation had."""
-    bind(claude.bound, "claude", claude.session, str(claude.transcript))
-    (entry,) = claude.head()["native"]
+    bind(claude_bench.bound, "claude", claude_bench.session, str(claude_bench.transcript))
+    (entry,) = claude_bench.head()["native"]
     assert (entry["to"], entry["held"]) == ("", "")
     assert entry["from"]
     assert entry["since"].startswith("20")

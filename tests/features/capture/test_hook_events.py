@@ -29,7 +29,7 @@ SESSION = "5e0c9d1e-aaaa-4bbb-8ccc-0123456789ab"
 
 
 @pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git_identity: None) -> Bench:
+def hook_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git_identity: None) -> Bench:
     made = Bench("claude", tmp_path, monkeypatch)
     git(Path(made.workspace.root), "init", "-q", "-b", "main")
     made.bind()
@@ -59,82 +59,84 @@ class Called:
 QUIET = (0, b"", b"")
 
 
-def test_closing_phrase_stops_and_tells_the_agent(bench: Bench) -> None:
+def test_closing_phrase_stops_and_tells_the_agent(hook_bench: Bench) -> None:
     """Saved, paused, committed; what the agent says to it leaves no change behind, and the
     conversation goes on when the person does."""
-    told = hook("claude", "UserPromptSubmit", payload_of(bench, prompt="Let's stop here, thanks!"))
+    told = hook(
+        "claude", "UserPromptSubmit", payload_of(hook_bench, prompt="Let's stop here, thanks!")
+    )
     context = told["hookSpecificOutput"]["additionalContext"]
     assert (told["hookSpecificOutput"]["hookEventName"], "one line" in context) == (
         "UserPromptSubmit",
         True,
     )
-    assert bench.said() == bench.expected
-    assert (bench.head()["status"], bench.head()["stop_reason"]) == ("paused", "user")
-    root = Path(bench.workspace.root)
+    assert hook_bench.said() == hook_bench.expected
+    assert (hook_bench.head()["status"], hook_bench.head()["stop_reason"]) == ("paused", "user")
+    root = Path(hook_bench.workspace.root)
     assert git(root, "log", "--format=%s").startswith("Save session state: ")
-    before = bench.files
-    bench.say("user", "Let's stop here, thanks!", 1)
-    bench.say("assistant", "Saved. See you!", 2)
+    before = hook_bench.files
+    hook_bench.say("user", "Let's stop here, thanks!", 1)
+    hook_bench.say("assistant", "Saved. See you!", 2)
     for event in ("Stop", "SessionEnd"):
-        assert hook("claude", event, payload_of(bench)) == {}
-    assert bench.files == before
+        assert hook("claude", event, payload_of(hook_bench)) == {}
+    assert hook_bench.files == before
     assert git(root, "diff", "--name-only", "HEAD") == ""
-    bench.say("user", "One more thing: why hourly?", 3)
-    hook("claude", "UserPromptSubmit", payload_of(bench, prompt="One more thing: why hourly?"))
-    assert bench.head()["status"] == "active"
-    texts = [text for _, text in bench.said()[len(bench.expected) :]]
+    hook_bench.say("user", "One more thing: why hourly?", 3)
+    hook("claude", "UserPromptSubmit", payload_of(hook_bench, prompt="One more thing: why hourly?"))
+    assert hook_bench.head()["status"] == "active"
+    texts = [text for _, text in hook_bench.said()[len(hook_bench.expected) :]]
     assert texts == ["Let's stop here, thanks!", "Saved. See you!", "One more thing: why hourly?"]
 
 
-def test_closing_phrase_outside_a_conversation_does_nothing(bench: Bench) -> None:
+def test_closing_phrase_outside_a_conversation_does_nothing(hook_bench: Bench) -> None:
     """A session that is bound to nothing: no word, no file but who runs it."""
-    before = bench.files
+    before = hook_bench.files
     other = {"session_id": SESSION, "prompt": "Let's stop here."}
     assert hook("claude", "UserPromptSubmit", other) == {}
     assert hook("claude", "Stop", {"session_id": SESSION}) == {}
-    assert bench.files == before
+    assert hook_bench.files == before
 
 
-def test_last_answer_that_is_not_written_yet_comes_with_the_next_event(bench: Bench) -> None:
+def test_last_answer_that_is_not_written_yet_comes_with_the_next_event(hook_bench: Bench) -> None:
     """Claude Code may call at Stop before the line is there: it is taken once, later."""
-    bench.say("user", "Quick?", 1)
-    hook("claude", "Stop", payload_of(bench, last_assistant_message="Quick."))
-    assert bench.said()[-1] == ["user", "Quick?"]
-    bench.say("assistant", "Quick.", 2)
-    hook("claude", "SessionEnd", payload_of(bench, reason="other"))
-    hook("claude", "SessionEnd", payload_of(bench, reason="other"))
-    assert bench.said() == [*bench.expected, ["user", "Quick?"], ["assistant", "Quick."]]
+    hook_bench.say("user", "Quick?", 1)
+    hook("claude", "Stop", payload_of(hook_bench, last_assistant_message="Quick."))
+    assert hook_bench.said()[-1] == ["user", "Quick?"]
+    hook_bench.say("assistant", "Quick.", 2)
+    hook("claude", "SessionEnd", payload_of(hook_bench, reason="other"))
+    hook("claude", "SessionEnd", payload_of(hook_bench, reason="other"))
+    assert hook_bench.said() == [*hook_bench.expected, ["user", "Quick?"], ["assistant", "Quick."]]
 
 
-def test_eight_hooks_at_once(bench: Bench) -> None:
+def test_eight_hooks_at_once(hook_bench: Bench) -> None:
     """Eight processes, the transcript growing meanwhile: all is there, nothing twice."""
     for number in range(1, 9):
-        bench.say("user" if number % 2 else "assistant", f"Text {number}", number)
-    half = bench.transcript.read_bytes()
-    bench.write([b"".join(bench.lines)])
-    processes = [Called("Stop", payload_of(bench)) for _ in range(4)]
-    bench.append(half[len(b"".join(bench.lines)) :])
-    processes += [Called("Stop", payload_of(bench)) for _ in range(4)]
+        hook_bench.say("user" if number % 2 else "assistant", f"Text {number}", number)
+    half = hook_bench.transcript.read_bytes()
+    hook_bench.write([b"".join(hook_bench.lines)])
+    processes = [Called("Stop", payload_of(hook_bench)) for _ in range(4)]
+    hook_bench.append(half[len(b"".join(hook_bench.lines)) :])
+    processes += [Called("Stop", payload_of(hook_bench)) for _ in range(4)]
     assert [process.end() for process in processes] == [QUIET] * 8
-    assert [text for _, text in bench.said()[-8:]] == [f"Text {n}" for n in range(1, 9)]
-    ids = [message["id"] for message in bench.messages()]
+    assert [text for _, text in hook_bench.said()[-8:]] == [f"Text {n}" for n in range(1, 9)]
+    ids = [message["id"] for message in hook_bench.messages()]
     assert len(set(ids)) == len(ids)
     assert not os.path.exists(paths.log_file())
 
 
-def test_hook_that_is_killed_is_completed_by_the_next(bench: Bench) -> None:
+def test_hook_that_is_killed_is_completed_by_the_next(hook_bench: Bench) -> None:
     """kill -9 at many moments: every line that is there can be read, and in the end all are."""
     for number in range(1, 13):
-        bench.say("user" if number % 2 else "assistant", f"Text {number}", number)
-        called = Called("Stop", payload_of(bench))
+        hook_bench.say("user" if number % 2 else "assistant", f"Text {number}", number)
+        called = Called("Stop", payload_of(hook_bench))
         time.sleep(0.02 * number)
         called.process.send_signal(signal.SIGKILL)
         called.end()
-    assert Called("Stop", payload_of(bench)).end() == QUIET
-    assert [text for _, text in bench.said()[-12:]] == [f"Text {n}" for n in range(1, 13)]
-    ids = [message["id"] for message in bench.messages()]
+    assert Called("Stop", payload_of(hook_bench)).end() == QUIET
+    assert [text for _, text in hook_bench.said()[-12:]] == [f"Text {n}" for n in range(1, 13)]
+    ids = [message["id"] for message in hook_bench.messages()]
     assert len(set(ids)) == len(ids)
-    bench.workspace.store.load(bench.bound.place.name)
+    hook_bench.workspace.store.load(hook_bench.bound.place.name)
 
 
 @pytest.mark.parametrize("given", ["", "{", "[1]", '{"session_id": 7}', "\x00", "null"])
@@ -146,11 +148,11 @@ def test_nonsense_never_fails_the_tool(given: str) -> None:
     assert (log.exists() and "hook claude Stop" in log.read_text(encoding="utf-8")) == wrong
 
 
-def test_conversation_that_cannot_be_read_never_fails_the_tool(bench: Bench) -> None:
+def test_conversation_that_cannot_be_read_never_fails_the_tool(hook_bench: Bench) -> None:
     """A head that is no JSON: the tool goes on, the log names the file, the file stays."""
-    Path(bench.bound.place.head).write_bytes(b"{")
-    assert Called("Stop", payload_of(bench)).end() == QUIET
-    assert Path(bench.bound.place.head).read_bytes() == b"{"
+    Path(hook_bench.bound.place.head).write_bytes(b"{")
+    assert Called("Stop", payload_of(hook_bench)).end() == QUIET
+    assert Path(hook_bench.bound.place.head).read_bytes() == b"{"
 
 
 def test_log_of_errors_is_bounded() -> None:
@@ -164,7 +166,7 @@ def test_log_of_errors_is_bounded() -> None:
     assert os.stat(paths.log_file()).st_mode & 0o777 == 0o600
 
 
-def test_codex_gives_json_as_an_argument(bench: Bench) -> None:
+def test_codex_gives_json_as_an_argument(hook_bench: Bench) -> None:
     """Standard input is not read then."""
     payload = {"type": "agent-turn-complete", "thread-id": SESSION, "input-messages": ["Hi."]}
     done = cortext(Path.cwd(), "hook", "codex", "agent-turn-complete", json.dumps(payload))
@@ -222,15 +224,15 @@ def test_open_transcript_is_live(tmp_path: Path) -> None:
         process.kill()
 
 
-def test_stop_at_once_in_eight_terminals(bench: Bench) -> None:
+def test_stop_at_once_in_eight_terminals(hook_bench: Bench) -> None:
     """`cortext stop` and hooks together: one conversation, nothing twice."""
-    root = Path(bench.workspace.root)
+    root = Path(hook_bench.workspace.root)
     with ThreadPoolExecutor(4) as pool:
-        stops = [pool.submit(ok, root, "stop", bench.bound.place.name) for _ in range(3)]
-        hooks = [pool.submit(Called("Stop", payload_of(bench)).end) for _ in range(3)]
+        stops = [pool.submit(ok, root, "stop", hook_bench.bound.place.name) for _ in range(3)]
+        hooks = [pool.submit(Called("Stop", payload_of(hook_bench)).end) for _ in range(3)]
         assert all("has been paused" in stop.result() for stop in stops)
         assert [each.result() for each in hooks] == [QUIET] * 3
-    assert bench.said() == bench.expected
+    assert hook_bench.said() == hook_bench.expected
 
 
 def test_unbound_hook_imports_next_to_nothing() -> None:
@@ -245,20 +247,20 @@ def test_unbound_hook_imports_next_to_nothing() -> None:
     assert (done.stdout, done.stderr) == (b"\n", b"")
 
 
-def test_tool_without_a_transcript_is_bound_by_its_process(bench: Bench) -> None:
+def test_tool_without_a_transcript_is_bound_by_its_process(hook_bench: Bench) -> None:
     """As Gemini CLI at its first prompt: the session gets its id when it has one."""
-    waiting = bench.begin("From the first prompt")
+    waiting = hook_bench.begin("From the first prompt")
     process = find_process(os.getpid())
     assert process
     bind_process(waiting, "gemini", process)
-    (entry,) = bench.head(waiting)["native"]
+    (entry,) = hook_bench.head(waiting)["native"]
     assert (entry["session_id"], entry["pid"]) == ("", os.getpid())
     other = process._replace(started=process.started + 100)
     assert bound_to_process("gemini", other) is None
     assert settle("gemini", SESSION, "/x.jsonl", other) is None
     assert bound_to_process("gemini", process) == waiting
     assert settle("gemini", SESSION, "/x.jsonl", process) == waiting
-    (entry,) = bench.head(waiting)["native"]
+    (entry,) = hook_bench.head(waiting)["native"]
     assert (entry["session_id"], entry["path"]) == (SESSION, "/x.jsonl")
     assert not {"pid", "started"} & set(entry)
     assert bound("gemini", SESSION) == waiting
@@ -289,10 +291,10 @@ def test_servers_of_each_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert mcp_servers("codex", str(cwd)) == []
 
 
-def test_import_makes_a_conversation_of_a_session(bench: Bench) -> None:
+def test_import_makes_a_conversation_of_a_session(hook_bench: Bench) -> None:
     """Found by the beginning of its id; again it is there already; nothing is there twice."""
-    root = Path(bench.workspace.root)
-    fork = min(bench.transcript.parent.glob("*.jsonl"), key=lambda path: path.stat().st_size)
+    root = Path(hook_bench.workspace.root)
+    fork = min(hook_bench.transcript.parent.glob("*.jsonl"), key=lambda path: path.stat().st_size)
     told = ok(root, "import", fork.stem[:8])
     id = told.removeprefix("imported: ").strip()
     assert ok(root, "import", fork.stem[:8]) == f"already here: {id}\n"
@@ -307,9 +309,9 @@ def test_import_makes_a_conversation_of_a_session(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "nul"])
-def test_a_transcript_that_is_no_file(bench: Bench, tmp_path: Path, kind: str) -> None:
+def test_a_transcript_that_is_no_file(hook_bench: Bench, tmp_path: Path, kind: str) -> None:
     """It is left, and the tool is not kept waiting."""
     os.mkfifo(tmp_path / "pipe")
     path = {"pipe": str(tmp_path / "pipe"), "device": "/dev/zero", "nul": "/a\0b"}[kind]
-    payload = payload_of(bench, transcript_path=path, last_assistant_message="An answer.")
+    payload = payload_of(hook_bench, transcript_path=path, last_assistant_message="An answer.")
     assert Called("Stop", payload).end()[0] == 0

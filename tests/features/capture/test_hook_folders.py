@@ -19,7 +19,7 @@ from tests.features.capture_bench import Bench
 
 
 @pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git_identity: None) -> Bench:
+def captured_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git_identity: None) -> Bench:
     made = Bench("claude", tmp_path, monkeypatch)
     git(Path(made.workspace.root), "init", "-q", "-b", "main")
     made.bind()
@@ -33,76 +33,93 @@ def has(bench: Bench, root: str | Path, text: str) -> bool:
 
 
 @pytest.mark.parametrize("name", ["another", "work/inside"])
-def test_two_checkouts_have_each_their_own_words(bench: Bench, tmp_path: Path, name: str) -> None:
+def test_two_checkouts_have_each_their_own_words(
+    captured_bench: Bench, tmp_path: Path, name: str
+) -> None:
     """What is said where the tool works; where that tells nothing, nowhere, and it is logged."""
-    root, other = bench.workspace.root, tmp_path / name
+    root, other = captured_bench.workspace.root, tmp_path / name
     shutil.copytree(root, other)
     remember_workspace(str(other))
-    place = bench.bound.place
-    allow(place._replace(shelf=place.shelf.replace(root, str(other), 1)), "claude", bench.session)
-    bench.say("user", "Said in the first.", 1)
-    hook("claude", "Stop", payload_of(bench, cwd=root))
-    assert (has(bench, root, "in the first"), has(bench, other, "in the first")) == (True, False)
+    place = captured_bench.bound.place
+    allow(
+        place._replace(shelf=place.shelf.replace(root, str(other), 1)),
+        "claude",
+        captured_bench.session,
+    )
+    captured_bench.say("user", "Said in the first.", 1)
+    hook("claude", "Stop", payload_of(captured_bench, cwd=root))
+    assert (
+        has(captured_bench, root, "in the first"),
+        has(captured_bench, other, "in the first"),
+    ) == (True, False)
     (other / "src").mkdir()
-    bench.say("user", "Said in the second.", 2)
-    hook("claude", "Stop", payload_of(bench, cwd=str(other / "src")))
-    assert (has(bench, root, "the second"), has(bench, other, "the second")) == (False, True)
-    bench.say("user", "Said elsewhere.", 3)
-    hook("claude", "Stop", payload_of(bench, cwd=str(tmp_path)))
-    assert (has(bench, root, "elsewhere"), has(bench, other, "elsewhere")) == (False, False)
+    captured_bench.say("user", "Said in the second.", 2)
+    hook("claude", "Stop", payload_of(captured_bench, cwd=str(other / "src")))
+    assert (has(captured_bench, root, "the second"), has(captured_bench, other, "the second")) == (
+        False,
+        True,
+    )
+    captured_bench.say("user", "Said elsewhere.", 3)
+    hook("claude", "Stop", payload_of(captured_bench, cwd=str(tmp_path)))
+    assert (has(captured_bench, root, "elsewhere"), has(captured_bench, other, "elsewhere")) == (
+        False,
+        False,
+    )
     assert "belongs to several" in last_errors(1)[0]
 
 
-def test_a_clone_draws_nothing_to_itself(bench: Bench, tmp_path: Path) -> None:
+def test_a_clone_draws_nothing_to_itself(captured_bench: Bench, tmp_path: Path) -> None:
     """Whoever can write a head can name any session in it; only what was bound here counts."""
-    root, clone = bench.workspace.root, tmp_path / "clone"
+    root, clone = captured_bench.workspace.root, tmp_path / "clone"
     shutil.copytree(root, clone)
     shutil.rmtree(root)
     remember_workspace(str(clone))
-    bench.say("user", "Said in private.", 1)
-    hook("claude", "Stop", payload_of(bench, cwd="/home/you/project"))
-    assert not has(bench, clone, "in private")
-    place = bench.bound.place
+    captured_bench.say("user", "Said in private.", 1)
+    hook("claude", "Stop", payload_of(captured_bench, cwd="/home/you/project"))
+    assert not has(captured_bench, clone, "in private")
+    place = captured_bench.bound.place
     there = Bound(str(clone), place._replace(shelf=place.shelf.replace(root, str(clone), 1)))
     (note,) = capture(there.root, there.place, whole=True).notes
     assert "was had elsewhere" in note
-    assert not has(bench, clone, "in private")
+    assert not has(captured_bench, clone, "in private")
 
 
-def test_workspace_that_was_moved(bench: Bench, tmp_path: Path) -> None:
+def test_workspace_that_was_moved(captured_bench: Bench, tmp_path: Path) -> None:
     """Nobody called cortext there yet: the tool works in it, and that is enough."""
     moved = tmp_path / "moved"
-    shutil.move(bench.workspace.root, moved)
-    bench.say("user", "After the move.", 1)
-    hook("claude", "Stop", payload_of(bench, cwd=str(moved)))
-    assert has(bench, moved, "After the move.")
+    shutil.move(captured_bench.workspace.root, moved)
+    captured_bench.say("user", "After the move.", 1)
+    hook("claude", "Stop", payload_of(captured_bench, cwd=str(moved)))
+    assert has(captured_bench, moved, "After the move.")
 
 
-def test_closing_phrase_after_it_was_completed(bench: Bench) -> None:
+def test_closing_phrase_after_it_was_completed(captured_bench: Bench) -> None:
     """There is nothing to stop: no word, no change."""
-    stop(row_in_list(bench.bound), summary=None, completed=True)
-    before = bench.files
-    payload = payload_of(bench, prompt="Let's stop here.", cwd=bench.workspace.root)
+    stop(row_in_list(captured_bench.bound), summary=None, completed=True)
+    before = captured_bench.files
+    payload = payload_of(
+        captured_bench, prompt="Let's stop here.", cwd=captured_bench.workspace.root
+    )
     assert hook("claude", "UserPromptSubmit", payload) == {}
-    assert bench.files == before
+    assert captured_bench.files == before
 
 
-def test_leaving_after_a_closing_phrase_leaves_no_change(bench: Bench) -> None:
+def test_leaving_after_a_closing_phrase_leaves_no_change(captured_bench: Bench) -> None:
     """The confirmation and `/exit` wait until the person goes on."""
-    root = Path(bench.workspace.root)
-    hook("claude", "UserPromptSubmit", payload_of(bench, prompt="I need to go."))
-    before = bench.files
-    bench.say("user", "I need to go.", 1)
-    bench.say("assistant", "Saved. See you!", 2)
-    hook("claude", "Stop", payload_of(bench))
+    root = Path(captured_bench.workspace.root)
+    hook("claude", "UserPromptSubmit", payload_of(captured_bench, prompt="I need to go."))
+    before = captured_bench.files
+    captured_bench.say("user", "I need to go.", 1)
+    captured_bench.say("assistant", "Saved. See you!", 2)
+    hook("claude", "Stop", payload_of(captured_bench))
     exit = "<command-name>/exit</command-name>\n<command-message>exit</command-message>"
-    bench.say("user", exit, 3)
-    bench.say("user", "<local-command-stdout>Bye!</local-command-stdout>", 4)
-    hook("claude", "SessionEnd", payload_of(bench, reason="prompt_input_exit"))
-    assert bench.files == before
+    captured_bench.say("user", exit, 3)
+    captured_bench.say("user", "<local-command-stdout>Bye!</local-command-stdout>", 4)
+    hook("claude", "SessionEnd", payload_of(captured_bench, reason="prompt_input_exit"))
+    assert captured_bench.files == before
     assert git(root, "diff", "--name-only", "HEAD") == ""
-    bench.say("user", "/workspace.plan the rest", 5)
-    bench.say("assistant", "A plan.", 6)
-    hook("claude", "Stop", payload_of(bench))
-    assert bench.head()["status"] == "active"
-    assert bench.said()[-1] == ["assistant", "A plan."]
+    captured_bench.say("user", "/workspace.plan the rest", 5)
+    captured_bench.say("assistant", "A plan.", 6)
+    hook("claude", "Stop", payload_of(captured_bench))
+    assert captured_bench.head()["status"] == "active"
+    assert captured_bench.said()[-1] == ["assistant", "A plan."]

@@ -15,7 +15,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+def damaged_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     home = Home(tmp_path / "home")
     for name, value in home.environment.items():
         monkeypatch.setenv(name, value)
@@ -47,25 +47,25 @@ def told(home: Home) -> tuple[int, str]:
     return done.returncode, said[said.index("looked at ") :]
 
 
-def test_everything_is_named_and_mended(home: Home) -> None:
+def test_everything_is_named_and_mended(damaged_home: Home) -> None:
     """The output is in `golden`. What was readable is there afterwards, a second `--fix`
     has nothing to do, and only what is of a later version is left."""
-    before = home.readable()
-    transcript = home.transcript(FETCHED).read_bytes()
-    code, said = told(home)
+    before = damaged_home.readable()
+    transcript = damaged_home.transcript(FETCHED).read_bytes()
+    code, said = told(damaged_home)
     assert code == 1
     same_as_golden("doctor", said)
-    done = cortext(home.workspace, "doctor", "--fix", "--yes")
+    done = cortext(damaged_home.workspace, "doctor", "--fix", "--yes")
     assert done.returncode == 0, done.stdout + done.stderr
-    same_as_golden("doctor_fix", normalised(done.stderr + done.stdout, home))
-    code, said = told(home)
+    same_as_golden("doctor_fix", normalised(done.stderr + done.stdout, damaged_home))
+    code, said = told(damaged_home)
     assert code == 0
     same_as_golden("doctor_after", re.sub(r"(?<=, )\d+ of them read.*", "N of them read", said))
-    after = home.readable()
+    after = damaged_home.readable()
     assert all(set(ids) <= set(after[name]) for name, ids in before.items())
-    again = cortext(home.workspace, "doctor", "--fix", "--yes")
+    again = cortext(damaged_home.workspace, "doctor", "--fix", "--yes")
     assert (again.returncode, "mended" in again.stdout, again.stderr) == (0, False, "")
-    assert home.transcript(FETCHED).read_bytes() == transcript
+    assert damaged_home.transcript(FETCHED).read_bytes() == transcript
 
 
 TABLE = [
@@ -93,47 +93,47 @@ TABLE = [
 """What is damaged beside the sessions: its path, what is said, and what is done: "" for nothing."""
 
 
-def test_the_table_of_what_else_is_damaged(home: Home) -> None:
+def test_the_table_of_what_else_is_damaged(damaged_home: Home) -> None:
     """Each is said, and done, in a line that names it."""
-    said = cortext(home.workspace, "doctor").stdout.split("\n")
-    done = cortext(home.workspace, "doctor", "--fix", "--yes").stdout.split("\n")
+    said = cortext(damaged_home.workspace, "doctor").stdout.split("\n")
+    done = cortext(damaged_home.workspace, "doctor", "--fix", "--yes").stdout.split("\n")
     for path, says, does in TABLE:
         assert [line for line in said if path in line and says in line], path
         mended = [line for line in done if line.startswith("mended: ") and path in line]
         assert any(does in line for line in mended) if does else not mended or "later" in path, path
 
 
-def test_a_truncated_copy_has_what_the_tool_still_has(home: Home) -> None:
+def test_a_truncated_copy_has_what_the_tool_still_has(damaged_home: Home) -> None:
     """And of one whose transcript is gone, every whole line."""
-    cortext(home.workspace, "doctor", "--fix", "--yes")
-    held = {id: gzip.decompress(home.copy(id).read_bytes()) for id in (FETCHED, GONE)}
-    assert held[FETCHED] == home.transcript(FETCHED).read_bytes()
+    cortext(damaged_home.workspace, "doctor", "--fix", "--yes")
+    held = {id: gzip.decompress(damaged_home.copy(id).read_bytes()) for id in (FETCHED, GONE)}
+    assert held[FETCHED] == damaged_home.transcript(FETCHED).read_bytes()
     assert held[GONE].count(b"\n") == 3
     assert held[GONE] == held[FETCHED].replace(FETCHED.encode(), GONE.encode())[: len(held[GONE])]
 
 
-def test_nothing_is_done_unasked(home: Home) -> None:
+def test_nothing_is_done_unasked(damaged_home: Home) -> None:
     """Without a terminal and without `--yes`: the plan, a hint, exit code 2."""
-    files = {path: path.read_bytes() for path in home.workspace.rglob("*.json*")}
-    done = cortext(home.workspace, "doctor", "--fix")
+    files = {path: path.read_bytes() for path in damaged_home.workspace.rglob("*.json*")}
+    done = cortext(damaged_home.workspace, "doctor", "--fix")
     assert done.returncode == 2
     assert done.stderr.startswith(
         "what will be done; the original of every conversation is kept:\n1. "
     )
     assert "hint: `cortext doctor --fix --yes`" in done.stderr
-    asked = json.loads(cortext(home.workspace, "doctor", "--fix", "--json").stdout)
+    asked = json.loads(cortext(damaged_home.workspace, "doctor", "--fix", "--json").stdout)
     assert (len(asked["plan"]) > 60, asked["mended"], asked["failed"]) == (True, [], [])
-    assert files == {path: path.read_bytes() for path in home.workspace.rglob("*.json*")}
+    assert files == {path: path.read_bytes() for path in damaged_home.workspace.rglob("*.json*")}
 
 
-def test_programs_get_all_of_it(home: Home) -> None:
+def test_programs_get_all_of_it(damaged_home: Home) -> None:
     """As JSON: each problem with its file and line, then what was done, and how it is then."""
-    found = json.loads(cortext(home.workspace, "doctor", "--json").stdout)
+    found = json.loads(cortext(damaged_home.workspace, "doctor", "--json").stdout)
     torn = [one for one in found["problems"] if "003-debug-torn.jsonl" in one["path"]]
     assert [(one["line"], one["severity"], bool(one["mend"])) for one in torn] == [
         (8, "warning", True)
     ]
-    done = cortext(home.workspace, "doctor", "--fix", "--yes", "--json")
+    done = cortext(damaged_home.workspace, "doctor", "--fix", "--yes", "--json")
     told = json.loads(done.stdout)
     assert (done.returncode, told["failed"]) == (0, [])
     assert len(told["mended"]) == len(told["plan"]) > 60

@@ -21,7 +21,7 @@ class _KilledError(BaseException):
 
 
 @pytest.fixture(autouse=True)
-def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def leftover_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home in which something was kept once."""
     for name, folder in (("DATA", "data"), ("CONFIG", "config"), ("CACHE", "cache")):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / folder))
@@ -45,9 +45,9 @@ def _mended() -> list[str]:
     return [mended.did for mended in mend_all(look_over().mends).mended]
 
 
-def test_of_setup_in_the_folders_of_a_tool(person: Path) -> None:
+def test_of_setup_in_the_folders_of_a_tool(leftover_home: Path) -> None:
     """What is named after a file of ours goes to the trash; what is another program's stays."""
-    settings = person / ".claude/settings.json"
+    settings = leftover_home / ".claude/settings.json"
     settings.parent.mkdir()
     Installed.load().keep(str(settings), {"tool": "claude", "digest": "d", "folders": []})
     ours = settings.with_name(temp_name(settings.name))
@@ -59,17 +59,19 @@ def test_of_setup_in_the_folders_of_a_tool(person: Path) -> None:
         _long_ago(path)
     (did,) = _mended()
     assert str(ours) in did
-    assert sorted(_temps(person)) == sorted([theirs, young])
+    assert sorted(_temps(leftover_home)) == sorted([theirs, young])
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
-def test_of_an_export(overwrite: bool, person: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_an_export(
+    overwrite: bool, leftover_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is begun where doctor looks, so that nothing stays in a folder of the person."""
 
     def killed(*_: object, **__: object) -> None:
         raise _KilledError
 
-    out = person / "out"
+    out = leftover_home / "out"
     out.mkdir()
     with monkeypatch.context() as patched:
         for place in ("cortext.features.transfer.export", "cortext.durability.replace_file"):
@@ -78,20 +80,20 @@ def test_of_an_export(overwrite: bool, person: Path, monkeypatch: pytest.MonkeyP
         patched.setattr(export, "link_or_copy", killed)
         with pytest.raises(_KilledError):
             write_export(str(out / "it.md"), b"words", overwrite=overwrite)
-    (left,) = _temps(person)
+    (left,) = _temps(leftover_home)
     assert (left.parent, list(out.iterdir())) == (Path(paths.archive()).parent, [])
     _long_ago(left)
     (did,) = _mended()
     assert str(left) in did
-    assert _temps(person) == []
+    assert _temps(leftover_home) == []
 
 
 def test_an_export_to_another_disk_clears_up_itself(
-    person: Path, monkeypatch: pytest.MonkeyPatch
+    leftover_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """There it is begun beside the file; what an earlier one left of the same file goes."""
     monkeypatch.setattr(paths, "archive", lambda: "/proc/cortext/archive")
-    out = person / "it.md"
+    out = leftover_home / "it.md"
     old, young, other = (out.with_name(temp_name(name)) for name in ("it.md", "it.md", "that.md"))
     for path in (old, young, other):
         path.write_bytes(b"half")
@@ -99,11 +101,11 @@ def test_an_export_to_another_disk_clears_up_itself(
         _long_ago(path)
     write_export(str(out), b"words", overwrite=True)
     assert out.read_bytes() == b"words"
-    assert sorted(_temps(person)) == sorted([young, other])
+    assert sorted(_temps(leftover_home)) == sorted([young, other])
 
 
 def test_an_export_to_a_place_that_no_file_can_be_moved_to(
-    person: Path, monkeypatch: pytest.MonkeyPatch
+    leftover_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the system says only then that it is another disk, it is written beside after all."""
     real, seen = os.rename, list[str]()
@@ -115,13 +117,13 @@ def test_an_export_to_a_place_that_no_file_can_be_moved_to(
         real(source, target)
 
     monkeypatch.setattr(os, "rename", rename)
-    write_export(str(person / "it.md"), b"words", overwrite=True)
-    assert seen == [os.path.dirname(paths.archive()), str(person)]
-    assert ((person / "it.md").read_bytes(), _temps(person)) == (b"words", [])
+    write_export(str(leftover_home / "it.md"), b"words", overwrite=True)
+    assert seen == [os.path.dirname(paths.archive()), str(leftover_home)]
+    assert ((leftover_home / "it.md").read_bytes(), _temps(leftover_home)) == (b"words", [])
 
 
-def test_an_export_to_nowhere_is_one_sentence(person: Path) -> None:
+def test_an_export_to_nowhere_is_one_sentence(leftover_home: Path) -> None:
     """A folder that is not there is named, and nothing is left."""
     with pytest.raises(SessionStorageError, match=r"could not write .*no such file"):
-        write_export(str(person / "none/it.md"), b"words", overwrite=False)
-    assert _temps(person) == []
+        write_export(str(leftover_home / "none/it.md"), b"words", overwrite=False)
+    assert _temps(leftover_home) == []

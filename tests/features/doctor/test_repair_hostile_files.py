@@ -209,7 +209,7 @@ def test_a_closed_day_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.fixture
-def claude(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def claude_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
     return tmp_path / "claude"
 
@@ -229,9 +229,9 @@ def of(path: Path) -> list[Problem]:
     return [one for one in look_over().problems if one.path == str(path)]
 
 
-def test_an_unpacked_copy_is_packed_again(claude: Path) -> None:
+def test_an_unpacked_copy_is_packed_again(claude_folder: Path) -> None:
     """Also when the tool has it no more."""
-    source, copy = copied(claude)
+    source, copy = copied(claude_folder)
     data = source.read_bytes()
     source.unlink()
     copy.write_bytes(data)
@@ -244,9 +244,9 @@ def test_an_unpacked_copy_is_packed_again(claude: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff" * 40], ids=["empty", "garbage"])
-def test_a_copy_of_which_nothing_is_left(content: bytes, claude: Path) -> None:
+def test_a_copy_of_which_nothing_is_left(content: bytes, claude_folder: Path) -> None:
     """It is copied again while the tool has it; else it is left, and named each time."""
-    source, copy = copied(claude)
+    source, copy = copied(claude_folder)
     whole = copy.read_bytes()
     copy.write_bytes(content)
     assert mend_all(look_over().mends).failed == []

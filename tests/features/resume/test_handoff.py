@@ -15,7 +15,7 @@ LONG = f"Use {TOKEN} here.\n" + "It is a long story.\n" * 2000
 
 
 @pytest.fixture
-def space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def handoff_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A workspace of a person whose OpenCode takes in no session."""
     programs = tmp_path / "programs"
     programs.mkdir()
@@ -45,30 +45,30 @@ def hand_over(space: Path) -> str:
     return id
 
 
-def test_emptying_the_trash_leaves_none(space: Path) -> None:
-    id = hand_over(space)
-    ok(space, "delete", id, "--yes")
-    ok(space, "trash", "empty", "--yes")
+def test_emptying_the_trash_leaves_none(handoff_space: Path) -> None:
+    id = hand_over(handoff_space)
+    ok(handoff_space, "delete", id, "--yes")
+    ok(handoff_space, "trash", "empty", "--yes")
     assert handed(PIECES) + handed(INSTRUCTIONS) == []
 
 
-def test_what_leaves_the_trash_by_its_age_leaves_what_was_handed_since(space: Path) -> None:
+def test_what_leaves_the_trash_by_its_age_leaves_what_was_handed_since(handoff_space: Path) -> None:
     """A tool that runs now goes on with its instructions, and an agent gets the next piece."""
-    ok(space, "delete", begin(space, "plan", "Old"), "--yes")
+    ok(handoff_space, "delete", begin(handoff_space, "plan", "Old"), "--yes")
     (note,) = Path(paths.trash()).glob("*/info.json")
     note.write_bytes(note.read_bytes().replace(b'"deleted_at":"20', b'"deleted_at":"19'))
-    hand_over(space)
+    hand_over(handoff_space)
     old = Path(folder_of(PIECES), "old")
     old.write_text("x", encoding="utf-8")
     os.utime(old, (0, 0))
-    ok(space, "delete", begin(space, "plan", "New"), "--yes")
+    ok(handoff_space, "delete", begin(handoff_space, "plan", "New"), "--yes")
     assert not note.exists()
     assert (len(handed(PIECES)), len(handed(INSTRUCTIONS)), old.exists()) == (1, 1, False)
 
 
-def test_masking_leaves_none(space: Path) -> None:
-    id = hand_over(space)
-    ok(space, "redact", id, "--yes")
+def test_masking_leaves_none(handoff_space: Path) -> None:
+    id = hand_over(handoff_space)
+    ok(handoff_space, "redact", id, "--yes")
     assert handed(PIECES) + handed(INSTRUCTIONS) == []
 
 

@@ -83,7 +83,7 @@ def test_where_nothing_is_decided_next_to_nothing_is_found() -> None:
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def decision_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """All conversations of the set, with all of their messages."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     folder = tmp_path / "here"
@@ -98,7 +98,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_what_was_decided_about_a_topic_comes_first(workspace: Path) -> None:
+def test_what_was_decided_about_a_topic_comes_first(decision_workspace: Path) -> None:
     """For each topic of the set the first ten hold at least 70 % of what was decided about it, over
     all topics, each with the id of its message."""
     from cortext.features.listing.load_row import read
@@ -136,13 +136,18 @@ def test_what_one_side_asks_or_the_person_took_back_is_no_decision() -> None:
     assert list(decisions_in(said)) == []
 
 
-def test_a_yes_to_advice_decides_it(workspace: Path) -> None:
+def test_a_yes_to_advice_decides_it(decision_workspace: Path) -> None:
     """The advice is cited, where it was given."""
     id = begin(
-        workspace, "plan", "Deploys", "How?", "I'd suggest blue-green deploys.", "Yes, please."
+        decision_workspace,
+        "plan",
+        "Deploys",
+        "How?",
+        "I'd suggest blue-green deploys.",
+        "Yes, please.",
     )
-    say(workspace, id, "And the heron?", "I'd suggest a heron.", "No, not that.")
+    say(decision_workspace, id, "And the heron?", "I'd suggest a heron.", "No, not that.")
     from cortext import open_session_store
 
-    messages = open_session_store(f"workspace:{workspace}").load(id).messages
+    messages = open_session_store(f"workspace:{decision_workspace}").load(id).messages
     assert list(decisions_in(messages)) == [(2, "I'd suggest blue-green deploys.")]

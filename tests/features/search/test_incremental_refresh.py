@@ -23,7 +23,7 @@ from cortext.tools.claude.reader import ClaudeBridge
 from cortext.tools.opencode.reader import OpenCodeBridge
 from cortext.tools.registry import open_bridge
 from tests.catalog.spaces import Space
-from tests.features.capture_bench import VERSIONS, Bench
+from tests.features.capture_bench import Bench
 from tests.homes import Homes, lay_out
 
 AGENT = "agent-0a1b2c3d.jsonl"
@@ -34,16 +34,6 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cache of its own, and nothing that goes on in the background."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("CI", "true")
-
-
-@pytest.fixture(params=VERSIONS)
-def bench(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
-    return Bench(request.param, tmp_path, monkeypatch)
-
-
-@pytest.fixture
-def claude(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
-    return Bench("claude", tmp_path, monkeypatch)
 
 
 class Index:
@@ -135,82 +125,82 @@ def _says_something_new(bench: Bench, at: int) -> bool:
     return line.get("type") == "user"
 
 
-def test_rewound(claude: Bench) -> None:
+def test_rewound(claude_bench: Bench) -> None:
     """Where the person went back only the live branch is found, with the numbers of `show`."""
     for number in range(1, 5):
-        claude.say("user" if number % 2 else "assistant", f"word{number}", number)
-    index = of(claude)
+        claude_bench.say("user" if number % 2 else "assistant", f"word{number}", number)
+    index = of(claude_bench)
     index.look()
     before = len(index.words)
-    claude.say("user", "instead", 5, parent="a2")
+    claude_bench.say("user", "instead", 5, parent="a2")
     index.look()
     assert index.words[-3:] == ["word1", "word2", "instead"]
     assert (len(index.words), index.held) == (before - 1, index.whole)
 
 
 def test_rewound_to_before_what_is_read_again(
-    claude: Bench, monkeypatch: pytest.MonkeyPatch
+    claude_bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A new line that goes on from far before is not taken for the next one."""
     monkeypatch.setattr(incremental, "CONTEXT", 600)
-    first = claude.say("user", "start", 1)
+    first = claude_bench.say("user", "start", 1)
     for number in range(2, 12):
-        claude.say("assistant" if number % 2 else "user", f"word{number} " * 20, number)
-    index = of(claude)
+        claude_bench.say("assistant" if number % 2 else "user", f"word{number} " * 20, number)
+    index = of(claude_bench)
     index.look()
-    claude.say("assistant", "instead", 12, parent=first)
+    claude_bench.say("assistant", "instead", 12, parent=first)
     index.look()
     assert index.words[-2:] == ["start", "instead"]
     assert index.held == index.whole
 
 
-def test_replaced(claude: Bench) -> None:
+def test_replaced(claude_bench: Bench) -> None:
     """A transcript that is another file, or shorter, or was changed at its end is read anew."""
-    claude.say("user", "first words", 1)
-    index = of(claude)
+    claude_bench.say("user", "first words", 1)
+    index = of(claude_bench)
     index.look()
-    data = claude.transcript.read_bytes()
-    claude.transcript.with_suffix(".new").write_bytes(data.replace(b"first", b"other"))
-    claude.transcript.with_suffix(".new").rename(claude.transcript)
+    data = claude_bench.transcript.read_bytes()
+    claude_bench.transcript.with_suffix(".new").write_bytes(data.replace(b"first", b"other"))
+    claude_bench.transcript.with_suffix(".new").rename(claude_bench.transcript)
     index.look()
     assert index.words[-1] == "other words"
-    claude.write([data.replace(b"first", b"third")])
+    claude_bench.write([data.replace(b"first", b"third")])
     index.look()
     assert index.words[-1] == "third words"
-    claude.write(claude.lines)
+    claude_bench.write(claude_bench.lines)
     index.look()
     assert index.held == index.whole
     assert index.words[-1] != "third words"
 
 
-def test_a_line_without_an_end(claude: Bench) -> None:
+def test_a_line_without_an_end(claude_bench: Bench) -> None:
     """What was read before its newline was there is not there twice afterwards."""
-    claude.say("user", "the last words", 1)
-    claude.write([claude.transcript.read_bytes()[:-1]])
-    index = of(claude)
+    claude_bench.say("user", "the last words", 1)
+    claude_bench.write([claude_bench.transcript.read_bytes()[:-1]])
+    index = of(claude_bench)
     index.look()
     assert index.words[-1] == "the last words"
-    claude.append(b"\n")
-    claude.say("assistant", "and an answer", 2)
+    claude_bench.append(b"\n")
+    claude_bench.say("assistant", "and an answer", 2)
     index.look()
     assert index.words[-2:] == ["the last words", "and an answer"]
     assert index.held == index.whole
 
 
-def test_growing_while_it_is_read(claude: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_growing_while_it_is_read(claude_bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """What comes between the look and the reading is not there twice afterwards."""
     read = text_entries.read_from
 
     def late(*args: Any) -> Any:
-        claude.say("user", "just in time", 1)
+        claude_bench.say("user", "just in time", 1)
         return read(*args)
 
-    index = of(claude)
+    index = of(claude_bench)
     with monkeypatch.context() as patch:
         patch.setattr(text_entries, "read_from", late)
         index.look()
     assert index.words[-1] == "just in time"
-    claude.say("assistant", "and after", 2)
+    claude_bench.say("assistant", "and after", 2)
     index.look()
     assert index.words[-2:] == ["just in time", "and after"]
     assert index.held == index.whole
@@ -223,31 +213,33 @@ def agent_line(session: str, words: str) -> str:
     return json.dumps({**line, **when, "message": message}) + "\n"
 
 
-def test_a_sub_agent_that_goes_on(claude: Bench, nothing_whole: Callable[[], None]) -> None:
+def test_a_sub_agent_that_goes_on(claude_bench: Bench, nothing_whole: Callable[[], None]) -> None:
     """What a sub-agent said since is found when its session says more; while none says more,
     nothing of them is read."""
-    beside = claude.transcript.parent / AGENT
-    beside.write_text(agent_line(claude.session, "count the walruses"), encoding="utf-8")
-    index = of(claude)
+    beside = claude_bench.transcript.parent / AGENT
+    beside.write_text(agent_line(claude_bench.session, "count the walruses"), encoding="utf-8")
+    index = of(claude_bench)
     index.look()
     assert index.held[-2].text == "count the walruses"
     with beside.open("a", encoding="utf-8") as file:
-        file.write(agent_line(claude.session, "and the oysters"))
-    claude.say("user", "well?", 1)
+        file.write(agent_line(claude_bench.session, "and the oysters"))
+    claude_bench.say("user", "well?", 1)
     index.look()
     assert index.held[-2].text.split("\n") == ["count the walruses", "and the oysters"]
     nothing_whole()
-    claude.say("assistant", "seven", 2)
+    claude_bench.say("assistant", "seven", 2)
     assert index.look() == 1
 
 
-def test_agents_of_a_folder_are_sorted_once(claude: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_agents_of_a_folder_are_sorted_once(
+    claude_bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whose the files of sub-agents are is read once for all sessions of a folder, and again for
     those that come, also if their first line comes later."""
-    folder = claude.transcript.parent
+    folder = claude_bench.transcript.parent
     for number in range(20):
         path = folder / f"agent-{number:08x}.jsonl"
-        path.write_text(agent_line(claude.session, f"walrus {number}"), encoding="utf-8")
+        path.write_text(agent_line(claude_bench.session, f"walrus {number}"), encoding="utf-8")
     late = folder / AGENT
     late.touch()
     os.utime(folder, (1, 1))
@@ -260,11 +252,11 @@ def test_agents_of_a_folder_are_sorted_once(claude: Bench, monkeypatch: pytest.M
 
     monkeypatch.setattr(subagents.jsonl, "read_head", noted)
     bridge = ClaudeBridge()
-    (source,) = (source for source in bridge.sources() if source.id == claude.session)
+    (source,) = (source for source in bridge.sources() if source.id == claude_bench.session)
     for _ in range(5):
         assert len(bridge.decode(source).side) == 20
     assert len([name for name in read if name != AGENT]) == 20
-    late.write_text(agent_line(claude.session, "an oyster"), encoding="utf-8")
+    late.write_text(agent_line(claude_bench.session, "an oyster"), encoding="utf-8")
     os.utime(folder, (1, 1))
     assert len(bridge.decode(source).side) == 21
     (folder / "agent-ffffffff.jsonl").write_text(agent_line("other", "a"), encoding="utf-8")
@@ -319,20 +311,20 @@ def _take(database: sqlite3.Connection, ids: list[str]) -> dict[str, list[Any]]:
     return found
 
 
-def test_what_tools_did(claude: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_tools_did(claude_bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """A command, a path and the end of what was printed are found, with the words marked."""
     output = "collected 50 items\n" + "tests/test_a.py ....\n" * 60 + "E  WalrusOverflowError: bad"
-    base = {"timestamp": "2031-01-01T00:00:01.000Z", "sessionId": claude.session, "cwd": "/"}
+    base = {"timestamp": "2031-01-01T00:00:01.000Z", "sessionId": claude_bench.session, "cwd": "/"}
     command = {"command": "pytest -q --maxfail=3 oysters"}
     use = {"type": "tool_use", "id": "t1", "name": "Bash", "input": command}
     result = {"type": "tool_result", "tool_use_id": "t1", "content": output}
-    call = {"type": "assistant", "uuid": "c1", "parentUuid": claude.tip}
+    call = {"type": "assistant", "uuid": "c1", "parentUuid": claude_bench.tip}
     call |= {"message": {"id": "m1", "role": "assistant", "content": [use]}}
     answer = {"type": "user", "uuid": "r1", "parentUuid": "c1"}
     answer |= {"message": {"role": "user", "content": [result]}}
     lines = [json.dumps({**base, **line}).encode() + b"\n" for line in (call, answer)]
-    claude.append(*lines)
-    monkeypatch.chdir(claude.home)
+    claude_bench.append(*lines)
+    monkeypatch.chdir(claude_bench.home)
     search = Search()
     search.refresh()
     (hit,) = search.find("maxfail oysters")

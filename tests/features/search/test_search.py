@@ -29,13 +29,6 @@ def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CI", "true")
 
 
-@pytest.fixture
-def space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Space:
-    found = Space(tmp_path / "space")
-    monkeypatch.chdir(found.root)
-    return found
-
-
 def ready() -> Search:
     search = Search()
     assert search.refresh().left == 0
@@ -46,55 +39,57 @@ def texts(hits: list[Hit]) -> list[str]:
     return [hit.snippet.text for hit in hits]
 
 
-def test_newest_first(space: Space) -> None:
+def test_newest_first(current_space: Space) -> None:
     """The newest texts come first, wherever they stand, and only as many as are wanted."""
-    a = space.add("001-a", "needle 1")
-    b = space.add("002-b", "needle 2")
-    space.append(a, "needle 3")
-    space.append(b, "needle 4")
+    a = current_space.add("001-a", "needle 1")
+    b = current_space.add("002-b", "needle 2")
+    current_space.append(a, "needle 3")
+    current_space.append(b, "needle 4")
     assert texts(ready().find("needle")) == ["needle 4", "needle 3", "needle 2", "needle 1"]
     assert texts(ready().find("needle", most=2)) == ["needle 4", "needle 3"]
 
 
-def test_newest_first_side_by_side(space: Space) -> None:
+def test_newest_first_side_by_side(current_space: Space) -> None:
     """Of conversations that went on side by side the newest texts come, and not those of one; old
     ones that come into the index later stay behind them."""
-    folders = [space.add(f"00{n}-a") for n in range(1, 4)]
+    folders = [current_space.add(f"00{n}-a") for n in range(1, 4)]
     for n in range(150):
         for folder in folders:
-            space.append(folder, f"deploy {folder.name[:3]} {n}", at=NOW + timedelta(hours=n))
+            current_space.append(
+                folder, f"deploy {folder.name[:3]} {n}", at=NOW + timedelta(hours=n)
+            )
     expected = {f"deploy 00{k} {n}" for n in (149, 148) for k in (1, 2, 3)}
     assert {*texts(ready().find("deploy", most=6))} == expected
     for n in range(60):
-        old = space.add(f"{n + 100}-old", day="2025-01-05")
-        space.append(old, "deploy of old", "deploy of old", at=NOW - timedelta(days=300))
+        old = current_space.add(f"{n + 100}-old", day="2025-01-05")
+        current_space.append(old, "deploy of old", "deploy of old", at=NOW - timedelta(days=300))
     assert {*texts(ready().find("deploy", most=6))} == expected
 
 
 @pytest.mark.parametrize(("query", "exact"), [("plan", 240), ("c++", 81)])
-def test_pages(space: Space, query: str, exact: int) -> None:
+def test_pages(current_space: Space, query: str, exact: int) -> None:
     """Pages, each after the place of the last text, have every text once and in order, whatever
     comes in between; also those that have the signs, and then those that have only the words."""
-    folders = [space.add(f"00{n}-a") for n in range(1, 4)]
+    folders = [current_space.add(f"00{n}-a") for n in range(1, 4)]
     for n in range(80):
         for folder in folders:
             text = f"plan c number {n}" if n % 3 else f"plan c++ number {n}"
-            space.append(folder, text, at=NOW + timedelta(minutes=n))
+            current_space.append(folder, text, at=NOW + timedelta(minutes=n))
     whole = ready().find(query, most=1000)
     assert (len(whole), sum(hit.exact for hit in whole)) == (240, exact)
     paged: list[Hit] = []
     while page := ready().find(query, most=27, after=paged[-1].place if paged else None):
         paged += page
         if len(paged) <= exact:
-            space.append(folders[0], "a newer plan, c", at=NOW + timedelta(days=1))
+            current_space.append(folders[0], "a newer plan, c", at=NOW + timedelta(days=1))
     known = {hit.place for hit in whole}
     assert [hit.place for hit in paged if hit.place in known] == [hit.place for hit in whole]
     assert len({hit.place for hit in paged}) == len(paged)
 
 
-def test_signs(space: Space) -> None:
+def test_signs(current_space: Space) -> None:
     """What has the signs that were typed comes before what has only the words, which is told."""
-    space.add("001-a", "we use c++ for this", "an .env file", "the c language", "env file")
+    current_space.add("001-a", "we use c++ for this", "an .env file", "the c language", "env file")
     search = ready()
     assert texts(search.find("c++")) == ["we use c++ for this", "the c language"]
     assert [hit.exact for hit in search.find("c++")] == [True, False]
@@ -102,10 +97,10 @@ def test_signs(space: Space) -> None:
     assert [hit.exact for hit in search.find("c language")] == [True]
 
 
-def test_signs_behind_many(space: Space) -> None:
+def test_signs_behind_many(current_space: Space) -> None:
     """What has the signs is found behind any number of newer texts that have only the words."""
-    space.add("001-a", "we use c++ and foo_bar for this")
-    space.add("002-b", *[f"plan c number {n}, foo-bar" for n in range(1500)])
+    current_space.add("001-a", "we use c++ and foo_bar for this")
+    current_space.add("002-b", *[f"plan c number {n}, foo-bar" for n in range(1500)])
     for query in ("c++", "foo_bar"):
         hits = ready().find(query, most=5)
         assert texts(hits)[0] == "we use c++ and foo_bar for this"
@@ -114,11 +109,11 @@ def test_signs_behind_many(space: Space) -> None:
         assert first.row.id == "001-a"
 
 
-def test_narrowed(space: Space) -> None:
+def test_narrowed(current_space: Space) -> None:
     """By role, time, folder, type and tag."""
-    space.add("001-a", "needle early", tags=["x"])
-    folder = space.add("002-b", conversation_type="other")
-    space.append(folder, "needle late", at=NOW + timedelta(days=1))
+    current_space.add("001-a", "needle early", tags=["x"])
+    folder = current_space.add("002-b", conversation_type="other")
+    current_space.append(folder, "needle late", at=NOW + timedelta(days=1))
     search = ready()
     day = micros(NOW + timedelta(hours=12))
     assert texts(search.find("needle", narrow=Narrow(since=day))) == ["needle late"]
@@ -126,18 +121,18 @@ def test_narrowed(space: Space) -> None:
     assert texts(search.find("needle", Wanted(tags=["x"]))) == ["needle early"]
     assert texts(search.find("needle", Wanted(kind="other"))) == ["needle late"]
     assert not search.find("needle", narrow=Narrow(role="assistant"))
-    assert len(search.find("needle", narrow=Narrow(folder=str(space.root)))) == 2
-    assert not search.find("needle", narrow=Narrow(folder=str(space.root / "no")))
+    assert len(search.find("needle", narrow=Narrow(folder=str(current_space.root)))) == 2
+    assert not search.find("needle", narrow=Narrow(folder=str(current_space.root / "no")))
 
 
-def test_rare_among_many(space: Space) -> None:
+def test_rare_among_many(current_space: Space) -> None:
     """What only an old conversation has is found among thousands of newer texts with the word."""
-    space.add("001-a", "needle of old", conversation_type="other")
-    space.add("002-b", *[f"needle {n}" for n in range(3000)])
+    current_space.add("001-a", "needle of old", conversation_type="other")
+    current_space.add("002-b", *[f"needle {n}" for n in range(3000)])
     assert texts(ready().find("needle", Wanted(kind="other"))) == ["needle of old"]
 
 
-def test_spawned(data_home: Path, space: Space) -> None:
+def test_spawned(data_home: Path, current_space: Space) -> None:
     """Turns of `aur spawn` are found, also after its head was written anew, longer."""
     folder = data_home / "aurora/spawn/sessions"
     folder.mkdir(parents=True)
@@ -151,10 +146,10 @@ def test_spawned(data_home: Path, space: Space) -> None:
     search = ready()
     assert sorted(texts(search.find("needle"))) == [f"needle {n}" for n in range(6)]
     assert [hit.role for hit in search.find("longer")] == ["title"]
-    assert space.root
+    assert current_space.root
 
 
-def test_recall(space: Space) -> None:
+def test_recall(current_space: Space) -> None:
     """For 1,000 random messages, three of their words in order find that message."""
     rng = random.Random(5)
     vocabulary = [f"w{n}" for n in range(400)] + ["日本", "c++", "naïve", "it's", "a_b", "x/y.py"]
@@ -162,7 +157,7 @@ def test_recall(space: Space) -> None:
     for number in range(1, 11):
         rows = [" ".join(rng.choices(vocabulary, k=25)) for _ in range(200)]
         said[f"{number:03}-a"] = rows
-        space.add(f"{number:03}-a", *rows)
+        current_space.add(f"{number:03}-a", *rows)
     search = ready()
     for _ in range(1000):
         id = rng.choice([*said])
@@ -195,20 +190,20 @@ def test_anything_can_be_typed(anything: Search, text: str) -> None:
         assert all(0 <= a < b <= len(hit.snippet.text) for a, b in hit.snippet.spans)
 
 
-def test_other_process_sees_a_turn(space: Space) -> None:
+def test_other_process_sees_a_turn(current_space: Space) -> None:
     """A turn that was appended is found by a search that was made before it, once it looks."""
-    folder = space.add("001-a", "first")
+    folder = current_space.add("001-a", "first")
     ready()
-    space.append(folder, "needle")
+    current_space.append(folder, "needle")
     (hit,) = ready().find("needle")
     assert (hit.number, hit.role, hit.row.id) == (2, "user", "001-a")
 
 
-def test_starts_fast(space: Space) -> None:
+def test_starts_fast(current_space: Space) -> None:
     """A search that finds nothing new loads neither the parser of options nor the decoder."""
-    space.add("001-a", "needle")
+    current_space.add("001-a", "needle")
     ready()
-    space.age()
+    current_space.age()
     ready()
     program = (
         "import sys\nsys.argv = ['cortext', 'search', 'needle']\n"
@@ -221,12 +216,12 @@ def test_starts_fast(space: Space) -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-def test_lines_that_a_person_changed(space: Space) -> None:
+def test_lines_that_a_person_changed(current_space: Space) -> None:
     """In a conversation that rests, where nothing else tells of it: what stands there is found."""
     old = NOW - timedelta(days=90)
-    folder = space.add("001-a", status="paused", last_active=old.isoformat())
-    space.append(folder, "zero", "one needle", "two cranes", at=old)
-    space.age()
+    folder = current_space.add("001-a", status="paused", last_active=old.isoformat())
+    current_space.append(folder, "zero", "one needle", "two cranes", at=old)
+    current_space.age()
     ready()
     path = folder / ".session/messages.jsonl"
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[1:]))
@@ -239,14 +234,14 @@ def test_lines_that_a_person_changed(space: Space) -> None:
 
 
 def test_lines_that_a_person_changed_while_others_write(
-    space: Space, monkeypatch: pytest.MonkeyPatch
+    current_space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A search answers as well as it can while nothing can be written to the index."""
     monkeypatch.setattr(database, "_BUSY_MS", 10)
     old = NOW - timedelta(days=90)
-    folder = space.add("001-a", status="paused", last_active=old.isoformat())
-    space.append(folder, "one needle", "two cranes", at=old)
-    space.age()
+    folder = current_space.add("001-a", status="paused", last_active=old.isoformat())
+    current_space.append(folder, "one needle", "two cranes", at=old)
+    current_space.age()
     search = ready()
     path = folder / ".session/messages.jsonl"
     path.write_bytes(path.read_bytes().replace(b"needle", b"cranes"))
@@ -256,9 +251,9 @@ def test_lines_that_a_person_changed_while_others_write(
     assert not ready().find("needle")
 
 
-def test_gone_while_searching(space: Space) -> None:
+def test_gone_while_searching(current_space: Space) -> None:
     """A text that was deleted after it was indexed is a hit without a piece, and no error."""
-    folder = space.add("001-a", "needle")
+    folder = current_space.add("001-a", "needle")
     search = ready()
     (folder / ".session/messages.jsonl").unlink()
     assert texts(search.find("needle")) == [""]

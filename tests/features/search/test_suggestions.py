@@ -16,13 +16,6 @@ def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CI", "true")
 
 
-@pytest.fixture
-def space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Space:
-    found = Space(tmp_path / "space")
-    monkeypatch.chdir(found.root)
-    return found
-
-
 def near(text: str, **more: object) -> Nearly | None:
     finder = Finder()
     assert finder.refresh().left == 0
@@ -45,9 +38,13 @@ def shown(found: Nearly) -> list[tuple[str, list[str]]]:
         ("decide redis kubernetes", ["kubernetes"]),
     ],
 )
-def test_a_sentence_finds_what_it_is_about(space: Space, question: str, without: list[str]) -> None:
+def test_a_sentence_finds_what_it_is_about(
+    current_space: Space, question: str, without: list[str]
+) -> None:
     """Without the words that only make a sentence and those that nobody said, in any ending."""
-    space.add("001-a", "We talk of caches.", "Decided: redis, for the sessions", "About redis")
+    current_space.add(
+        "001-a", "We talk of caches.", "Decided: redis, for the sessions", "About redis"
+    )
     found = near(question)
     assert found
     assert (found.how, list(found.without)) == (WITHOUT, without)
@@ -56,22 +53,22 @@ def test_a_sentence_finds_what_it_is_about(space: Space, question: str, without:
     assert [marked.text[a:b] for a, b in marked.spans] == ["Decided", "redis"]
 
 
-def test_words_in_different_messages(space: Space) -> None:
+def test_words_in_different_messages(current_space: Space) -> None:
     """The conversations that have all of them are shown, with a message for each word."""
-    space.add("001-a", "redis is fast", "and the uploads are slow", "nothing")
-    space.add("002-b", "redis again")
-    space.add("003-c", "uploads again")
+    current_space.add("001-a", "redis is fast", "and the uploads are slow", "nothing")
+    current_space.add("002-b", "redis again")
+    current_space.add("003-c", "uploads again")
     found = near("redis uploads")
     assert found
     assert found.how == APART
     assert shown(found) == [("001-a", ["redis is fast", "and the uploads are slow"])]
 
 
-def test_words_that_nothing_has_together(space: Space) -> None:
+def test_words_that_nothing_has_together(current_space: Space) -> None:
     """What has most of them comes first."""
-    space.add("001-a", "redis and the cache")
-    space.add("002-b", "a zebra")
-    space.add("003-c", "redis alone")
+    current_space.add("001-a", "redis and the cache")
+    current_space.add("002-b", "a zebra")
+    current_space.add("003-c", "redis alone")
     found = near("redis cache zebra")
     assert found
     assert (found.how, shown(found)) == (SOME, [("001-a", ["redis and the cache"])])
@@ -80,18 +77,18 @@ def test_words_that_nothing_has_together(space: Space) -> None:
     assert {id for id, _ in shown(found)} == {"002-b", "003-c"}
 
 
-def test_a_phrase_that_nobody_said(space: Space) -> None:
+def test_a_phrase_that_nobody_said(current_space: Space) -> None:
     """What has its words, not side by side."""
-    space.add("001-a", "redis or memcached?")
+    current_space.add("001-a", "redis or memcached?")
     found = near('"redis memcached"')
     assert found
     assert (found.how, shown(found)) == (LOOSE, [("001-a", ["redis or memcached?"])])
 
 
-def test_what_is_left_of_the_question_holds(space: Space) -> None:
+def test_what_is_left_of_the_question_holds(current_space: Space) -> None:
     """Neither what was excluded nor what was narrowed away comes near."""
-    space.add("001-a", "redis and memcached", "uploads")
-    space.add("002-b", "redis alone")
+    current_space.add("001-a", "redis and memcached", "uploads")
+    current_space.add("002-b", "redis alone")
     found = near("redis zebra -memcached")
     assert found
     assert [id for id, _ in shown(found)] == ["002-b"]
@@ -99,9 +96,9 @@ def test_what_is_left_of_the_question_holds(space: Space) -> None:
 
 
 @pytest.mark.parametrize("question", ["zebra", "zebra OR lion", "zebra lion", "日本", "", "NOT a"])
-def test_what_cannot_come_near(space: Space, question: str) -> None:
+def test_what_cannot_come_near(current_space: Space, question: str) -> None:
     """One word, alternatives, and words of which none was said."""
-    space.add("001-a", "redis")
+    current_space.add("001-a", "redis")
     assert near(question) is None
 
 
@@ -109,16 +106,16 @@ def test_what_cannot_come_near(space: Space, question: str) -> None:
     "question",
     ["when will we use kubernetes helm charts", '{"x":1}', "what did we get", "let us make charts"],
 )
-def test_what_is_everywhere_says_nothing(space: Space, question: str) -> None:
+def test_what_is_everywhere_says_nothing(current_space: Space, question: str) -> None:
     """Where all that a question is about is unknown, words that any sentence has are no answer; nor
     is a digit of some code."""
-    space.add("001-a", "we use it", "and what will we make of 1 thing", "did you get that?")
+    current_space.add("001-a", "we use it", "and what will we make of 1 thing", "did you get that?")
     assert near(question) is None
 
 
-def test_what_was_typed_is_named_as_it_was(space: Space) -> None:
+def test_what_was_typed_is_named_as_it_was(current_space: Space) -> None:
     """Also in a script without spaces."""
-    space.add("001-a", "redis is fast")
+    current_space.add("001-a", "redis is fast")
     found = near("redis 量子コンピュータ zebra")
     assert found
     assert found.without == ["量子コンピュータ", "zebra"]

@@ -30,13 +30,6 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-@pytest.fixture
-def space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Space:
-    found = Space(tmp_path / "space")
-    monkeypatch.chdir(found.root)
-    return found
-
-
 def refreshed() -> Refreshed:
     return Search().refresh()
 
@@ -52,80 +45,80 @@ def lines_of(folder: Path) -> Path:
     return folder / ".session/messages.jsonl"
 
 
-def test_only_the_new_is_read(space: Space) -> None:
+def test_only_the_new_is_read(current_space: Space) -> None:
     """A turn that was appended is found by the next search, which reads nothing else."""
-    folder = space.add("001-a", "first word", "second word")
-    space.add("002-b", "other word")
+    folder = current_space.add("001-a", "first word", "second word")
+    current_space.add("002-b", "other word")
     assert refreshed().messages == 7  # with a title and a markdown each
     assert refreshed() == Refreshed()
-    space.append(folder, "third word")
+    current_space.append(folder, "third word")
     assert refreshed() == Refreshed(read=1, messages=1)
     assert numbers("word") == [1, 1, 2, 3]
 
 
-def test_rewritten(space: Space) -> None:
+def test_rewritten(current_space: Space) -> None:
     """Of a conversation that was written anew only what stands there now is found."""
-    folder = space.add("001-a", "alpha one", "alpha two", "alpha three")
+    folder = current_space.add("001-a", "alpha one", "alpha two", "alpha three")
     assert numbers("alpha") == [1, 2, 3]
     path = lines_of(folder)
     data = path.read_bytes().replace(b"alpha two", b"omega two")
     path.with_suffix(".new").write_bytes(data)
     path.with_suffix(".new").rename(path)
-    space.head(folder, context_summary="masked")
+    current_space.head(folder, context_summary="masked")
     assert (numbers("alpha"), numbers("omega")) == ([1, 3], [2])
 
 
-def test_shrunk(space: Space) -> None:
+def test_shrunk(current_space: Space) -> None:
     """What was cut off is not found any more."""
-    folder = space.add("001-a", "alpha one", "alpha two", "alpha three")
+    folder = current_space.add("001-a", "alpha one", "alpha two", "alpha three")
     assert numbers("alpha") == [1, 2, 3]
     lines = lines_of(folder).read_bytes().splitlines(keepends=True)
     lines_of(folder).write_bytes(lines[0])
     assert numbers("alpha") == [1]
 
 
-def test_deleted(space: Space) -> None:
+def test_deleted(current_space: Space) -> None:
     """A conversation that is gone is not found; one that comes back is."""
-    folder = space.add("001-a", "alpha one")
+    folder = current_space.add("001-a", "alpha one")
     assert numbers("alpha") == [1]
-    folder.rename(space.root / "elsewhere")
+    folder.rename(current_space.root / "elsewhere")
     assert numbers("alpha") == []
-    (space.root / "elsewhere").rename(folder)
+    (current_space.root / "elsewhere").rename(folder)
     assert numbers("alpha") == [1]
 
 
-def test_moved(space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_moved(current_space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
     """What stands in a workspace is found where that was moved to."""
-    space.add("001-a", "alpha one")
-    space.age()
+    current_space.add("001-a", "alpha one")
+    current_space.age()
     assert numbers("alpha") == [1]
-    space.root.rename(space.root.with_name("moved"))
-    monkeypatch.chdir(space.root.with_name("moved"))
+    current_space.root.rename(current_space.root.with_name("moved"))
+    monkeypatch.chdir(current_space.root.with_name("moved"))
     assert numbers("alpha") == [1]
     assert [hit.row.workspace for hit in Search().find("alpha")] == [os.getcwd()]
 
 
-def test_damaged_lines(space: Space) -> None:
+def test_damaged_lines(current_space: Space) -> None:
     """Numbers are those of `cortext show --message`, also after lines that hold no message."""
-    folder = space.add("001-a", "alpha one", "alpha two", "alpha three")
+    folder = current_space.add("001-a", "alpha one", "alpha two", "alpha three")
     first, *others = lines_of(folder).read_bytes().splitlines(keepends=True)
     lines_of(folder).write_bytes(first + b"{half\n\n" + bytes(20) + b"\n" + b"".join(others))
     assert numbers("alpha") == [1, 2, 3]
     search = Search()
     search.refresh()
     for hit in search.find("alpha"):
-        shown = cortext(space.root, "show", "001-a", "--message", str(hit.number))
+        shown = cortext(current_space.root, "show", "001-a", "--message", str(hit.number))
         assert hit.snippet.text in shown.stdout
-    space.append(folder, "alpha four")
+    current_space.append(folder, "alpha four")
     assert numbers("four") == [4]
 
 
-def test_title_and_markdown(space: Space) -> None:
+def test_title_and_markdown(current_space: Space) -> None:
     """A new title, summary or markdown is found, and the old one is not."""
-    folder = space.add("001-a", "said", title="Cabbages")
+    folder = current_space.add("001-a", "said", title="Cabbages")
     (folder / "plan.md").write_text("# About kings\n", encoding="utf-8")
     assert (numbers("cabbages"), numbers("kings")) == ([0], [-1])
-    space.head(folder, title="Walrus", context_summary="an oyster")
+    current_space.head(folder, title="Walrus", context_summary="an oyster")
     (folder / "plan.md").write_text("# About queens and others\n", encoding="utf-8")
     assert (numbers("cabbages"), numbers("kings")) == ([], [])
     assert (numbers("walrus"), numbers("oyster"), numbers("queens")) == ([0], [0], [-1])
@@ -134,20 +127,20 @@ def test_title_and_markdown(space: Space) -> None:
     assert numbers("said") == [1]
 
 
-def test_markdown_alone(space: Space) -> None:
+def test_markdown_alone(current_space: Space) -> None:
     """A person's edit of a markdown is found when nothing else has changed."""
-    folder = space.add("001-a", "said")
-    space.age()
+    folder = current_space.add("001-a", "said")
+    current_space.age()
     assert numbers("edited") == []
     (folder / "plan.md").write_text("# Edited by hand, at length\n", encoding="utf-8")
     assert numbers("edited") == [-1]
 
 
-def test_unreadable_is_tried_again(space: Space, caplog: pytest.LogCaptureFixture) -> None:
+def test_unreadable_is_tried_again(current_space: Space, caplog: pytest.LogCaptureFixture) -> None:
     """A conversation that cannot be read is named, stays as it was, and is tried again."""
-    folder = space.add("001-a", "alpha one")
+    folder = current_space.add("001-a", "alpha one")
     assert numbers("alpha") == [1]
-    space.append(folder, "alpha two")
+    current_space.append(folder, "alpha two")
     Search()  # the catalog knows of it
     path = lines_of(folder)
     path.rename(path.with_suffix(".away"))
@@ -162,7 +155,7 @@ def test_unreadable_is_tried_again(space: Space, caplog: pytest.LogCaptureFixtur
 
 
 @pytest.fixture
-def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Homes:
+def lone_homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Homes:
     found = lay_out(tmp_path)
     for name, value in found.environment.items():
         monkeypatch.setenv(name, value)
@@ -172,7 +165,7 @@ def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Homes:
 
 
 @pytest.mark.parametrize("tool", ["claude", "codex", "gemini", "opencode"])
-def test_tools(homes: Homes, tool: str) -> None:
+def test_tools(lone_homes: Homes, tool: str) -> None:
     """What was said in each of the four tools is found in its session, and nothing twice."""
     id, turns = said(tool)
     search = Search()
@@ -186,10 +179,10 @@ def test_tools(homes: Homes, tool: str) -> None:
     assert Search().refresh() == Refreshed()
 
 
-def test_sub_agents(homes: Homes) -> None:
+def test_sub_agents(lone_homes: Homes) -> None:
     """What a sub-agent said is found in the session that started it."""
     id, _ = said("claude")
-    beside = homes.transcript("claude").parent / id / "subagents"
+    beside = lone_homes.transcript("claude").parent / id / "subagents"
     beside.mkdir(parents=True)
     line = {"type": "user", "sessionId": id, "isSidechain": True, "uuid": "u1", "parentUuid": None}
     when = {"timestamp": "2026-01-05T12:00:00.000Z", "cwd": "/", "version": "2"}
@@ -202,13 +195,13 @@ def test_sub_agents(homes: Homes) -> None:
     assert hit.snippet.text == "count the walruses"
 
 
-def test_sources_are_not_written(homes: Homes) -> None:
+def test_sources_are_not_written(lone_homes: Homes) -> None:
     """Not a byte of the tools' folders changes by a search."""
-    before = _bytes(homes)
+    before = _bytes(lone_homes)
     search = Search()
     search.refresh()
     search.find("the")
-    assert _bytes(homes) == before
+    assert _bytes(lone_homes) == before
 
 
 def _bytes(homes: Homes) -> dict[str, str]:
@@ -221,24 +214,24 @@ def _bytes(homes: Homes) -> dict[str, str]:
     }
 
 
-def test_no_time(space: Space) -> None:
+def test_no_time(current_space: Space) -> None:
     """Without time for all of it the newest come first, and the others the next time."""
     for number in range(20):
-        space.add(f"{number + 1:03}-a", f"word{number}")
+        current_space.add(f"{number + 1:03}-a", f"word{number}")
     assert refreshed().left == 0
-    for number, folder in enumerate(sorted((space.root / "conversations").glob("*/*"))):
-        space.append(folder, f"later{number}")
+    for number, folder in enumerate(sorted((current_space.root / "conversations").glob("*/*"))):
+        current_space.append(folder, f"later{number}")
     search = Search()
     found = search.refresh(patience=0)
     assert found.left == 20 - found.read
     assert numbers("later3") == [2]
 
 
-def test_another_is_reading(space: Space) -> None:
+def test_another_is_reading(current_space: Space) -> None:
     """While another process adds to the index a search goes on with what is there."""
-    folder = space.add("001-a", "alpha one")
+    folder = current_space.add("001-a", "alpha one")
     assert numbers("alpha") == [1]
-    space.append(folder, "alpha two")
+    current_space.append(folder, "alpha two")
     program = (
         "import sys\nfrom cortext.durability.file_lock import FileLock\n"
         "with FileLock(sys.argv[1]):\n    print('held', flush=True)\n    sys.stdin.read()\n"
@@ -264,9 +257,9 @@ def many(space: Space, conversations: int, each: int, first: int = 1) -> None:
         space.add(f"{number + first:03}-a", *texts)
 
 
-def test_killed(space: Space) -> None:
+def test_killed(current_space: Space) -> None:
     """After kill -9 in the middle of a build the next search has everything, once."""
-    many(space, 60, 300)
+    many(current_space, 60, 300)
     path = Words.at_home().lock.removesuffix(".lock")
     command = [
         sys.executable,
@@ -274,7 +267,7 @@ def test_killed(space: Space) -> None:
         "from cortext.features.search.search import read_all; read_all()",
     ]
     for _ in range(3):
-        with subprocess.Popen(command, cwd=space.root) as child:
+        with subprocess.Popen(command, cwd=current_space.root) as child:
             end = time.monotonic() + 60
             while not _has_some(path) and child.poll() is None and time.monotonic() < end:
                 time.sleep(0.002)
@@ -295,43 +288,43 @@ def _has_some(path: str) -> bool:
         return False
 
 
-def test_corrupt_cache(space: Space) -> None:
+def test_corrupt_cache(current_space: Space) -> None:
     """A search over a damaged index reads everything anew, says so, and finds it."""
-    space.add("001-a", "alpha one")
+    current_space.add("001-a", "alpha one")
     assert numbers("alpha") == [1]
     Path(Words.at_home().lock.removesuffix(".lock")).write_bytes(b"no database at all" * 1000)
-    done = cortext(space.root, "search", "alpha")
+    done = cortext(current_space.root, "search", "alpha")
     assert (done.returncode, "alpha one" in done.stdout) == (0, True)
 
 
-def test_read_only_cache(space: Space, cache: Path) -> None:
+def test_read_only_cache(current_space: Space, cache: Path) -> None:
     """With a cache that cannot be written to, what was read before is found, and that is said."""
-    folder = space.add("001-a", "alpha one")
+    folder = current_space.add("001-a", "alpha one")
     assert numbers("alpha") == [1]
-    space.append(folder, "alpha two")
+    current_space.append(folder, "alpha two")
     with read_only(cache):
-        done = cortext(space.root, "search", "alpha")
+        done = cortext(current_space.root, "search", "alpha")
     assert ("alpha one" in done.stdout, done.returncode) == (True, 0), done.stderr
     assert "cannot be written" in done.stderr
 
 
-def test_no_cache(space: Space, cache: Path) -> None:
+def test_no_cache(current_space: Space, cache: Path) -> None:
     """With no place for a cache everything is found still."""
-    space.add("001-a", "alpha one")
+    current_space.add("001-a", "alpha one")
     cache.write_text("in the way", encoding="utf-8")
-    done = cortext(space.root, "search", "alpha")
+    done = cortext(current_space.root, "search", "alpha")
     assert (done.returncode, "alpha one" in done.stdout) == (0, True)
     assert "takes longer" in done.stderr
 
 
-def test_full_disk(space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk(current_space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a full disk a search has what is there, says why not more, and later everything."""
     with mounted(tmp_path / "disk", "-t", "tmpfs", "-o", "size=4m", "none") as disk:
         monkeypatch.setenv("XDG_CACHE_HOME", str(disk / "cache"))
-        space.add("001-a", "alpha one")
+        current_space.add("001-a", "alpha one")
         assert numbers("alpha") == [1]
         filler = fill(disk, 8192)
-        many(space, 3, 3000, first=2)
+        many(current_space, 3, 3000, first=2)
         search = Search()
         found = search.refresh()
         assert found.left
@@ -344,7 +337,7 @@ def test_full_disk(space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.fixture
-def searchers(space: Space) -> Iterator[list["subprocess.Popen[str]"]]:
+def searchers(current_space: Space) -> Iterator[list["subprocess.Popen[str]"]]:
     """Eight processes that search until they are told to end, each with a look at the files."""
     program = (
         "import sys, threading\nfrom cortext.features.search.search import Search\n"
@@ -358,7 +351,7 @@ def searchers(space: Space) -> Iterator[list["subprocess.Popen[str]"]]:
     found = [
         subprocess.Popen(
             [sys.executable, "-c", program],
-            cwd=space.root,
+            cwd=current_space.root,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -373,17 +366,17 @@ def searchers(space: Space) -> Iterator[list["subprocess.Popen[str]"]]:
 
 
 def test_eight_search_while_one_indexes(
-    space: Space, searchers: list["subprocess.Popen[str]"]
+    current_space: Space, searchers: list["subprocess.Popen[str]"]
 ) -> None:
     """While eight search, one indexes and one appends: no error, and in the end all turns, once."""
-    folder = space.add("001-a", "alpha 0")
-    many_folder = [space.add(f"{n:03}-b", *[f"beta{n} " * 40] * 200) for n in range(2, 22)]
+    folder = current_space.add("001-a", "alpha 0")
+    many_folder = [current_space.add(f"{n:03}-b", *[f"beta{n} " * 40] * 200) for n in range(2, 22)]
     for child in searchers:
         assert child.stdout
         assert child.stdout.readline()
     for number in range(1, 40):
-        space.append(folder, f"alpha {number}")
-        space.append(many_folder[number % 20], f"gamma {number}")
+        current_space.append(folder, f"alpha {number}")
+        current_space.append(many_folder[number % 20], f"gamma {number}")
         Search().refresh(patience=None)
     for child in searchers:
         out, err = child.communicate(timeout=60)
@@ -394,9 +387,9 @@ def test_eight_search_while_one_indexes(
     assert len(numbers("beta7")) == 200
 
 
-def test_odd_titles(space: Space) -> None:
+def test_odd_titles(current_space: Space) -> None:
     """A title with every odd sign is remembered, and is not read again."""
-    space.add("001-a", "said", title='odd | "\\ 日本\u2028 title')
+    current_space.add("001-a", "said", title='odd | "\\ 日本\u2028 title')
     assert refreshed().messages == 3
     assert refreshed() == Refreshed()
     assert numbers("odd") == [0]

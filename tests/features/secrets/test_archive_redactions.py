@@ -30,7 +30,7 @@ every_tool = pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.__name
 
 
 @pytest.fixture(autouse=True)
-def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def tools_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("CODEX_HOME", "GEMINI_CLI_HOME", "OPENCODE_DB", "CLAUDE_CONFIG_DIR"):
         monkeypatch.delenv(name, raising=False)
@@ -57,9 +57,9 @@ def synced() -> Synced:
 
 
 @every_tool
-def test_when_the_tool_goes_on(tool: type, person: Path) -> None:
+def test_when_the_tool_goes_on(tool: type, tools_home: Path) -> None:
     """What is new is copied, and the secret does not come back, also where it is said again."""
-    held: Held = tool(person, "Hello.", f"my key is {TOKEN}", "Thanks.")
+    held: Held = tool(tools_home, "Hello.", f"my key is {TOKEN}", "Thanks.")
     before = held.path.read_bytes()
     synced()
     assert archive_has(TOKEN)
@@ -78,9 +78,9 @@ def test_when_the_tool_goes_on(tool: type, person: Path) -> None:
 
 
 @every_tool
-def test_without_what_is_remembered_to_save_time(tool: type, person: Path) -> None:
+def test_without_what_is_remembered_to_save_time(tool: type, tools_home: Path) -> None:
     """Nothing comes back when `.known` is lost, which anybody may delete."""
-    held: Held = tool(person, "Hello.", f"my key is {TOKEN}")
+    held: Held = tool(tools_home, "Hello.", f"my key is {TOKEN}")
     synced()
     redact_copies(held.row)
     shutil.rmtree(os.path.join(paths.archive(), ".known"))
@@ -93,9 +93,9 @@ def test_without_what_is_remembered_to_save_time(tool: type, person: Path) -> No
 
 
 @every_tool
-def test_what_no_sync_has_copied_yet(tool: type, person: Path) -> None:
+def test_what_no_sync_has_copied_yet(tool: type, tools_home: Path) -> None:
     """It is masked when it is copied."""
-    held: Held = tool(person, "Hello.", f"my key is {TOKEN}")
+    held: Held = tool(tools_home, "Hello.", f"my key is {TOKEN}")
     redact_copies(held.row)
     synced()
     assert archive_has(TOKEN) == []
@@ -103,9 +103,9 @@ def test_what_no_sync_has_copied_yet(tool: type, person: Path) -> None:
 
 
 @every_tool
-def test_with_another_key(tool: type, person: Path) -> None:
+def test_with_another_key(tool: type, tools_home: Path) -> None:
     """Nobody knows then which secrets those were: all stay out, and no copy is made anew."""
-    held: Held = tool(person, "Hello.", f"my key is {TOKEN}", "Thanks.")
+    held: Held = tool(tools_home, "Hello.", f"my key is {TOKEN}", "Thanks.")
     synced()
     redact_copies(held.row)
     os.unlink(paths.redaction_key())
@@ -121,9 +121,9 @@ def test_with_another_key(tool: type, person: Path) -> None:
     assert [path for path in kept() if ".~" in path] == []
 
 
-def test_a_fork_of_it(person: Path) -> None:
+def test_a_fork_of_it(tools_home: Path) -> None:
     """A new session with the same words is without the same secret."""
-    held = claude(person, "Hello.", f"my key is {TOKEN}")
+    held = claude(tools_home, "Hello.", f"my key is {TOKEN}")
     synced()
     redact_copies(held.row)
     other = "99999999-2222-4333-8444-555555555555"
@@ -136,9 +136,9 @@ def test_a_fork_of_it(person: Path) -> None:
     assert archive_has(TOKEN) == []
 
 
-def test_one_finding_alone(person: Path) -> None:
+def test_one_finding_alone(tools_home: Path) -> None:
     """The others stay as they are, and come with what is new."""
-    held = claude(person, f"one {TOKEN}", f"two {KEY}")
+    held = claude(tools_home, f"one {TOKEN}", f"two {KEY}")
     synced()
     redact_copies(held.row, [one for one in scan_one(held.row) if one.secret == KEY])
     held.say("And one more.")
@@ -147,11 +147,11 @@ def test_one_finding_alone(person: Path) -> None:
     assert TOKEN in said_in_archive(held)
 
 
-def test_older_copies_are_masked(person: Path) -> None:
+def test_older_copies_are_masked(tools_home: Path) -> None:
     """`NAME.~1.gz` is what the tool wrote before it wrote the file anew."""
-    held = gemini(person, "Hello.", f"my key is {TOKEN}", "Thanks.")
+    held = gemini(tools_home, "Hello.", f"my key is {TOKEN}", "Thanks.")
     synced()
-    other = gemini(person, "Hi.")
+    other = gemini(tools_home, "Hi.")
     synced()
     assert any(".~1." in path for path in archive_has(TOKEN))
     assert {one.role for one in scan_one(other.row)} == {"archive"}
@@ -160,9 +160,9 @@ def test_older_copies_are_masked(person: Path) -> None:
     assert held.path == other.path
 
 
-def test_a_redact_that_was_killed_before_the_copy(person: Path) -> None:
+def test_a_redact_that_was_killed_before_the_copy(tools_home: Path) -> None:
     """What is remembered is written first: the next sync ends it."""
-    held = claude(person, "Hello.", f"my key is {TOKEN}")
+    held = claude(tools_home, "Hello.", f"my key is {TOKEN}")
     synced()
     before = {path: Path(path).read_bytes() for path in kept("claude")}
     redact_copies(held.row)
@@ -174,10 +174,10 @@ def test_a_redact_that_was_killed_before_the_copy(person: Path) -> None:
     assert "And one more." in said_in_archive(held)
 
 
-def test_a_damaged_key_copies_nothing_rather_than_the_secret(person: Path) -> None:
+def test_a_damaged_key_copies_nothing_rather_than_the_secret(tools_home: Path) -> None:
     """It is named, and all other sessions are copied."""
-    held = claude(person, "Hello.", f"my key is {TOKEN}")
-    opencode(person, "Hello there.")
+    held = claude(tools_home, "Hello.", f"my key is {TOKEN}")
+    opencode(tools_home, "Hello there.")
     synced()
     redact_copies(held.row)
     Path(paths.redaction_key()).write_bytes(b"short")
@@ -187,9 +187,9 @@ def test_a_damaged_key_copies_nothing_rather_than_the_secret(person: Path) -> No
     assert archive_has(TOKEN) == []
 
 
-def test_nothing_tells_what_was_masked(person: Path) -> None:
+def test_nothing_tells_what_was_masked(tools_home: Path) -> None:
     """Only fingerprints with a key are kept, for this user alone."""
-    held = claude(person, f"my key is {TOKEN}")
+    held = claude(tools_home, f"my key is {TOKEN}")
     synced()
     redact_copies(held.row)
     data = Path(archive_redactions.path()).read_bytes()
@@ -198,7 +198,7 @@ def test_nothing_tells_what_was_masked(person: Path) -> None:
     assert os.stat(archive_redactions.path()).st_mode & 0o777 == 0o600
 
 
-def test_damaged_notes_are_said_once(person: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_damaged_notes_are_said_once(tools_home: Path, caplog: pytest.LogCaptureFixture) -> None:
     """However many of their lines cannot be read."""
     notes = Path(archive_redactions.path())
     notes.parent.mkdir(parents=True, exist_ok=True)
@@ -209,11 +209,11 @@ def test_damaged_notes_are_said_once(person: Path, caplog: pytest.LogCaptureFixt
     assert said.endswith(", and 2 more")
 
 
-def test_a_damaged_copy_that_is_mended(person: Path) -> None:
+def test_a_damaged_copy_that_is_mended(tools_home: Path) -> None:
     """What doctor takes from the tool again is without it."""
     from cortext.features.doctor.check_archive import Copy, check_copy
 
-    held = claude(person, "Hello.", f"my key is {TOKEN}", "Thanks.")
+    held = claude(tools_home, "Hello.", f"my key is {TOKEN}", "Thanks.")
     synced()
     redact_copies(held.row)
     (path,) = [path for path in kept("claude") if path.endswith(".gz")]
@@ -225,11 +225,11 @@ def test_a_damaged_copy_that_is_mended(person: Path) -> None:
     assert said_in_archive(held).endswith("Thanks.")
 
 
-def test_a_rollout_that_codex_compressed(person: Path) -> None:
+def test_a_rollout_that_codex_compressed(tools_home: Path) -> None:
     """It continues the masked copy of what it was before."""
     if not shutil.which("zstd"):
         pytest.skip("zstd is not installed")
-    held = codex(person, "Hello.", f"my key is {TOKEN}")
+    held = codex(tools_home, "Hello.", f"my key is {TOKEN}")
     synced()
     redact_copies(held.row)
     held.say("And one more.")

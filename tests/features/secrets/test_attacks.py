@@ -19,30 +19,17 @@ from tests.features.secrets.tool_sessions import KEY, TOKEN, claude, holding
 ESC = "\x1b[31m"
 
 
-@pytest.fixture
-def space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A workspace, in a home of its own."""
-    monkeypatch.setenv("CI", "true")
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    root = tmp_path / "space"
-    root.mkdir()
-    ok(root, "init")
-    return root
-
-
 @pytest.mark.parametrize("where", ["conversations", "conversations/DAY"])
-def test_a_link_in_a_circle_hides_nothing(space: Path, where: str) -> None:
+def test_a_link_in_a_circle_hides_nothing(secret_space: Path, where: str) -> None:
     """Whatever lies beside conversations, all of them are listed and looked at."""
-    id = begin(space, "plan", "Deploy", f"Use {TOKEN}.")
-    folder = space / where.replace("DAY", folder_of(space, id).parent.name)
+    id = begin(secret_space, "plan", "Deploy", f"Use {TOKEN}.")
+    folder = secret_space / where.replace("DAY", folder_of(secret_space, id).parent.name)
     (folder / "notes").symlink_to("notes")
-    assert id in ok(space, "list")
-    done = cortext(space, "scan")
+    assert id in ok(secret_space, "list")
+    done = cortext(secret_space, "scan")
     assert (done.returncode, done.stdout.count("github-token")) == (1, 1)
-    assert cortext(space, "redact", id, "--yes").returncode == 0
-    assert holding(TOKEN, space) == []
+    assert cortext(secret_space, "redact", id, "--yes").returncode == 0
+    assert holding(TOKEN, secret_space) == []
 
 
 def test_a_link_in_a_circle_hides_no_session_of_a_store(tmp_path: Path) -> None:
@@ -55,88 +42,91 @@ def test_a_link_in_a_circle_hides_no_session_of_a_store(tmp_path: Path) -> None:
         assert "kept" in store.list_session_ids()
 
 
-def test_not_all_looked_at_is_exit_code_1(space: Path) -> None:
+def test_not_all_looked_at_is_exit_code_1(secret_space: Path) -> None:
     """Something that cannot be read is named, in words, and the code says it."""
-    id = begin(space, "plan", "Deploy", "Hello.")
-    (folder_of(space, id) / "broken.gz").write_bytes(gzip.compress(b"x" * 5000)[:-20])
-    done = cortext(space, "scan")
+    id = begin(secret_space, "plan", "Deploy", "Hello.")
+    (folder_of(secret_space, id) / "broken.gz").write_bytes(gzip.compress(b"x" * 5000)[:-20])
+    done = cortext(secret_space, "scan")
     assert done.returncode == 1
     assert "broken.gz" in done.stderr
     assert "not all could be looked at" in done.stderr
     assert "Errno" not in done.stderr
 
 
-def test_a_folder_that_is_passed_over_is_exit_code_1(space: Path) -> None:
+def test_a_folder_that_is_passed_over_is_exit_code_1(secret_space: Path) -> None:
     """Lists name it in words; a scan knows that it was not in it."""
-    held = claude(space.parent / "home", "Hello.")
+    held = claude(secret_space.parent / "home", "Hello.")
     held.path.with_name("round.jsonl").symlink_to("round.jsonl")
     folder = held.path.parent.with_name("round")
     folder.symlink_to("round")
-    done = cortext(space, "scan", "--all")
+    done = cortext(secret_space, "scan", "--all")
     assert done.returncode == 1
     assert f"{folder} is passed over: too many levels" in done.stderr
     assert "Errno" not in done.stderr
 
 
-def test_an_empty_home_has_no_conversation(space: Path) -> None:
+def test_an_empty_home_has_no_conversation(secret_space: Path) -> None:
     """The archive is none."""
-    done = cortext(space, "scan", "--all")
+    done = cortext(secret_space, "scan", "--all")
     assert (done.returncode, done.stderr) == (0, "no secrets in 0 conversations\n")
 
 
-def test_what_a_file_is_called(space: Path) -> None:
+def test_what_a_file_is_called(secret_space: Path) -> None:
     """It is found, and named without the secret; nothing with such a name is committed."""
-    git(space, "init", "-q")
-    git(space, "config", "user.name", "A")
-    git(space, "config", "user.email", "a@example.org")
-    id = begin(space, "plan", "Deploy", "Hello.")
-    file = folder_of(space, id) / "sub" / f"notes-{TOKEN}.txt"
+    git(secret_space, "init", "-q")
+    git(secret_space, "config", "user.name", "A")
+    git(secret_space, "config", "user.email", "a@example.org")
+    id = begin(secret_space, "plan", "Deploy", "Hello.")
+    file = folder_of(secret_space, id) / "sub" / f"notes-{TOKEN}.txt"
     file.parent.mkdir()
     file.write_text("nothing")
-    done = cortext(space, "scan", id)
+    done = cortext(secret_space, "scan", id)
     assert (done.returncode, done.stdout.count("file name")) == (1, 1)
-    told = [cortext(space, "redact", id, "--yes"), cortext(space, "scan", id, "--json")]
-    ok(space, "config", "sessions.secrets", "mask")
-    told += [cortext(space, "stop", id)]
+    told = [
+        cortext(secret_space, "redact", id, "--yes"),
+        cortext(secret_space, "scan", id, "--json"),
+    ]
+    ok(secret_space, "config", "sessions.secrets", "mask")
+    told += [cortext(secret_space, "stop", id)]
     assert [one.returncode for one in told] == [1, 1, 0]
     assert "not committed: the name of a file is a secret" in told[-1].stderr
     assert all(TOKEN not in one.stdout + one.stderr for one in (done, *told))
-    assert git(space, "rev-list", "--all").strip() == ""
+    assert git(secret_space, "rev-list", "--all").strip() == ""
     file.rename(file.with_name("notes.txt"))
-    assert "committed as" in cortext(space, "stop", id).stderr
+    assert "committed as" in cortext(secret_space, "stop", id).stderr
 
 
-def test_what_a_file_in_the_trash_is_called(space: Path) -> None:
+def test_what_a_file_in_the_trash_is_called(secret_space: Path) -> None:
     """To delete a conversation hides no name; to empty the trash removes it."""
-    id = begin(space, "plan", "Deploy", "Hello.")
-    (folder_of(space, id) / f"notes-{TOKEN}.txt").write_text("nothing")
-    ok(space, "delete", id, "--yes")
-    done = cortext(space, "scan", "--all")
+    id = begin(secret_space, "plan", "Deploy", "Hello.")
+    (folder_of(secret_space, id) / f"notes-{TOKEN}.txt").write_text("nothing")
+    ok(secret_space, "delete", id, "--yes")
+    done = cortext(secret_space, "scan", "--all")
     assert (done.returncode, done.stdout.count("file name")) == (1, 1)
     assert "`cortext trash empty` removes it for good" in done.stdout
     assert TOKEN not in done.stdout + done.stderr
-    ok(space, "trash", "empty", "--yes")
-    assert cortext(space, "scan", "--all").returncode == 0
+    ok(secret_space, "trash", "empty", "--yes")
+    assert cortext(secret_space, "scan", "--all").returncode == 0
 
 
-def test_files_that_lie_among_conversations(space: Path) -> None:
+def test_files_that_lie_among_conversations(secret_space: Path) -> None:
     """They belong to none, and are found and masked with any."""
-    id = begin(space, "plan", "Deploy", "Hello.")
-    day = folder_of(space, id).parent
+    id = begin(secret_space, "plan", "Deploy", "Hello.")
+    day = folder_of(secret_space, id).parent
     (day / "loose.md").write_text(f"a {TOKEN}")
     (day.parent / "README.md").write_text(f"b {KEY}")
-    done = cortext(space, "scan")
+    done = cortext(secret_space, "scan")
     assert done.stdout.count(" beside ") == 2
-    assert cortext(space, "redact", id, "--yes").returncode == 0
-    assert holding(TOKEN, space) + holding(KEY, space) == []
+    assert cortext(secret_space, "redact", id, "--yes").returncode == 0
+    assert holding(TOKEN, secret_space) + holding(KEY, secret_space) == []
 
 
-def test_compressed_files_of_a_conversation(space: Path) -> None:
+def test_compressed_files_of_a_conversation(secret_space: Path) -> None:
     """Text is masked and stays compressed; a packed folder would break, so it is left and named."""
-    id = begin(space, "plan", "Deploy", "Hello.")
-    folder = folder_of(space, id)
+    id = begin(secret_space, "plan", "Deploy", "Hello.")
+    folder = folder_of(secret_space, id)
     (folder / "log.gz").write_bytes(gzip.compress(f"use {TOKEN} here\n".encode()))
-    assert cortext(space, "redact", id, "--yes").returncode == 0
+    assert cortext(secret_space, "redact", id, "--yes").returncode == 0
     text = gzip.decompress((folder / "log.gz").read_bytes()).decode()
     assert text.startswith("use [redacted github-token ")
     assert text.endswith(" here\n")
@@ -146,13 +136,15 @@ def test_compressed_files_of_a_conversation(space: Path) -> None:
         info.size = len(inside)
         tar.addfile(info, io.BytesIO(inside))
     (folder / "all.tar.gz").write_bytes(made.getvalue())
-    done = cortext(space, "redact", id, "--yes")
+    done = cortext(secret_space, "redact", id, "--yes")
     assert (done.returncode, (folder / "all.tar.gz").read_bytes()) == (1, made.getvalue())
     assert "all.tar.gz has it still: it is a packed folder" in done.stderr
 
 
 @pytest.mark.parametrize("how", ["removed", "forgotten"])
-def test_documents_of_a_folder_that_nobody_lists(how: str, space: Path, tmp_path: Path) -> None:
+def test_documents_of_a_folder_that_nobody_lists(
+    how: str, secret_space: Path, tmp_path: Path
+) -> None:
     """No list has a word of them after a redact."""
     other = tmp_path / "other"
     other.mkdir()
@@ -163,48 +155,49 @@ def test_documents_of_a_folder_that_nobody_lists(how: str, space: Path, tmp_path
     assert holding("marmalade", tmp_path / "cache") != []
     other.rename(tmp_path / "moved")
     if how == "forgotten":
-        ok(space, "list", "--forget")
+        ok(secret_space, "list", "--forget")
         (tmp_path / "moved").rename(other)
-    id = begin(space, "plan", "Deploy", f"Use {KEY}.")
-    assert cortext(space, "redact", id, "--yes").returncode == 0
+    id = begin(secret_space, "plan", "Deploy", f"Use {KEY}.")
+    assert cortext(secret_space, "redact", id, "--yes").returncode == 0
     assert holding("marmalade", tmp_path / "cache") == []
 
 
-def test_no_warning_carries_terminal_codes(space: Path) -> None:
+def test_no_warning_carries_terminal_codes(secret_space: Path) -> None:
     """A file may be called anything; lists, scan and redact show it without moving the cursor."""
-    id = begin(space, "plan", "Deploy", "Hello.")
-    held = claude(space.parent / "home", "Hello.")
+    id = begin(secret_space, "plan", "Deploy", "Hello.")
+    held = claude(secret_space.parent / "home", "Hello.")
     name = held.path.parent.with_name(f"{ESC}round")
     name.symlink_to(name.name)
-    (folder_of(space, id) / f"{ESC}.gz").write_bytes(gzip.compress(b"x" * 5000)[:-20])
+    (folder_of(secret_space, id) / f"{ESC}.gz").write_bytes(gzip.compress(b"x" * 5000)[:-20])
     for command in (["list"], ["list", "--all"], ["scan", "--all"], ["redact", id, "--dry-run"]):
-        done = cortext(space, *command)
+        done = cortext(secret_space, *command)
         assert "\x1b" not in done.stdout + done.stderr, command
-    assert "is passed over" in cortext(space, "list").stderr
-    assert "�[31m.gz" in cortext(space, "redact", id, "--yes").stderr
+    assert "is passed over" in cortext(secret_space, "list").stderr
+    assert "�[31m.gz" in cortext(secret_space, "redact", id, "--yes").stderr
 
 
-def test_a_choice_carries_no_terminal_codes(space: Path) -> None:
+def test_a_choice_carries_no_terminal_codes(secret_space: Path) -> None:
     """Titles of several that are meant."""
     for _ in range(2):
-        id = begin(space, "plan", "Deploy", "Hello.")
-        head = folder_of(space, id) / ".session/session.json"
+        id = begin(secret_space, "plan", "Deploy", "Hello.")
+        head = folder_of(secret_space, id) / ".session/session.json"
         head.write_text(json.dumps(json.loads(head.read_text()) | {"title": f"{ESC}same"}))
-    done = cortext(space, "show", "same")
+    done = cortext(secret_space, "show", "same")
     assert done.returncode == 4
     assert "\x1b" not in done.stdout + done.stderr
 
 
-def test_setup_shows_no_tokens(space: Path) -> None:
+def test_setup_shows_no_tokens(secret_space: Path) -> None:
     """The file of another program holds other servers' keys, and its difference has lines of
     them."""
-    home = space.parent / "home"
+    home = secret_space.parent / "home"
     home.mkdir(exist_ok=True)
     servers = {"mcpServers": {"other": {"command": "x", "env": {"GITHUB_TOKEN": TOKEN}}}}
     (home / ".claude.json").write_text(json.dumps(servers, indent=2))
     (home / ".claude").mkdir()
     shown = [
-        cortext(space, "setup", "--tools", "claude", *rest) for rest in (["--dry-run"], ["--yes"])
+        cortext(secret_space, "setup", "--tools", "claude", *rest)
+        for rest in (["--dry-run"], ["--yes"])
     ]
     assert ["secret removed: github-token" in one.stdout + one.stderr for one in shown] == [
         True
@@ -228,16 +221,16 @@ def test_warning_reaches_the_person_without_terminal_codes() -> None:
 
 @pytest.mark.parametrize("kind", ["log", "document"])
 def test_ids_stay_whatever_they_look_like(
-    kind: str, space: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, secret_space: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A masked session can be loaded, its checksums hold, and what is left is said."""
     monkeypatch.setenv("CORTEXT_SESSIONS_CHECKSUMS", "on")
     folder = f"{paths.data_home()}/cortext/programs" if kind == "log" else paths.document_dir()
     store = open_session_store(f"{kind}://{folder}")
     store.save(Session(TOKEN, messages=[SessionMessage("user", f"use {KEY}", id=TOKEN)]))
-    done = cortext(space, "redact", "--all", "--yes")
+    done = cortext(secret_space, "redact", "--all", "--yes")
     assert (done.returncode, "it is still in" in done.stderr) == (1, True)
     found = open_session_store(f"{kind}://{folder}").load(TOKEN)
     assert (found.id, [message.id for message in found.messages]) == (TOKEN, [TOKEN])
     assert found.messages[0].content.startswith("use [redacted anthropic-key ")
-    assert holding(KEY, space.parent, paths.data_home()) == []
+    assert holding(KEY, secret_space.parent, paths.data_home()) == []

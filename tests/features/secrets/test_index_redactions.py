@@ -34,7 +34,7 @@ every_tool = pytest.mark.parametrize(
 
 
 @pytest.fixture
-def space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def redacted_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A workspace, in a home of its own."""
     monkeypatch.setenv("CI", "true")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -56,101 +56,103 @@ def ours(space: Path, word: str, held: Held | None = None) -> list[str]:
     return [path for path in found if not path.startswith(own)]
 
 
-def test_stop_leaves_no_title_in_the_catalog(space: Path) -> None:
+def test_stop_leaves_no_title_in_the_catalog(redacted_space: Path) -> None:
     """Nor in its log: neither of the conversation before it was masked, nor of a list between."""
     for name, value in (("init", ("-q",)), ("config", ("user.name", "A"))):
-        git(space, name, *value)
-    git(space, "config", "user.email", "a@example.org")
-    ok(space, "config", "sessions.secrets", "mask")
-    id = begin(space, "plan", "Deploy", "Hello.", f"Use {TOKEN} here.")
-    ok(space, "rename", id, f"Deploy with {TOKEN}")
+        git(redacted_space, name, *value)
+    git(redacted_space, "config", "user.email", "a@example.org")
+    ok(redacted_space, "config", "sessions.secrets", "mask")
+    id = begin(redacted_space, "plan", "Deploy", "Hello.", f"Use {TOKEN} here.")
+    ok(redacted_space, "rename", id, f"Deploy with {TOKEN}")
     # Somebody has it open: else SQLite puts its log away with the last who closes it.
     with sqlite3.connect(paths.catalog()) as reader:
         reader.execute("SELECT count(*) FROM rows").fetchone()
-        assert "Deploy with [secret removed: github-token]" in ok(space, "list")
-        assert "committed as" in cortext(space, "stop", id).stderr
-        assert ours(space, TOKEN) == []
+        assert "Deploy with [secret removed: github-token]" in ok(redacted_space, "list")
+        assert "committed as" in cortext(redacted_space, "stop", id).stderr
+        assert ours(redacted_space, TOKEN) == []
     reader.close()
 
 
 @every_tool
-def test_a_title_of_a_tool_s_session(tool: Any, space: Path) -> None:
+def test_a_title_of_a_tool_s_session(tool: Any, redacted_space: Path) -> None:
     """Of what the tool still has, nothing of ours has the first words that are a secret."""
-    held: Held = tool(space.parent / "home", f"use {TOKEN} please", "Thanks.")
-    ok(space, "sync")
-    assert TOKEN not in ok(space, "list", "--all", "--json")
-    ok(space, "search", "Thanks")
+    held: Held = tool(redacted_space.parent / "home", f"use {TOKEN} please", "Thanks.")
+    ok(redacted_space, "sync")
+    assert TOKEN not in ok(redacted_space, "list", "--all", "--json")
+    ok(redacted_space, "search", "Thanks")
     before = held.path.read_bytes()
-    done = cortext(space, "redact", held.row.key, "--archive", "--yes")
+    done = cortext(redacted_space, "redact", held.row.key, "--archive", "--yes")
     assert done.returncode == 0, done.stderr
-    ok(space, "list", "--all")
-    assert ours(space, TOKEN, held) == []
+    ok(redacted_space, "list", "--all")
+    assert ours(redacted_space, TOKEN, held) == []
     assert held.path.read_bytes() == before
 
 
-def test_titles_that_an_earlier_version_kept(space: Path) -> None:
+def test_titles_that_an_earlier_version_kept(redacted_space: Path) -> None:
     """A redact has them looked at again."""
-    held = claude(space.parent / "home", "Hello.", f"my key is {KEY}")
-    ok(space, "list", "--all")
+    held = claude(redacted_space.parent / "home", "Hello.", f"my key is {KEY}")
+    ok(redacted_space, "list", "--all")
     with sqlite3.connect(paths.catalog()) as catalog:
         change = "UPDATE rows SET row = CAST(replace(row, 'Hello.', ?) AS BLOB)"
         catalog.execute(change, (f"use {TOKEN}",))
     catalog.close()
-    assert ours(space, TOKEN, held) != []
-    ok(space, "redact", held.row.key, "--archive", "--yes")
-    assert ours(space, TOKEN, held) == []
-    assert "Hello." in ok(space, "list", "--all")
+    assert ours(redacted_space, TOKEN, held) != []
+    ok(redacted_space, "redact", held.row.key, "--archive", "--yes")
+    assert ours(redacted_space, TOKEN, held) == []
+    assert "Hello." in ok(redacted_space, "list", "--all")
 
 
 @every_tool
-def test_the_index_does_not_take_it_back(tool: Any, space: Path) -> None:
+def test_the_index_does_not_take_it_back(tool: Any, redacted_space: Path) -> None:
     """The words around it are found, also those that came later; it is not."""
-    held: Held = tool(space.parent / "home", "Hello.", f"my marmalade is {TOKEN} there", "Thanks.")
-    ok(space, "sync")
-    ok(space, "search", "Thanks")
-    assert ours(space, WORD, held) != []
-    ok(space, "redact", held.row.key, "--archive", "--yes")
+    held: Held = tool(
+        redacted_space.parent / "home", "Hello.", f"my marmalade is {TOKEN} there", "Thanks."
+    )
+    ok(redacted_space, "sync")
+    ok(redacted_space, "search", "Thanks")
+    assert ours(redacted_space, WORD, held) != []
+    ok(redacted_space, "redact", held.row.key, "--archive", "--yes")
     for _ in range(2):
-        assert held.row.key in ok(space, "search", "marmalade", "--json")
-        assert ours(space, WORD, held) == []
+        assert held.row.key in ok(redacted_space, "search", "marmalade", "--json")
+        assert ours(redacted_space, WORD, held) == []
         held.say(f"Again {TOKEN}, and walnuts.")
-    assert held.row.key in ok(space, "search", "walnuts", "--json")
-    assert ours(space, WORD, held) == []
+    assert held.row.key in ok(redacted_space, "search", "walnuts", "--json")
+    assert ours(redacted_space, WORD, held) == []
 
 
-def test_the_index_of_a_session_that_nobody_copied_yet(space: Path) -> None:
+def test_the_index_of_a_session_that_nobody_copied_yet(redacted_space: Path) -> None:
     """A fork has the words of the first, and no copy."""
-    held = claude(space.parent / "home", "Hello.", f"my marmalade is {TOKEN}")
-    ok(space, "sync")
-    ok(space, "redact", held.row.key, "--archive", "--yes")
+    held = claude(redacted_space.parent / "home", "Hello.", f"my marmalade is {TOKEN}")
+    ok(redacted_space, "sync")
+    ok(redacted_space, "redact", held.row.key, "--archive", "--yes")
     other = "99999999-2222-4333-8444-555555555555"
     fork = held.path.with_name(f"{other}.jsonl")
     fork.write_bytes(held.path.read_bytes().replace(held.row.key.encode(), other.encode()))
-    assert other in ok(space, "search", "marmalade", "--json")
-    assert ours(space, WORD, held) == []
+    assert other in ok(redacted_space, "search", "marmalade", "--json")
+    assert ours(redacted_space, WORD, held) == []
 
 
-def test_the_index_has_what_nobody_masked(space: Path) -> None:
+def test_the_index_has_what_nobody_masked(redacted_space: Path) -> None:
     """A person looks for where a key was said: that is found until it is masked."""
-    held = claude(space.parent / "home", "Hello.", f"my key is {TOKEN}, and {KEY}")
-    ok(space, "sync")
-    ok(space, "redact", held.row.key, "--archive", "--finding", "1", "--yes")
-    assert held.row.key in ok(space, "search", KEY, "--json")
+    held = claude(redacted_space.parent / "home", "Hello.", f"my key is {TOKEN}, and {KEY}")
+    ok(redacted_space, "sync")
+    ok(redacted_space, "redact", held.row.key, "--archive", "--finding", "1", "--yes")
+    assert held.row.key in ok(redacted_space, "search", KEY, "--json")
 
 
-def test_what_a_redact_begins_it_ends(space: Path) -> None:
+def test_what_a_redact_begins_it_ends(redacted_space: Path) -> None:
     """Nothing is left of the note that it makes for the case that it is killed."""
-    id = begin(space, "plan", "Deploy", f"Use {TOKEN} here.")
-    ok(space, "redact", id, "--yes")
+    id = begin(redacted_space, "plan", "Deploy", f"Use {TOKEN} here.")
+    ok(redacted_space, "redact", id, "--yes")
     left = [path.name for path in Path(paths.redaction_key()).parent.iterdir()]
     assert "redaction.key" in left
     assert [name for name in left if name.endswith("begun")] == []
 
 
-def test_doctor_knows_a_redact_that_was_killed(space: Path) -> None:
+def test_doctor_knows_a_redact_that_was_killed(redacted_space: Path) -> None:
     """And ends it; one that is going on now is let alone."""
-    id = begin(space, "plan", "Deploy", f"Use {TOKEN} here.")
-    ok(space, "search", "here")
+    id = begin(redacted_space, "plan", "Deploy", f"Use {TOKEN} here.")
+    ok(redacted_space, "search", "here")
     code = (
         "import os, subprocess, sys\n"
         "from cortext.features.secrets import purge_index\n"
@@ -169,14 +171,14 @@ def test_doctor_knows_a_redact_that_was_killed(space: Path) -> None:
     script = str(Path(sys.executable).with_name("cortext"))
     killed = subprocess.run(
         [sys.executable, "-c", code, script, id, "--yes"],
-        cwd=space, capture_output=True, text=True, check=False, timeout=60,
+        cwd=redacted_space, capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
     assert (killed.returncode, "a redact was killed" in killed.stdout) == (-9, False)
-    assert ours(space, WORD) != []
-    assert "a redact was killed" in cortext(space, "doctor").stdout
-    cortext(space, "doctor", "--fix", "--yes")
-    assert ours(space, WORD) == []
-    assert "a redact was killed" not in cortext(space, "doctor").stdout
+    assert ours(redacted_space, WORD) != []
+    assert "a redact was killed" in cortext(redacted_space, "doctor").stdout
+    cortext(redacted_space, "doctor", "--fix", "--yes")
+    assert ours(redacted_space, WORD) == []
+    assert "a redact was killed" not in cortext(redacted_space, "doctor").stdout
     assert not os.path.exists(f"{paths.redaction_key()}.begun")
 
 
@@ -189,11 +191,11 @@ def test_the_quick_look_misses_nothing() -> None:
     assert not could_hold("Why does the login of src/shop/basket.py fail, and how is it tested?")
 
 
-def test_half_a_secret_at_the_end_of_a_title(space: Path) -> None:
+def test_half_a_secret_at_the_end_of_a_title(redacted_space: Path) -> None:
     """What was cut in two is no key by any rule, and tells most of one."""
-    claude(space.parent / "home", f"{'word ' * 34} {TOKEN} please")
-    assert "word" in ok(space, "list", "--all", "--json")
-    assert holding(TOKEN[:16], space.parent / "cache") == []
+    claude(redacted_space.parent / "home", f"{'word ' * 34} {TOKEN} please")
+    assert "word" in ok(redacted_space, "list", "--all", "--json")
+    assert holding(TOKEN[:16], redacted_space.parent / "cache") == []
     assert told("the plan of 2026-11-16...") == "the plan of 2026-11-16..."
 
 

@@ -15,7 +15,7 @@ SECRET = "ghp_" + "0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0uV1wX"
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def program_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("DATA", "CACHE", "CONFIG", "STATE"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
     return tmp_path
@@ -27,21 +27,21 @@ def keep(where: Path | None, id: str, text: str, **head: str) -> None:
     kept.close()
 
 
-def test_it_is_masked_in_the_log_and_its_sub_agents(home: Path) -> None:
+def test_it_is_masked_in_the_log_and_its_sub_agents(program_home: Path) -> None:
     """Nothing of ours has it afterwards, the indexes included."""
-    programs = home / "data/cortext/programs"
+    programs = program_home / "data/cortext/programs"
     keep(None, "talk", f"use {SECRET}")
     keep(programs / "subagents", "agent-1", f"I use {SECRET}", parent_id="talk")
     keep(programs / "subagents", "agent-2", "nothing here", parent_id="other")
-    assert "talk" in ok(home, "search", "use")
-    found = cortext(home, "scan", "talk")
+    assert "talk" in ok(program_home, "search", "use")
+    found = cortext(program_home, "scan", "talk")
     assert found.returncode == 1
     assert "agent-1" in found.stdout
-    ok(home, "redact", "talk", "--yes")
-    files = [path for path in home.rglob("*") if path.is_file()]
+    ok(program_home, "redact", "talk", "--yes")
+    files = [path for path in program_home.rglob("*") if path.is_file()]
     assert files
     assert [path for path in files if SECRET.encode() in path.read_bytes()] == []
-    assert cortext(home, "scan", "talk").returncode == 0
+    assert cortext(program_home, "scan", "talk").returncode == 0
 
 
 def packed(value: object) -> list[str]:
@@ -62,79 +62,79 @@ def checkpoint(home: Path, id: str, value: object) -> Path:
 
 
 @pytest.mark.parametrize("value", [packed(SECRET), packed(f"a {SECRET} b"), {"is": SECRET}])
-def test_the_state_of_a_framework(value: object, home: Path) -> None:
+def test_the_state_of_a_framework(value: object, program_home: Path) -> None:
     """It is found, however it is packed; a redact leaves it, and says how it goes away."""
     keep(None, "thread", "hello")
-    path = checkpoint(home, "thread", value)
+    path = checkpoint(program_home, "thread", value)
     before = path.read_bytes()
     for which in ("thread", "--all"):
-        found = cortext(home, "scan", which)
+        found = cortext(program_home, "scan", which)
         assert (found.returncode, found.stdout.count("github-token")) == (1, 1), found.stderr
         assert "only LangGraph can change its checkpoints" in found.stdout
-    done = cortext(home, "redact", "thread", "--yes")
+    done = cortext(program_home, "redact", "thread", "--yes")
     assert done.returncode == 1
     assert f"left as it is: {path}" in done.stdout
     assert "takes the thread away" in done.stdout
     assert path.read_bytes() == before
 
 
-def test_a_redact_of_what_can_be_masked_names_what_cannot(home: Path) -> None:
+def test_a_redact_of_what_can_be_masked_names_what_cannot(program_home: Path) -> None:
     """The conversation is masked, the exit code tells that not all is."""
     keep(None, "thread", f"use {SECRET}")
-    path = checkpoint(home, "thread", packed(SECRET))
-    done = cortext(home, "redact", "thread", "--yes")
+    path = checkpoint(program_home, "thread", packed(SECRET))
+    done = cortext(program_home, "redact", "thread", "--yes")
     assert (done.returncode, f"it is still in {path}" in done.stderr) == (1, True)
     assert "1 masked" in done.stdout
-    assert "1 secret in 1 of 1" in cortext(home, "scan", "thread").stderr
+    assert "1 secret in 1 of 1" in cortext(program_home, "scan", "thread").stderr
 
 
-def test_state_that_is_encrypted_is_named(home: Path) -> None:
+def test_state_that_is_encrypted_is_named(program_home: Path) -> None:
     """Nobody can tell what is in it."""
     keep(None, "thread", "hello")
-    path = checkpoint(home, "thread", ["msgpack+aes", "AAAA"])
-    done = cortext(home, "scan", "thread")
+    path = checkpoint(program_home, "thread", ["msgpack+aes", "AAAA"])
+    done = cortext(program_home, "scan", "thread")
     assert (done.returncode, f"not looked at: {path}: its values are encrypted" in done.stderr) == (
         1,
         True,
     )
 
 
-def test_state_and_sub_agents_of_no_session(home: Path) -> None:
+def test_state_and_sub_agents_of_no_session(program_home: Path) -> None:
     """What is left of a session that is gone is found and masked by `--all`."""
-    programs = home / "data/cortext/programs"
+    programs = program_home / "data/cortext/programs"
     keep(programs / "subagents", "agent-1", f"I use {SECRET}", parent_id="gone")
     keep(programs / "state", "user-1", f"it is {SECRET}")
-    found = cortext(home, "scan", "--all")
+    found = cortext(program_home, "scan", "--all")
     assert (found.returncode, found.stdout.count("github-token")) == (1, 2), found.stderr
     assert "`cortext redact --all` masks it" in found.stdout
-    done = cortext(home, "redact", "--all", "--yes")
+    done = cortext(program_home, "redact", "--all", "--yes")
     assert done.returncode == 0, done.stderr
-    files = [path for path in home.rglob("*") if path.is_file()]
+    files = [path for path in program_home.rglob("*") if path.is_file()]
     assert [path for path in files if SECRET.encode() in path.read_bytes()] == []
-    assert cortext(home, "scan", "--all").returncode == 0
+    assert cortext(program_home, "scan", "--all").returncode == 0
 
 
-def test_what_an_adapter_s_lists_remember(home: Path) -> None:
+def test_what_an_adapter_s_lists_remember(program_home: Path) -> None:
     """The file beside the sessions goes with the words, and is made anew."""
     keep(None, "talk", f"use {SECRET}")
-    beside = home / "data/cortext/programs/.cortext/claude-summaries.sqlite"
+    beside = program_home / "data/cortext/programs/.cortext/claude-summaries.sqlite"
     beside.write_bytes(SECRET.encode())
-    ok(home, "redact", "talk", "--yes")
+    ok(program_home, "redact", "talk", "--yes")
     assert not beside.exists()
 
 
-def test_checkpoints_in_the_trash(home: Path) -> None:
+def test_checkpoints_in_the_trash(program_home: Path) -> None:
     """They have another name there, are found all the same, and left as they are."""
     keep(None, "thread", f"use {SECRET}")
-    path = checkpoint(home, "thread", packed(SECRET))
+    path = checkpoint(program_home, "thread", packed(SECRET))
     before = path.read_bytes()
     Trash(paths.trash()).put("thread", [str(path), str(path.parents[1] / "thread.jsonl")])
-    found = cortext(home, "scan", "--all")
+    found = cortext(program_home, "scan", "--all")
     assert (found.returncode, "github-token  checkpoints" in found.stdout) == (1, True), (
         found.stderr
     )
-    done = cortext(home, "redact", "--all", "--yes")
+    done = cortext(program_home, "redact", "--all", "--yes")
     assert done.returncode == 1
-    ok(home, "trash", "restore", "thread")
+    ok(program_home, "trash", "restore", "thread")
     assert path.read_bytes() == before
     assert SECRET not in (path.parents[1] / "thread.jsonl").read_text(encoding="utf-8")

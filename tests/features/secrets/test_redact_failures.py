@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("git_identity")
 
 
 @pytest.fixture
-def space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def git_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A workspace that is a repository, in a home of its own."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     (tmp_path / "home").mkdir()
@@ -91,76 +91,76 @@ def not_a_program(_: Path, tmp_path: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("break_git", [break_config, lose_commit, exit_128, not_a_program])
 def test_redact_continues_when_git_fails(
-    break_git: Callable[[Path, Path], dict[str, str]], space: Path, tmp_path: Path
+    break_git: Callable[[Path, Path], dict[str, str]], git_space: Path, tmp_path: Path
 ) -> None:
-    ids = sorted(leak(space, topic) for topic in ("One", "Two"))
-    commit(space)
-    done = cortext(space, "redact", "--all", "--yes", env=break_git(space, tmp_path))
+    ids = sorted(leak(git_space, topic) for topic in ("One", "Two"))
+    commit(git_space)
+    done = cortext(git_space, "redact", "--all", "--yes", env=break_git(git_space, tmp_path))
     assert done.returncode == 1, done.stderr
-    assert holding(TOKEN, space / "conversations") == []
+    assert holding(TOKEN, git_space / "conversations") == []
     told = problems(done)
     start = "could not ask git whether its history has the secrets of "
     assert sorted(each.removeprefix(start).partition(": git ")[0] for each in told) == ids
     assert "4 masked in 2 conversations" in done.stdout
 
 
-def test_redact_continues_when_a_conversation_vanishes(space: Path, tmp_path: Path) -> None:
-    kept, gone, _ = (leak(space, topic) for topic in ("Oldest", "Older", "Newest"))
-    commit(space)
-    folder = folder_of(space, gone)
-    done = cortext(space, "redact", "--all", "--yes", env=removing_git(tmp_path, folder))
+def test_redact_continues_when_a_conversation_vanishes(git_space: Path, tmp_path: Path) -> None:
+    kept, gone, _ = (leak(git_space, topic) for topic in ("Oldest", "Older", "Newest"))
+    commit(git_space)
+    folder = folder_of(git_space, gone)
+    done = cortext(git_space, "redact", "--all", "--yes", env=removing_git(tmp_path, folder))
     assert done.returncode == 1, done.stderr
     assert problems(done) == [f"could not mask {folder}: it vanished meanwhile"]
     assert not folder.exists()
-    assert holding(TOKEN, space / "conversations") == []
-    assert "[redacted " in (folder_of(space, kept) / "plan.md").read_text(encoding="utf-8")
+    assert holding(TOKEN, git_space / "conversations") == []
+    assert "[redacted " in (folder_of(git_space, kept) / "plan.md").read_text(encoding="utf-8")
     assert "4 masked in 2 conversations" in done.stdout
 
 
-def test_redact_continues_when_an_archive_folder_vanishes(space: Path, tmp_path: Path) -> None:
+def test_redact_continues_when_an_archive_folder_vanishes(git_space: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
     both = [tool(home, "Hello.", f"my key is {TOKEN}") for tool in (claude, codex)]
     sync()
-    id = leak(space, "Deploy")
+    id = leak(git_space, "Deploy")
     entries = [
         {"tool": held.row.tool, "session_id": held.row.key, "path": str(held.path)} for held in both
     ]
-    change_head(space, id, native=entries)
-    commit(space)
+    change_head(git_space, id, native=entries)
+    commit(git_space)
     gone = Path(paths.archive(), "claude")
     assert holding(TOKEN, gone) != []
     env = removing_git(tmp_path, gone)
-    done = cortext(space, "redact", id, "--archive", "--yes", env=env)
+    done = cortext(git_space, "redact", id, "--archive", "--yes", env=env)
     assert done.returncode == 1, done.stderr
     assert problems(done) == [f"could not mask {gone}: it vanished meanwhile"]
-    assert holding(TOKEN, paths.archive(), space / "conversations") == []
+    assert holding(TOKEN, paths.archive(), git_space / "conversations") == []
     assert holding("[redacted ", Path(paths.archive(), "codex")) != []
 
 
-def test_redact_masks_the_files_after_one_that_cannot_be_written(space: Path) -> None:
+def test_redact_masks_the_files_after_one_that_cannot_be_written(git_space: Path) -> None:
     """A limit for the size of files stands for a full disk."""
-    id = leak(space, "Deploy")
-    large = folder_of(space, id) / "a-large.txt"
+    id = leak(git_space, "Deploy")
+    large = folder_of(git_space, id) / "a-large.txt"
     large.write_text(f"{TOKEN}\n" + "word " * 2_000_000, encoding="utf-8")
     done = subprocess.run(
         [SCRIPT, "redact", id, "--yes"],
-        cwd=space, capture_output=True, text=True, timeout=60, check=False,
+        cwd=git_space, capture_output=True, text=True, timeout=60, check=False,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8_000_000, 8_000_000)),
     )  # fmt: skip
     assert done.returncode == 1, done.stderr
     assert problems(done) == [f"could not mask {large}: file too large"]
     assert f"it is still in {large}" in done.stderr
-    assert holding(TOKEN, space / "conversations") == [str(large)]
+    assert holding(TOKEN, git_space / "conversations") == [str(large)]
 
 
-def test_redact_tells_when_its_words_cannot_be_forgotten(space: Path) -> None:
+def test_redact_tells_when_its_words_cannot_be_forgotten(git_space: Path) -> None:
     """The files are masked, what is left is told, and doctor knows what to do."""
-    id = leak(space, "Deploy")
+    id = leak(git_space, "Deploy")
     (Path(handed_folder(PIECES)) / "a-folder").mkdir(parents=True)
-    done = cortext(space, "redact", id, "--yes")
+    done = cortext(git_space, "redact", id, "--yes")
     assert done.returncode == 1, done.stderr
     (told,) = problems(done)
     assert told.startswith("masked words may still be listed or found: could not empty ")
-    assert holding(TOKEN, space / "conversations") == []
+    assert holding(TOKEN, git_space / "conversations") == []
     assert "2 masked in 1 conversation" in done.stdout
     assert is_unfinished()

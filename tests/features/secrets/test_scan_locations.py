@@ -29,22 +29,9 @@ from tests.tools.claude import claude_lines
 
 
 @pytest.fixture
-def space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A workspace, in a home of its own."""
-    monkeypatch.setenv("CI", "true")
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    root = tmp_path / "space"
-    root.mkdir()
-    ok(root, "init")
-    return root
-
-
-@pytest.fixture
-def home(space: Path) -> Path:
+def scan_home(secret_space: Path) -> Path:
     """Where the tools keep theirs."""
-    folder = space.parent / "home"
+    folder = secret_space.parent / "home"
     folder.mkdir(exist_ok=True)
     return folder
 
@@ -65,85 +52,87 @@ def bound(space: Path, held: Held) -> str:
 
 
 @pytest.mark.parametrize("tool", [claude, codex, opencode], ids=lambda tool: tool.__name__)
-def test_the_sessions_that_a_conversation_was_had_in(tool: Any, space: Path, home: Path) -> None:
+def test_the_sessions_that_a_conversation_was_had_in(
+    tool: Any, secret_space: Path, scan_home: Path
+) -> None:
     """The tool's own file is named and never changed; `--archive` masks our copy."""
-    held: Held = tool(home, "Hello.", f"my key is {TOKEN}")
+    held: Held = tool(scan_home, "Hello.", f"my key is {TOKEN}")
     sync()
-    id = bound(space, held)
+    id = bound(secret_space, held)
     before = held.path.read_bytes()
-    found = found_by(space, id)
+    found = found_by(secret_space, id)
     assert {(one["role"], one["ours"]) for one in found} == {
         ("archive", True),
         ("transcript", False),
     }
     assert str(held.path) in {one["path"] for one in found}
-    text = cortext(space, "scan", id).stdout
+    text = cortext(secret_space, "scan", id).stdout
     assert f"cortext redact {id} --archive" in text
     assert f"not touched, it is the tool's own: {held.path}" in text
-    done = cortext(space, "redact", id, "--archive", "--yes")
+    done = cortext(secret_space, "redact", id, "--archive", "--yes")
     assert done.returncode == 0, done.stderr
     assert f"the tool still has it: {held.path}" in done.stderr
     assert held.path.read_bytes() == before
-    assert holding(TOKEN, paths.archive(), space) == []
-    assert {one["ours"] for one in found_by(space, id)} == {False}
+    assert holding(TOKEN, paths.archive(), secret_space) == []
+    assert {one["ours"] for one in found_by(secret_space, id)} == {False}
 
 
 @pytest.mark.parametrize("tool", [claude, codex, opencode], ids=lambda tool: tool.__name__)
-def test_what_is_taken_in_later(tool: Any, space: Path, home: Path) -> None:
+def test_what_is_taken_in_later(tool: Any, secret_space: Path, scan_home: Path) -> None:
     """The tool still has the secret: what is new comes into the conversation, and that does not."""
-    held: Held = tool(home, "Hello.", f"my key is {TOKEN}")
-    ok(space, "import", held.row.key)
-    assert len(holding(TOKEN, space)) >= 1
-    (id,) = {one["id"] for one in found_by(space, "--all") if one["tool"] is None}
-    done = cortext(space, "redact", id, "--archive", "--yes")
+    held: Held = tool(scan_home, "Hello.", f"my key is {TOKEN}")
+    ok(secret_space, "import", held.row.key)
+    assert len(holding(TOKEN, secret_space)) >= 1
+    (id,) = {one["id"] for one in found_by(secret_space, "--all") if one["tool"] is None}
+    done = cortext(secret_space, "redact", id, "--archive", "--yes")
     assert done.returncode == 0, done.stderr
     held.say("And one more.")
-    ok(space, "stop", id)
-    ok(space, "sync")
-    assert len(holding("And one more.", space)) == 1
-    assert holding(TOKEN, space, paths.archive()) == []
+    ok(secret_space, "stop", id)
+    ok(secret_space, "sync")
+    assert len(holding("And one more.", secret_space)) == 1
+    assert holding(TOKEN, secret_space, paths.archive()) == []
 
 
-def test_without_archive_the_copy_is_named(space: Path, home: Path) -> None:
+def test_without_archive_the_copy_is_named(secret_space: Path, scan_home: Path) -> None:
     """What is left is said, also when something else was masked."""
-    held = claude(home, f"my key is {TOKEN}")
+    held = claude(scan_home, f"my key is {TOKEN}")
     sync()
-    id = bound(space, held)
-    with (folder_of(space, id) / "plan.md").open("a", encoding="utf-8") as page:
+    id = bound(secret_space, held)
+    with (folder_of(secret_space, id) / "plan.md").open("a", encoding="utf-8") as page:
         page.write(f"{TOKEN}\n")
-    done = cortext(space, "redact", id, "--yes")
+    done = cortext(secret_space, "redact", id, "--yes")
     assert done.returncode == 0, done.stderr
-    assert holding(TOKEN, space) == []
+    assert holding(TOKEN, secret_space) == []
     assert "our copy still has it: " in done.stderr
     assert str(held.path) in done.stderr
 
 
-def test_what_no_message_has(space: Path, home: Path) -> None:
+def test_what_no_message_has(secret_space: Path, scan_home: Path) -> None:
     """A line's other fields, and attachments, are looked at as they stand in the file."""
     result = {"stdout": f"GITHUB_TOKEN={TOKEN}", "interrupted": False}
     lines = [
         claude_lines.line("u0", None, "user", "Hello", toolUseResult=result),
         {"type": "attachment", "attachment": {"type": "file", "content": f"x {KEY} y"}},
     ]
-    path = Path(claude_lines.write(home / ".claude", *lines).path)
+    path = Path(claude_lines.write(scan_home / ".claude", *lines).path)
     os.utime(path, (1, 1_700_000_000))
     sync()
-    found = found_by(space, claude_lines.ID)
+    found = found_by(secret_space, claude_lines.ID)
     assert {(one["family"], one["role"]) for one in found} == {
         (family, role)
         for family in ("github-token", "anthropic-key")
         for role in ("transcript", "archive")
     }
-    ok(space, "redact", claude_lines.ID, "--archive", "--yes")
+    ok(secret_space, "redact", claude_lines.ID, "--archive", "--yes")
     assert holding(TOKEN, paths.archive()) + holding(KEY, paths.archive()) == []
     (copy,) = [data for name, data in kept("claude").items() if name.endswith(".gz")]
     assert len(copy.split(b"\n")) == 3
     assert json.loads(copy.split(b"\n")[0])["toolUseResult"]["interrupted"] is False
 
 
-def test_long_results_in_files_of_their_own(space: Path, home: Path) -> None:
+def test_long_results_in_files_of_their_own(secret_space: Path, scan_home: Path) -> None:
     """A private key over many lines, in what Claude Code keeps beside the transcript."""
-    held = claude(home, "Hello.")
+    held = claude(scan_home, "Hello.")
     body = "\n".join(["Ab3" * 21 + "x"] * 6)
     begin_, end = (f"-----{word} RSA PRIVATE KEY-----" for word in ("BEGIN", "END"))
     result = held.path.parent / claude_lines.ID / "tool-results/one.txt"
@@ -157,11 +146,11 @@ def test_long_results_in_files_of_their_own(space: Path, home: Path) -> None:
     assert holding("Ab3Ab3Ab3", paths.archive()) == []
 
 
-def test_names_of_threads(space: Path, home: Path) -> None:
+def test_names_of_threads(secret_space: Path, scan_home: Path) -> None:
     """Codex keeps them in a file of their own, which is copied as it is."""
-    held = codex(home, "Hello.")
+    held = codex(scan_home, "Hello.")
     name = {"id": held.row.key, "thread_name": f"Use {TOKEN}", "updated_at": "2026-01-01"}
-    index = home / ".codex/session_index.jsonl"
+    index = scan_home / ".codex/session_index.jsonl"
     index.write_text(json.dumps(name) + "\n", encoding="utf-8")
     sync()
     assert {os.path.basename(one.path) for one in scan_one(held.row)} == {index.name}
@@ -172,18 +161,18 @@ def test_names_of_threads(space: Path, home: Path) -> None:
     assert holding(TOKEN, paths.archive()) == []
 
 
-def test_what_a_conversation_was_made_of(space: Path) -> None:
+def test_what_a_conversation_was_made_of(secret_space: Path) -> None:
     """A session of `spawn` is left as it is when one is made of it, and not listed any more."""
     store = open_session_store(f"log:{paths.spawn_sessions()}")
     session = Session("coder-1", title="Coding")
     session.messages = [SessionMessage("user", f"Use {TOKEN}")]
     store.save(session)
     store.close()
-    id = ok(space, "import", "coder-1").split()[0]
-    id = os.path.basename(next(iter(space.glob("conversations/*/*coding*")), Path(id)))
-    assert {one["role"] for one in found_by(space, id)} == {"user", "origin"}
-    ok(space, "redact", id, "--yes")
-    assert holding(TOKEN, space, paths.spawn_sessions()) == []
+    id = ok(secret_space, "import", "coder-1").split()[0]
+    id = os.path.basename(next(iter(secret_space.glob("conversations/*/*coding*")), Path(id)))
+    assert {one["role"] for one in found_by(secret_space, id)} == {"user", "origin"}
+    ok(secret_space, "redact", id, "--yes")
+    assert holding(TOKEN, secret_space, paths.spawn_sessions()) == []
 
 
 LEFT_BY_OTHERS = (
@@ -200,22 +189,22 @@ LEFT_BY_OTHERS = (
 )
 
 
-def test_what_others_left_beside(space: Path) -> None:
+def test_what_others_left_beside(secret_space: Path) -> None:
     """Editors and sync programs keep old versions where the new ones are."""
-    id = begin(space, "plan", "Deploy", "Hello.")
-    paths_ = sorted(str(folder_of(space, id) / name) for name in LEFT_BY_OTHERS)
+    id = begin(secret_space, "plan", "Deploy", "Hello.")
+    paths_ = sorted(str(folder_of(secret_space, id) / name) for name in LEFT_BY_OTHERS)
     for path in paths_:
         Path(path).write_text(json.dumps({"content": f"Use {TOKEN}"}) + "\n", encoding="utf-8")
-    assert sorted(one["path"] for one in found_by(space, id)) == paths_
-    done = cortext(space, "redact", id, "--yes")
+    assert sorted(one["path"] for one in found_by(secret_space, id)) == paths_
+    done = cortext(secret_space, "redact", id, "--yes")
     assert done.returncode == 0, done.stderr
-    assert holding(TOKEN, space) == []
+    assert holding(TOKEN, secret_space) == []
     assert all("[redacted" in Path(path).read_text(encoding="utf-8") for path in paths_)
-    assert "Hello." in ok(space, "show", id)
+    assert "Hello." in ok(secret_space, "show", id)
 
 
 @pytest.mark.parametrize("name", ["coder-1.jsonl~", "coder-1 (conflicted copy).jsonl"])
-def test_what_others_left_beside_a_log(name: str, space: Path) -> None:
+def test_what_others_left_beside_a_log(name: str, secret_space: Path) -> None:
     """Of `spawn`; another session whose id begins like it stays as it is."""
     store = open_session_store(f"log:{paths.spawn_sessions()}")
     for id, words in (("coder-1", "Hi"), ("coder-1.b", f"Use {KEY}"), ("coder-10", f"Use {KEY}")):
@@ -225,107 +214,107 @@ def test_what_others_left_beside_a_log(name: str, space: Path) -> None:
     store.close()
     path = Path(paths.spawn_sessions(), name)
     path.write_text(f"Use {TOKEN}\n", encoding="utf-8")
-    assert [one["path"] for one in found_by(space, "coder-1")] == [str(path)]
-    ok(space, "redact", "coder-1", "--yes")
+    assert [one["path"] for one in found_by(secret_space, "coder-1")] == [str(path)]
+    ok(secret_space, "redact", "coder-1", "--yes")
     assert holding(TOKEN, paths.spawn_sessions()) == []
     assert len(holding(KEY, paths.spawn_sessions())) == 2
 
 
 @pytest.mark.parametrize("name", ["notes.txt", ".session/messages.jsonl"])
-def test_text_with_two_bytes_a_letter(name: str, space: Path) -> None:
+def test_text_with_two_bytes_a_letter(name: str, secret_space: Path) -> None:
     """Editors of Windows save it so; what is masked in it can be read with them."""
-    id = begin(space, "plan", "Deploy", "Hello.")
-    path = folder_of(space, id) / name
+    id = begin(secret_space, "plan", "Deploy", "Hello.")
+    path = folder_of(secret_space, id) / name
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     for encoding in ("utf-16", "utf-16-le", "utf-16-be", "utf-32"):
         path.write_bytes(f"{before}Größe\r\nUse {TOKEN} here.\r\n".encode(encoding))
-        assert [one["family"] for one in found_by(space, id)] == ["github-token"]
-        done = cortext(space, "redact", id, "--yes")
+        assert [one["family"] for one in found_by(secret_space, id)] == ["github-token"]
+        done = cortext(secret_space, "redact", id, "--yes")
         assert done.returncode == 0, done.stderr
-        assert holding(TOKEN, space) == []
+        assert holding(TOKEN, secret_space) == []
         text = path.read_bytes().decode(encoding)
         assert text.startswith(f"{before}Größe\r\nUse [redacted github-token ")
         assert text.endswith("] here.\r\n")
 
 
-def test_two_encodings_in_one_file(space: Path) -> None:
+def test_two_encodings_in_one_file(secret_space: Path) -> None:
     """A shell may append the one to the other."""
-    id = begin(space, "plan", "Deploy", "Hello.")
-    path = folder_of(space, id) / "out.log"
+    id = begin(secret_space, "plan", "Deploy", "Hello.")
+    path = folder_of(secret_space, id) / "out.log"
     path.write_bytes(f"one {KEY}\n".encode() + f"two {TOKEN}\n".encode("utf-16-le") + b"three\n")
-    assert len(found_by(space, id)) == 2
-    ok(space, "redact", id, "--yes")
-    assert holding(TOKEN, space) + holding(KEY, space) == []
+    assert len(found_by(secret_space, id)) == 2
+    ok(secret_space, "redact", id, "--yes")
+    assert holding(TOKEN, secret_space) + holding(KEY, secret_space) == []
     assert path.read_bytes().endswith(b"three\n")
 
 
-def test_the_trash(space: Path, home: Path) -> None:
+def test_the_trash(secret_space: Path, scan_home: Path) -> None:
     """`--all` looks at it; an id that is there can be redacted, and restored afterwards."""
-    id = begin(space, "plan", "Deploy", "Hello.", f"Use {TOKEN} here.")
-    ok(space, "rename", id, f"Deploy with {TOKEN}")
-    ok(space, "delete", id, "--yes")
-    found = found_by(space, "--all")
+    id = begin(secret_space, "plan", "Deploy", "Hello.", f"Use {TOKEN} here.")
+    ok(secret_space, "rename", id, f"Deploy with {TOKEN}")
+    ok(secret_space, "delete", id, "--yes")
+    found = found_by(secret_space, "--all")
     assert {one["role"] for one in found} == {"trash"}
     assert all(one["path"].startswith(f"{paths.trash()}/") for one in found)
-    assert cortext(space, "scan", "--all").returncode == 1
-    done = cortext(space, "redact", id, "--yes")
+    assert cortext(secret_space, "scan", "--all").returncode == 1
+    done = cortext(secret_space, "redact", id, "--yes")
     assert done.returncode == 0, done.stderr
     assert "it is in the trash" in done.stderr
     assert holding(TOKEN, paths.trash()) == []
-    assert cortext(space, "scan", "--all").returncode == 0
-    ok(space, "trash", "restore", id)
-    assert "Use [redacted github-token " in ok(space, "show", id)
+    assert cortext(secret_space, "scan", "--all").returncode == 0
+    ok(secret_space, "trash", "restore", id)
+    assert "Use [redacted github-token " in ok(secret_space, "show", id)
 
 
-def test_a_copy_in_the_trash(space: Path, home: Path) -> None:
+def test_a_copy_in_the_trash(secret_space: Path, scan_home: Path) -> None:
     """Of a tool's session, compressed, under a number; it can be put back."""
-    held = claude(home, "Hello.", f"my key is {TOKEN}")
+    held = claude(scan_home, "Hello.", f"my key is {TOKEN}")
     sync()
-    ok(space, "delete", held.row.key, "--yes")
+    ok(secret_space, "delete", held.row.key, "--yes")
     (row,) = trash_rows()
     assert {one.role for one in scan_one(row)} == {"trash"}
     redact(row)
     assert holding(TOKEN, paths.trash(), paths.archive()) == []
-    ok(space, "trash", "restore", "1")
+    ok(secret_space, "trash", "restore", "1")
     assert holding("[redacted github-token ", paths.archive()) != []
 
 
-def test_an_entry_of_the_trash_without_its_note(space: Path) -> None:
+def test_an_entry_of_the_trash_without_its_note(secret_space: Path) -> None:
     """What nobody can list is looked at all the same."""
-    file = space / "one.txt"
+    file = secret_space / "one.txt"
     file.write_text(f"Use {TOKEN}\n", encoding="utf-8")
     entry = Trash(paths.trash()).put("one", [str(file)])
     Path(paths.trash(), entry.id, "info.json").write_bytes(b"torn")
-    assert [one["role"] for one in found_by(space, "--all")] == ["trash"]
-    ok(space, "redact", "--all", "--yes")
+    assert [one["role"] for one in found_by(secret_space, "--all")] == ["trash"]
+    ok(secret_space, "redact", "--all", "--yes")
     assert holding(TOKEN, paths.trash()) == []
 
 
-def test_copies_of_no_session(space: Path, home: Path) -> None:
+def test_copies_of_no_session(secret_space: Path, scan_home: Path) -> None:
     """An older copy may be all that is left; temp files of a killed sync are there too."""
-    held = claude(home, "Hello.", f"my key is {TOKEN}")
+    held = claude(scan_home, "Hello.", f"my key is {TOKEN}")
     sync()
     (copy,) = [Path(name) for name in kept("claude") if name.endswith(".gz")]
     copy.rename(copy.with_name(f"{claude_lines.ID}.jsonl.~1.gz"))
     held.path.unlink()
     temp = Path(paths.archive(), ".temp", temp_name("warm"))
     temp.write_text(f"Use {KEY}\n", encoding="utf-8")
-    found = found_by(space, "--all")
+    found = found_by(secret_space, "--all")
     assert {(one["family"], one["role"]) for one in found} == {
         ("github-token", "archive"),
         ("anthropic-key", "left over"),
     }
-    done = cortext(space, "redact", "--all", "--archive", "--yes")
+    done = cortext(secret_space, "redact", "--all", "--archive", "--yes")
     assert done.returncode == 0, done.stderr
     assert holding(TOKEN, paths.archive()) + holding(KEY, paths.archive()) == []
 
 
-def test_a_copy_that_cannot_be_read_is_named(space: Path, home: Path) -> None:
+def test_a_copy_that_cannot_be_read_is_named(secret_space: Path, scan_home: Path) -> None:
     """It is not taken for clean."""
-    held = claude(home, "Hello.", f"my key is {TOKEN}")
+    held = claude(scan_home, "Hello.", f"my key is {TOKEN}")
     sync()
     (copy,) = [Path(name) for name in kept("claude") if name.endswith(".gz")]
     copy.write_bytes(copy.read_bytes()[:-20])
     held.path.unlink()
-    done = cortext(space, "scan", "--all")
+    done = cortext(secret_space, "scan", "--all")
     assert f"not looked at: {copy}" in done.stderr

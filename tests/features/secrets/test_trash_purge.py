@@ -26,7 +26,7 @@ def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def space(tmp_path: Path) -> Path:
+def trash_space(tmp_path: Path) -> Path:
     root = tmp_path / "space"
     root.mkdir()
     ok(root, "init")
@@ -63,46 +63,46 @@ def searches(space: Path) -> bool:
 
 
 @pytest.mark.parametrize("searched", [True, False], ids=["searched after", "not searched after"])
-def test_a_conversation(space: Path, data_home: Path, searched: bool) -> None:
+def test_a_conversation(trash_space: Path, data_home: Path, searched: bool) -> None:
     """Its words are in no file, whether the index knew that it was deleted or not."""
-    id = begin(space, "plan", "Quagga", SECRET, "An answer about vermillion.")
-    ok(space, "stop", id, "--summary", "Xylotheca it was")
-    assert searches(space)
+    id = begin(trash_space, "plan", "Quagga", SECRET, "An answer about vermillion.")
+    ok(trash_space, "stop", id, "--summary", "Xylotheca it was")
+    assert searches(trash_space)
     assert str(index()) in holding(data_home)
-    ok(space, "delete", id, "--yes")
+    ok(trash_space, "delete", id, "--yes")
     if searched:
-        assert not searches(space)
-    ok(space, "trash", "empty", "--yes")
+        assert not searches(trash_space)
+    ok(trash_space, "trash", "empty", "--yes")
     assert holding(data_home) == []
-    assert not searches(space)
-    assert "Nothing" in ok(space, "search", "nothing")
+    assert not searches(trash_space)
+    assert "Nothing" in ok(trash_space, "search", "nothing")
     assert holding(data_home) == []
 
 
-def test_another_in_its_place(space: Path, data_home: Path) -> None:
+def test_another_in_its_place(trash_space: Path, data_home: Path) -> None:
     """A conversation that was made where the deleted one had been does not hide its words."""
-    id = begin(space, "plan", "Same", SECRET)
-    assert searches(space)
-    ok(space, "delete", id, "--yes")
+    id = begin(trash_space, "plan", "Same", SECRET)
+    assert searches(trash_space)
+    ok(trash_space, "delete", id, "--yes")
     other = Session(id, kind="plan", messages=[SessionMessage("user", "Something else.")])
-    open_session_store(f"workspace:{space}").save(other)
-    assert not searches(space)
-    ok(space, "trash", "empty", "--yes")
+    open_session_store(f"workspace:{trash_space}").save(other)
+    assert not searches(trash_space)
+    ok(trash_space, "trash", "empty", "--yes")
     assert holding(data_home) == []
-    assert "Something" in ok(space, "search", "something")
+    assert "Something" in ok(trash_space, "search", "something")
 
 
-def test_a_session_of_aur(space: Path, data_home: Path) -> None:
+def test_a_session_of_aur(trash_space: Path, data_home: Path) -> None:
     """The same for what was said in `aur spawn`."""
     folder = Path(paths.spawn_sessions())
     folder.mkdir(parents=True)
     session = Session("helper-1", title=SECRET, agent="helper", status="completed")
     session.messages = [SessionMessage("user", SECRET)]
     open_session_store(f"log:{folder}").save(session)
-    assert searches(space)
-    ok(space, "spawn", "--list-sessions")
-    ok(space, "spawn", "--delete-session", "helper-1")
-    ok(space, "trash", "empty", "--yes")
+    assert searches(trash_space)
+    ok(trash_space, "spawn", "--list-sessions")
+    ok(trash_space, "spawn", "--delete-session", "helper-1")
+    ok(trash_space, "trash", "empty", "--yes")
     assert holding(data_home) == []
 
 
@@ -132,80 +132,80 @@ def test_our_copy_of_a_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     assert not kept or own.read_bytes() == before
 
 
-def test_what_was_never_indexed(space: Path, data_home: Path) -> None:
+def test_what_was_never_indexed(trash_space: Path, data_home: Path) -> None:
     """An index that never had it stays as it is: only what costs nothing is done."""
-    assert not searches(space)
+    assert not searches(trash_space)
     before = index().stat()
-    id = begin(space, "plan", "Quagga", SECRET)
-    ok(space, "delete", id, "--yes")
-    ok(space, "trash", "empty", "--yes")
+    id = begin(trash_space, "plan", "Quagga", SECRET)
+    ok(trash_space, "delete", id, "--yes")
+    ok(trash_space, "trash", "empty", "--yes")
     assert (index().stat().st_ino, index().stat().st_size) == (before.st_ino, before.st_size)
     assert known() == {"001-plan-another"}
     assert holding(data_home) == []
 
 
-def test_a_turn_more_is_no_reason(space: Path) -> None:
+def test_a_turn_more_is_no_reason(trash_space: Path) -> None:
     """What came to a conversation that is there takes nothing away."""
-    id = begin(space, "plan", "Growing", "One.")
-    assert not searches(space)
-    say(space, id, "Two.")
-    assert not searches(space)
+    id = begin(trash_space, "plan", "Growing", "One.")
+    assert not searches(trash_space)
+    say(trash_space, id, "Two.")
+    assert not searches(trash_space)
     before = index().stat().st_ino
-    ok(space, "delete", begin(space, "plan", "Short", "Three."), "--yes")
-    ok(space, "trash", "empty", "--yes")
+    ok(trash_space, "delete", begin(trash_space, "plan", "Short", "Three."), "--yes")
+    ok(trash_space, "trash", "empty", "--yes")
     assert index().stat().st_ino == before
 
 
-def test_no_index(space: Path, data_home: Path) -> None:
+def test_no_index(trash_space: Path, data_home: Path) -> None:
     """Where nobody ever searched none is made."""
-    id = begin(space, "plan", "Quagga", SECRET)
-    ok(space, "delete", id, "--yes")
-    ok(space, "trash", "empty", "--yes")
+    id = begin(trash_space, "plan", "Quagga", SECRET)
+    ok(trash_space, "delete", id, "--yes")
+    ok(trash_space, "trash", "empty", "--yes")
     assert not index().exists()
     assert holding(data_home) == []
 
 
-def test_somebody_reads_the_catalog(space: Path, data_home: Path) -> None:
+def test_somebody_reads_the_catalog(trash_space: Path, data_home: Path) -> None:
     """What another process keeps from being taken out of the catalog goes with its file."""
-    id = begin(space, "plan", "Quagga", SECRET)
-    ok(space, "list")
-    ok(space, "delete", id, "--yes")
+    id = begin(trash_space, "plan", "Quagga", SECRET)
+    ok(trash_space, "list")
+    ok(trash_space, "delete", id, "--yes")
     db = sqlite3.connect(paths.catalog(), isolation_level=None)
     db.execute("BEGIN")
     db.execute("SELECT count(*) FROM rows").fetchone()
     try:
-        ok(space, "trash", "empty", "--yes")
+        ok(trash_space, "trash", "empty", "--yes")
         assert holding(data_home) == []
     finally:
         db.close()
-    assert "001-plan-another" in ok(space, "list")
+    assert "001-plan-another" in ok(trash_space, "list")
 
 
-def test_an_index_that_cannot_be_removed(space: Path) -> None:
+def test_an_index_that_cannot_be_removed(trash_space: Path) -> None:
     """Then nothing is: the error says why, and later it works."""
-    id = begin(space, "plan", "Quagga", SECRET)
-    assert searches(space)
-    ok(space, "delete", id, "--yes")
+    id = begin(trash_space, "plan", "Quagga", SECRET)
+    assert searches(trash_space)
+    ok(trash_space, "delete", id, "--yes")
     with read_only(index().parent):
-        done = cortext(space, "trash", "empty", "--yes")
+        done = cortext(trash_space, "trash", "empty", "--yes")
     assert (done.returncode, done.stdout) == (1, "")
     assert f"error: could not remove {index()}: " in done.stderr
     assert "hint: " in done.stderr
-    assert id in ok(space, "trash", "list")
-    ok(space, "trash", "empty", "--yes")
+    assert id in ok(trash_space, "trash", "list")
+    ok(trash_space, "trash", "empty", "--yes")
     assert holding(index().parent) == []
 
 
-def test_while_another_adds_to_it(space: Path, hold: Callable[[str], object]) -> None:
+def test_while_another_adds_to_it(trash_space: Path, hold: Callable[[str], object]) -> None:
     """Another process that may have read it already is waited for; nothing goes before."""
-    id = begin(space, "plan", "Quagga", SECRET)
-    assert searches(space)
-    ok(space, "delete", id, "--yes")
+    id = begin(trash_space, "plan", "Quagga", SECRET)
+    assert searches(trash_space)
+    ok(trash_space, "delete", id, "--yes")
     hold(f"{index()}.lock")
-    done = cortext(space, "trash", "empty", "--yes")
+    done = cortext(trash_space, "trash", "empty", "--yes")
     assert (done.returncode, "is locked by process" in done.stderr) == (6, True), done.stderr
-    assert id in ok(space, "trash", "list")
-    assert folder_of(space, "001-plan-another").is_dir()
+    assert id in ok(trash_space, "trash", "list")
+    assert folder_of(trash_space, "001-plan-another").is_dir()
 
 
 @pytest.fixture

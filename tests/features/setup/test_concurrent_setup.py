@@ -37,7 +37,7 @@ def end(started: "list[subprocess.Popen[str]]") -> list[str]:
 
 
 @pytest.fixture
-def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def configured_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Settings of Claude Code and Codex; of Gemini CLI only the folder, of OpenCode nothing."""
     home = tmp_path / "home"
     monkeypatch.setenv("HOME", str(home))
@@ -49,26 +49,26 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
-def test_eight_at_once_are_one(person: Path, data_home: Path) -> None:
+def test_eight_at_once_are_one(configured_home: Path, data_home: Path) -> None:
     """None fails, the file of one is not taken for the change of a person, and all of it goes."""
-    before = files(person)
-    assert end([start(person, "setup", "--tools", EVERY) for _ in range(8)]) == []
-    assert "nothing to do" in ok(person, "setup", "--tools", EVERY, "--yes")
-    ok(person, "uninstall", "--yes")
-    assert files(person) == before
+    before = files(configured_home)
+    assert end([start(configured_home, "setup", "--tools", EVERY) for _ in range(8)]) == []
+    assert "nothing to do" in ok(configured_home, "setup", "--tools", EVERY, "--yes")
+    ok(configured_home, "uninstall", "--yes")
+    assert files(configured_home) == before
     assert b'"files": {}' in (data_home / "cortext/setup.json").read_bytes()
 
 
-def test_setup_and_uninstall_at_once(person: Path) -> None:
+def test_setup_and_uninstall_at_once(configured_home: Path) -> None:
     """Whoever comes last: what is there then is whole, and goes."""
-    before = files(person)
+    before = files(configured_home)
     words = [("setup", "--plugin", "--tools", EVERY), ("uninstall",)] * 3
-    assert end([start(person, *each) for each in words]) == []
-    ok(person, "uninstall", "--yes")
-    assert files(person) == before
+    assert end([start(configured_home, *each) for each in words]) == []
+    ok(configured_home, "uninstall", "--yes")
+    assert files(configured_home) == before
 
 
-def test_what_changed_since_it_was_shown_is_not_done(person: Path) -> None:
+def test_what_changed_since_it_was_shown_is_not_done(configured_home: Path) -> None:
     """A person agreed to something else; what another process has done is no such change."""
     from cortext.errors import CortextError
     from cortext.features.setup.tool_setup import carry_out, plan_setup
@@ -77,20 +77,20 @@ def test_what_changed_since_it_was_shown_is_not_done(person: Path) -> None:
     carry_out(plan_setup(["claude"]))
     assert carry_out(shown).tools == ["codex"]
     shown = plan_setup(["gemini"])
-    (person / ".gemini/settings.json").write_bytes(GEMINI)
+    (configured_home / ".gemini/settings.json").write_bytes(GEMINI)
     with pytest.raises(CortextError, match=r"settings\.json was changed meanwhile"):
         carry_out(shown)
-    assert (person / ".gemini/settings.json").read_bytes() == GEMINI
-    assert not (person / ".gemini/commands").exists()
+    assert (configured_home / ".gemini/settings.json").read_bytes() == GEMINI
+    assert not (configured_home / ".gemini/commands").exists()
 
 
-def test_uninstall_where_nothing_is_writes_nothing(person: Path, data_home: Path) -> None:
-    assert ok(person, "uninstall", "--yes") == "nothing of cortext is in your tools\n"
+def test_uninstall_where_nothing_is_writes_nothing(configured_home: Path, data_home: Path) -> None:
+    assert ok(configured_home, "uninstall", "--yes") == "nothing of cortext is in your tools\n"
     assert list(data_home.rglob("*")) == []
 
 
 def test_one_that_waits_too_long_says_for_whom(
-    person: Path, data_home: Path, monkeypatch: pytest.MonkeyPatch
+    configured_home: Path, data_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One sentence, and nothing is changed."""
     import cortext.features.setup.manifest as installed
@@ -98,10 +98,10 @@ def test_one_that_waits_too_long_says_for_whom(
     from cortext.features.setup.tool_setup import carry_out, plan_setup
 
     monkeypatch.setattr(installed, "_PATIENCE", 0.01)
-    before = files(person)
+    before = files(configured_home)
     with installed.alone(), pytest.raises(SessionLockedError, match=f"process {os.getpid()}"):
         carry_out(plan_setup(["claude"]))
-    assert files(person) == before
+    assert files(configured_home) == before
 
 
 class Killer:
@@ -144,20 +144,20 @@ SCENES = [("", "setup"), ("setup", "uninstall"), ("earlier", "setup")]
 
 @pytest.mark.parametrize(("first", "verb"), SCENES)
 def test_killed_now_and_then(
-    first: str, verb: str, person: Path, tmp_path: Path, killer: Killer
+    first: str, verb: str, configured_home: Path, tmp_path: Path, killer: Killer
 ) -> None:
     """As below, at every eleventh moment."""
-    sweep(person, tmp_path, killer, first, verb, every=11)
+    sweep(configured_home, tmp_path, killer, first, verb, every=11)
 
 
 @pytest.mark.faults
 @pytest.mark.parametrize(("first", "verb"), SCENES)
 def test_killed_at_any_moment(
-    first: str, verb: str, person: Path, tmp_path: Path, killer: Killer
+    first: str, verb: str, configured_home: Path, tmp_path: Path, killer: Killer
 ) -> None:
     """Whatever change to a file was the last one: uninstall finds all of it, right then and after
     another setup."""
-    sweep(person, tmp_path, killer, first, verb, every=1)
+    sweep(configured_home, tmp_path, killer, first, verb, every=1)
 
 
 def sweep(person: Path, root: Path, killer: Killer, first: str, verb: str, *, every: int) -> None:

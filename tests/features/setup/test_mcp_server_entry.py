@@ -21,15 +21,6 @@ FILES = {
 CALL = {"command": "cortext", "args": ["mcp"]}
 
 
-@pytest.fixture
-def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    home = tmp_path / "home"
-    home.mkdir()
-    monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
-    return home
-
-
 def read(person: Path, tool: str) -> dict[str, object]:
     text = (person / FILES[tool]).read_text(encoding="utf-8")
     return tomllib.loads(text) if tool == "codex" else parse(text).plain
@@ -42,16 +33,16 @@ def put(person: Path, tool: str, text: str) -> Path:
     return path
 
 
-def test_each_tool_gets_its_entry_and_loses_it(person: Path) -> None:
+def test_each_tool_gets_its_entry_and_loses_it(person_home: Path) -> None:
     """Where each looks for a person's servers; nothing is left of files that were made for it."""
-    ok(person, "setup", "--tools", "claude,opencode,gemini,codex", "--yes")
-    assert read(person, "claude")["mcpServers"] == {"cortext": {"type": "stdio", **CALL}}
+    ok(person_home, "setup", "--tools", "claude,opencode,gemini,codex", "--yes")
+    assert read(person_home, "claude")["mcpServers"] == {"cortext": {"type": "stdio", **CALL}}
     local = {"type": "local", "command": ["cortext", "mcp"], "enabled": True}
-    assert read(person, "opencode") == {"mcp": {"cortext": local}}
-    assert read(person, "gemini")["mcpServers"] == {"cortext": CALL}
-    assert read(person, "codex")["mcp_servers"] == {"cortext": CALL}
-    ok(person, "uninstall", "--yes")
-    assert [path for path in person.rglob("*") if path.is_file()] == []
+    assert read(person_home, "opencode") == {"mcp": {"cortext": local}}
+    assert read(person_home, "gemini")["mcpServers"] == {"cortext": CALL}
+    assert read(person_home, "codex")["mcp_servers"] == {"cortext": CALL}
+    ok(person_home, "uninstall", "--yes")
+    assert [path for path in person_home.rglob("*") if path.is_file()] == []
 
 
 @pytest.mark.parametrize(
@@ -64,24 +55,24 @@ def test_each_tool_gets_its_entry_and_loses_it(person: Path) -> None:
         ("codex", 'model = "m"\r\n\r\n[projects."/x"]\r\ntrust_level = "trusted"\r\n'),
     ],
 )
-def test_not_a_byte_of_the_person_changes(person: Path, tool: str, text: str) -> None:
+def test_not_a_byte_of_the_person_changes(person_home: Path, tool: str, text: str) -> None:
     """Also where another server is, and after the record of what we did is lost."""
-    path = put(person, tool, text)
+    path = put(person_home, tool, text)
     before = path.read_bytes()
-    ok(person, "setup", "--tools", tool, "--yes")
+    ok(person_home, "setup", "--tools", tool, "--yes")
     assert b"cortext" in path.read_bytes()
-    assert "nothing to do" in ok(person, "setup", "--tools", tool, "--yes")
-    ok(person, "uninstall", "--tools", tool, "--yes")
+    assert "nothing to do" in ok(person_home, "setup", "--tools", tool, "--yes")
+    ok(person_home, "uninstall", "--tools", tool, "--yes")
     assert path.read_bytes() == before
 
 
-def test_an_entry_that_the_tool_wrote_anew_goes_too(person: Path) -> None:
+def test_an_entry_that_the_tool_wrote_anew_goes_too(person_home: Path) -> None:
     """Claude Code writes its file again and again, in its own form."""
-    path = put(person, "claude", '{"numStartups": 1}')
-    ok(person, "setup", "--tools", "claude", "--yes")
+    path = put(person_home, "claude", '{"numStartups": 1}')
+    ok(person_home, "setup", "--tools", "claude", "--yes")
     now = {**json.loads(path.read_bytes()), "numStartups": 2}
     path.write_text(json.dumps(now, indent=4), encoding="utf-8")
-    ok(person, "uninstall", "--tools", "claude", "--yes")
+    ok(person_home, "uninstall", "--tools", "claude", "--yes")
     assert json.loads(path.read_bytes()) == {"numStartups": 2}
 
 
@@ -99,60 +90,60 @@ def test_an_entry_that_the_tool_wrote_anew_goes_too(person: Path) -> None:
     ],
 )
 def test_what_was_noted_in_our_entry_goes_with_it(
-    person: Path, tool: str, old: str, new: str
+    person_home: Path, tool: str, old: str, new: str
 ) -> None:
     """Tools write there what a person allows; nothing of it may end up in another table."""
     text = 'model = "m"\n\n[t]\na = 1\n' if tool == "codex" else '{\n  "a": {\n    "b": 1\n  }\n}\n'
-    path = put(person, tool, text)
-    ok(person, "setup", "--tools", tool, "--yes")
+    path = put(person_home, tool, text)
+    ok(person_home, "setup", "--tools", tool, "--yes")
     noted = path.read_text(encoding="utf-8").replace(old, new) + ("\n[z]\n" * (tool == "codex"))
     path.write_text(noted, encoding="utf-8")
-    ok(person, "uninstall", "--tools", tool, "--yes")
-    left = read(person, tool)
+    ok(person_home, "uninstall", "--tools", tool, "--yes")
+    left = read(person_home, tool)
     assert left == ({"model": "m", "t": {"a": 1}, "z": {}} if tool == "codex" else {"a": {"b": 1}})
 
 
 @pytest.mark.parametrize("tool", ["claude", "gemini", "codex"])
-def test_a_server_of_that_name_is_the_persons(person: Path, tool: str) -> None:
+def test_a_server_of_that_name_is_the_persons(person_home: Path, tool: str) -> None:
     """It is neither changed nor removed."""
     mine = '[mcp_servers.cortext]\ncommand = "mine"\n'
     if tool != "codex":
         mine = '{"mcpServers": {"cortext": {"command": "mine"}}}'
-    put(person, tool, mine)
+    put(person_home, tool, mine)
     for command in ("setup", "uninstall"):
-        ok(person, command, "--tools", tool, "--yes")
-        assert '"mine"' in (person / FILES[tool]).read_text(encoding="utf-8")
-        assert "args" not in (person / FILES[tool]).read_text(encoding="utf-8")
+        ok(person_home, command, "--tools", tool, "--yes")
+        assert '"mine"' in (person_home / FILES[tool]).read_text(encoding="utf-8")
+        assert "args" not in (person_home / FILES[tool]).read_text(encoding="utf-8")
 
 
-def test_settings_that_cannot_have_it_get_the_hooks(person: Path) -> None:
-    put(person, "gemini", '{"mcpServers": []}')
-    put(person, "codex", "mcp_servers = {a = {command = 'b'}}\n")
-    ok(person, "setup", "--tools", "gemini,codex", "--yes")
-    assert read(person, "gemini")["mcpServers"] == []
+def test_settings_that_cannot_have_it_get_the_hooks(person_home: Path) -> None:
+    put(person_home, "gemini", '{"mcpServers": []}')
+    put(person_home, "codex", "mcp_servers = {a = {command = 'b'}}\n")
+    ok(person_home, "setup", "--tools", "gemini,codex", "--yes")
+    assert read(person_home, "gemini")["mcpServers"] == []
     hooks = settings.hooks_file("gemini")
     assert hooks
-    assert hooks.has_hooks((person / FILES["gemini"]).read_text("utf-8"))
-    config = read(person, "codex")
+    assert hooks.has_hooks((person_home / FILES["gemini"]).read_text("utf-8"))
+    config = read(person_home, "codex")
     assert (config["notify"], config["mcp_servers"]) == (
         ["cortext", "hook", "codex", "notify"],
         {"a": {"command": "b"}},
     )
 
 
-def test_a_file_that_is_no_json_is_left(person: Path) -> None:
-    path = put(person, "claude", '{"a": ')
-    done = cortext(person, "setup", "--tools", "claude", "--yes")
+def test_a_file_that_is_no_json_is_left(person_home: Path) -> None:
+    path = put(person_home, "claude", '{"a": ')
+    done = cortext(person_home, "setup", "--tools", "claude", "--yes")
     assert f"{path} is left as it is: it is no JSON" in done.stderr
     assert path.read_text(encoding="utf-8") == '{"a": '
 
 
-def test_it_is_shown_before_it_is_done(person: Path) -> None:
-    put(person, "claude", '{\n  "a": 1\n}\n')
-    shown = ok(person, "setup", "--tools", "claude", "--dry-run")
+def test_it_is_shown_before_it_is_done(person_home: Path) -> None:
+    put(person_home, "claude", '{\n  "a": 1\n}\n')
+    shown = ok(person_home, "setup", "--tools", "claude", "--dry-run")
     assert '+    "cortext": {' in shown
     assert '+      "command": "cortext",' in shown
-    assert (person / ".claude.json").read_text(encoding="utf-8") == '{\n  "a": 1\n}\n'
+    assert (person_home / ".claude.json").read_text(encoding="utf-8") == '{\n  "a": 1\n}\n'
 
 
 @given(

@@ -28,76 +28,67 @@ for (const one of JSON.parse(process.argv[2])) await event({ event: one })
 """
 
 
-@pytest.fixture
-def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    home = tmp_path / "home"
-    home.mkdir()
-    monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
-    return home
-
-
-def test_only_by_choice(person: Path) -> None:
+def test_only_by_choice(person_home: Path) -> None:
     """Plain setup never makes it; with --plugin it is shown, made, and gone after uninstall."""
-    before = files(person)
-    ok(person, "setup", "--tools", "opencode", "--yes")
-    path = person / ".config/opencode/plugins/cortext.js"
+    before = files(person_home)
+    ok(person_home, "setup", "--tools", "opencode", "--yes")
+    path = person_home / ".config/opencode/plugins/cortext.js"
     assert (path.exists(), has_hooks("opencode")) == (False, False)
-    dry = cortext(person, "setup", "--tools", "opencode", "--plugin", "--dry-run")
+    dry = cortext(person_home, "setup", "--tools", "opencode", "--plugin", "--dry-run")
     assert "note: with any plug-in OpenCode asks the npm registry" in dry.stderr
     shown = dry.stdout
     assert "make   ~/.config/opencode/plugins/cortext.js" in shown
     assert "+export const CortextPlugin" in shown
-    said = ok(person, "setup", "--tools", "opencode", "--plugin", "--yes")
+    said = ok(person_home, "setup", "--tools", "opencode", "--plugin", "--yes")
     assert said == "opencode: 1 file written; `cortext uninstall` undoes it\n"
     assert (path.read_bytes(), has_hooks("opencode")) == (plugin_text(), True)
-    assert "nothing to do" in ok(person, "setup", "--tools", "opencode", "--yes")
-    ok(person, "uninstall", "--yes")
-    assert files(person) == before
+    assert "nothing to do" in ok(person_home, "setup", "--tools", "opencode", "--yes")
+    ok(person_home, "uninstall", "--yes")
+    assert files(person_home) == before
 
 
 def test_an_older_one_is_brought_up_to_date_and_a_changed_one_kept(
-    person: Path, data_home: Path
+    person_home: Path, data_home: Path
 ) -> None:
-    ok(person, "setup", "--tools", "opencode", "--plugin", "--yes")
+    ok(person_home, "setup", "--tools", "opencode", "--plugin", "--yes")
     path = Path(plugin_path())
     record = data_home / "cortext/setup.json"
     old = plugin_text() + b"// older\n"
     path.write_bytes(old)
-    said = cortext(person, "setup", "--tools", "opencode", "--yes").stderr
+    said = cortext(person_home, "setup", "--tools", "opencode", "--yes").stderr
     assert f"{path} is kept as you have it" in said
     known = json.loads(record.read_bytes())
     known["files"][str(path)]["digest"] = hashlib.sha256(old).hexdigest()
     record.write_text(json.dumps(known), encoding="utf-8")
-    ok(person, "setup", "--tools", "opencode", "--yes")
+    ok(person_home, "setup", "--tools", "opencode", "--yes")
     assert path.read_bytes() == plugin_text()
     path.write_bytes(b"// mine\n")
-    ok(person, "uninstall", "--yes")
+    ok(person_home, "uninstall", "--yes")
     assert path.read_bytes() == b"// mine\n"
 
 
-def test_a_link_that_leads_nowhere_is_left(person: Path) -> None:
+def test_a_link_that_leads_nowhere_is_left(person_home: Path) -> None:
     """Nobody has chosen a plug-in by it; and where one is chosen, nothing is written through it."""
     path = Path(plugin_path())
     path.parent.mkdir(parents=True)
-    path.symlink_to(person / "elsewhere.js")
-    assert "cortext.js" not in cortext(person, "setup", "--tools", "opencode", "--yes").stderr
-    done = cortext(person, "setup", "--tools", "opencode", "--plugin", "--yes")
+    path.symlink_to(person_home / "elsewhere.js")
+    assert "cortext.js" not in cortext(person_home, "setup", "--tools", "opencode", "--yes").stderr
+    done = cortext(person_home, "setup", "--tools", "opencode", "--plugin", "--yes")
     assert f"{path} is kept as you have it" in done.stderr
-    assert (path.is_symlink(), (person / "elsewhere.js").exists()) == (True, False)
+    assert (path.is_symlink(), (person_home / "elsewhere.js").exists()) == (True, False)
 
 
-def test_a_link_to_ours_goes_itself(person: Path) -> None:
+def test_a_link_to_ours_goes_itself(person_home: Path) -> None:
     """What it leads to is a file of the person's."""
-    path, real = Path(plugin_path()), person / "mine.js"
+    path, real = Path(plugin_path()), person_home / "mine.js"
     path.parent.mkdir(parents=True)
     real.write_bytes(plugin_text())
     path.symlink_to(real)
-    ok(person, "uninstall", "--tools", "opencode", "--yes")
+    ok(person_home, "uninstall", "--tools", "opencode", "--yes")
     assert (os.path.lexists(path), real.read_bytes()) == (False, plugin_text())
 
 
-def test_somebody_elses_captures_nothing(person: Path, data_home: Path) -> None:
+def test_somebody_elses_captures_nothing(person_home: Path, data_home: Path) -> None:
     """A plug-in of that name is ours only if we wrote it."""
     path = Path(plugin_path())
     (data_home / "opencode").mkdir(parents=True)
@@ -111,13 +102,13 @@ def test_somebody_elses_captures_nothing(person: Path, data_home: Path) -> None:
     assert not has_hooks("opencode")
 
 
-def test_it_is_for_opencode(person: Path) -> None:
-    done = cortext(person, "setup", "--tools", "claude", "--plugin", "--yes")
+def test_it_is_for_opencode(person_home: Path) -> None:
+    done = cortext(person_home, "setup", "--tools", "claude", "--plugin", "--yes")
     assert (done.returncode, done.stderr.split("\n")[0]) == (
         1,
         "error: the plug-in is for OpenCode",
     )
-    assert files(person) == {}
+    assert files(person_home) == {}
 
 
 def told(folder: Path, events: list[dict[str, Any]], path: str) -> subprocess.CompletedProcess[str]:

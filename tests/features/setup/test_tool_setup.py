@@ -31,7 +31,7 @@ def hooks_of(tool: str) -> settings.SettingsFile:
 
 
 @pytest.fixture
-def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def settings_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A HOME of its own, with settings that somebody wrote by hand."""
     home = tmp_path / "home"
     monkeypatch.setenv("HOME", str(home))
@@ -46,21 +46,21 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
-def test_set_up_and_uninstalled_leaves_every_byte(person: Path) -> None:
+def test_set_up_and_uninstalled_leaves_every_byte(settings_home: Path) -> None:
     """Comments, a byte order mark, CRLF, odd indentation, trailing commas, no final newline."""
-    before = files(person)
-    ok(person, "setup", "--tools", TOOLS, "--yes")
-    assert files(person) != before
-    ok(person, "uninstall", "--yes")
-    assert files(person) == before
+    before = files(settings_home)
+    ok(settings_home, "setup", "--tools", TOOLS, "--yes")
+    assert files(settings_home) != before
+    ok(settings_home, "uninstall", "--yes")
+    assert files(settings_home) == before
 
 
-def test_only_hooks_commands_and_the_server_are_added(person: Path) -> None:
+def test_only_hooks_commands_and_the_server_are_added(settings_home: Path) -> None:
     """Trust, permissions and all other keys keep their values."""
-    ok(person, "setup", "--tools", TOOLS, "--yes")
+    ok(settings_home, "setup", "--tools", TOOLS, "--yes")
     from cortext.formats.json_edit import parse
 
-    new = parse((person / ".claude/settings.json").read_text("utf-8")).plain
+    new = parse((settings_home / ".claude/settings.json").read_text("utf-8")).plain
     old = parse(CLAUDE.decode()).plain
     assert {k: v for k, v in new.items() if k != "hooks"} == {
         k: v for k, v in old.items() if k != "hooks"
@@ -72,29 +72,29 @@ def test_only_hooks_commands_and_the_server_are_added(person: Path) -> None:
     assert sorted(ours) == sorted(
         f"cortext hook claude {event}" for event in find_tool("claude").hook_events
     )
-    config = tomllib.loads((person / ".codex/config.toml").read_text("utf-8"))
+    config = tomllib.loads((settings_home / ".codex/config.toml").read_text("utf-8"))
     assert config.pop("notify") == ["cortext", "hook", "codex", "notify"]
     assert config["mcp_servers"].pop("cortext") == {"command": "cortext", "args": ["mcp"]}
     assert config == tomllib.loads(CODEX.decode())
-    assert not (person / ".gemini/policies").exists()
-    assert not (person / ".gemini/trustedFolders.json").exists()
+    assert not (settings_home / ".gemini/policies").exists()
+    assert not (settings_home / ".gemini/trustedFolders.json").exists()
 
 
-def test_a_second_setup_changes_nothing(person: Path) -> None:
-    ok(person, "setup", "--tools", TOOLS, "--yes")
-    once = files(person)
-    assert "nothing to do" in ok(person, "setup", "--tools", TOOLS, "--yes")
-    assert files(person) == once
+def test_a_second_setup_changes_nothing(settings_home: Path) -> None:
+    ok(settings_home, "setup", "--tools", TOOLS, "--yes")
+    once = files(settings_home)
+    assert "nothing to do" in ok(settings_home, "setup", "--tools", TOOLS, "--yes")
+    assert files(settings_home) == once
 
 
-def test_what_is_done_is_shown_and_asked_first(person: Path) -> None:
+def test_what_is_done_is_shown_and_asked_first(settings_home: Path) -> None:
     """A dry run shows all of it on stdout; a run with nobody to ask names the files, shows how
     those change that are there, and changes nothing."""
-    before = files(person)
-    shown = ok(person, "setup", "--tools", "claude", "--dry-run")
+    before = files(settings_home)
+    shown = ok(settings_home, "setup", "--tools", "claude", "--dry-run")
     assert '+\t\t"SessionStart": [' in shown
     assert "+allowed-tools: Bash(cortext slash:*)" in shown
-    refused = cortext(person, "setup", "--tools", "claude")
+    refused = cortext(settings_home, "setup", "--tools", "claude")
     assert (
         refused.returncode,
         "confirmation needed, but this is not a terminal" in refused.stderr,
@@ -107,56 +107,56 @@ def test_what_is_done_is_shown_and_asked_first(person: Path) -> None:
     ]
     assert '+\t\t"SessionStart": [' in refused.stderr
     assert "allowed-tools" not in refused.stderr
-    assert files(person) == before
+    assert files(settings_home) == before
 
 
-def test_a_change_of_the_person_after_setup_stays(person: Path) -> None:
+def test_a_change_of_the_person_after_setup_stays(settings_home: Path) -> None:
     """What they added is there after uninstall, and nothing of ours."""
-    ok(person, "setup", "--tools", TOOLS, "--yes")
-    path = person / ".claude/settings.json"
+    ok(settings_home, "setup", "--tools", TOOLS, "--yes")
+    path = settings_home / ".claude/settings.json"
     path.write_bytes(path.read_bytes().replace(b'"env"', b'"model": "mine",\r\n\t"env"'))
-    ok(person, "uninstall", "--yes")
+    ok(settings_home, "uninstall", "--yes")
     assert path.read_bytes() == CLAUDE.replace(b'"env"', b'"model": "mine",\r\n\t"env"')
 
 
-def test_a_command_file_that_a_person_changed_is_kept(person: Path) -> None:
+def test_a_command_file_that_a_person_changed_is_kept(settings_home: Path) -> None:
     """At setup and at uninstall, and that is said."""
-    ok(person, "setup", "--tools", "claude", "--yes")
-    path = person / ".claude/commands/cortext.md"
+    ok(settings_home, "setup", "--tools", "claude", "--yes")
+    path = settings_home / ".claude/commands/cortext.md"
     path.write_text("My own words.\n", encoding="utf-8")
     for command in ("setup", "uninstall"):
-        done = cortext(person, command, "--tools", "claude", "--yes")
+        done = cortext(settings_home, command, "--tools", "claude", "--yes")
         assert f"{path} is kept as you have it" in done.stderr
     assert path.read_text(encoding="utf-8") == "My own words.\n"
     assert sorted(path.parent.iterdir()) == [path]
 
 
-def test_a_notify_of_the_person_is_kept(person: Path) -> None:
-    path = person / ".codex/config.toml"
+def test_a_notify_of_the_person_is_kept(settings_home: Path) -> None:
+    path = settings_home / ".codex/config.toml"
     path.write_text('notify = ["mine"]\n', encoding="utf-8")
-    done = cortext(person, "setup", "--tools", "codex", "--yes")
+    done = cortext(settings_home, "setup", "--tools", "codex", "--yes")
     assert "it has a `notify` already; to have both, let" in done.stderr
     assert '`cortext hook codex notify "$1"`' in done.stderr
     assert path.read_text(encoding="utf-8") == 'notify = ["mine"]\n'
     assert (done.returncode, done.stdout) == (0, "nothing done\n")
-    both = ok(person, "setup", "--tools", "claude,codex", "--yes")
+    both = ok(settings_home, "setup", "--tools", "claude,codex", "--yes")
     assert both == "claude: 5 files written; `cortext uninstall` undoes it\n"
 
 
 def test_what_gemini_cli_needs_is_said_once_and_where_it_is(
-    person: Path, monkeypatch: pytest.MonkeyPatch
+    settings_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not by a second setup, and not where only its folder is there."""
     asked = "To allow `cortext slash` and nothing else"
     monkeypatch.setenv("PATH", os.defpath)
-    assert asked not in cortext(person, "setup", "--tools", "gemini", "--yes").stderr
-    ok(person, "uninstall", "--yes")
-    program = person / "bin/gemini"
+    assert asked not in cortext(settings_home, "setup", "--tools", "gemini", "--yes").stderr
+    ok(settings_home, "uninstall", "--yes")
+    program = settings_home / "bin/gemini"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\n", encoding="utf-8")
     program.chmod(0o700)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.defpath}")
-    said = [cortext(person, "setup", "--tools", "gemini", "--yes").stderr for _ in range(2)]
+    said = [cortext(settings_home, "setup", "--tools", "gemini", "--yes").stderr for _ in range(2)]
     assert [asked in text for text in said] == [True, False]
 
 
@@ -168,34 +168,34 @@ def test_no_tool_at_all_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("data", [b'{"hooks": []}', b'{"a": ', b"\xff\xfe{", b"[]"])
-def test_settings_that_cannot_be_read_are_left(person: Path, data: bytes) -> None:
+def test_settings_that_cannot_be_read_are_left(settings_home: Path, data: bytes) -> None:
     """With a sentence that says why; the commands are made all the same."""
-    path = person / ".claude/settings.json"
+    path = settings_home / ".claude/settings.json"
     path.write_bytes(data)
-    done = cortext(person, "setup", "--tools", "claude", "--yes")
+    done = cortext(settings_home, "setup", "--tools", "claude", "--yes")
     assert (done.returncode, f"{path} is left as it is" in done.stderr) == (1, True)
     assert "error: not all of it is in claude\n" in done.stderr
     assert "run `cortext setup --tools claude`\n" in done.stderr
     assert path.read_bytes() == data
-    assert (person / ".claude/commands/workspace.resume.md").exists()
+    assert (settings_home / ".claude/commands/workspace.resume.md").exists()
 
 
-def test_settings_behind_a_link_are_written_where_they_are(person: Path) -> None:
+def test_settings_behind_a_link_are_written_where_they_are(settings_home: Path) -> None:
     """As people keep their dotfiles; mode and link stay."""
-    path, real = person / ".claude/settings.json", person / "dotfiles.json"
+    path, real = settings_home / ".claude/settings.json", settings_home / "dotfiles.json"
     path.rename(real)
     path.symlink_to(real)
     real.chmod(0o640)
-    ok(person, "setup", "--tools", "claude", "--yes")
+    ok(settings_home, "setup", "--tools", "claude", "--yes")
     assert path.is_symlink()
     assert b"cortext hook claude Stop" in real.read_bytes()
     assert real.stat().st_mode & 0o777 == 0o640
-    ok(person, "uninstall", "--yes")
+    ok(settings_home, "uninstall", "--yes")
     assert (path.is_symlink(), real.read_bytes()) == (True, CLAUDE)
 
 
 def test_other_places_of_the_tools_are_honoured(
-    person: Path, monkeypatch: pytest.MonkeyPatch
+    settings_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for variable, path in (
         ("CLAUDE_CONFIG_DIR", "c"),
@@ -203,22 +203,24 @@ def test_other_places_of_the_tools_are_honoured(
         ("GEMINI_CLI_HOME", "g"),
         ("OPENCODE_CONFIG_DIR", "o"),
     ):
-        monkeypatch.setenv(variable, str(person / path))
-    before = files(person)
-    ok(person, "setup", "--tools", TOOLS, "--yes")
-    made = {path for path in files(person) if path not in before}
+        monkeypatch.setenv(variable, str(settings_home / path))
+    before = files(settings_home)
+    ok(settings_home, "setup", "--tools", TOOLS, "--yes")
+    made = {path for path in files(settings_home) if path not in before}
     assert {"c/settings.json", "x/config.toml", "g/.gemini/settings.json"} <= made
     assert "o/commands/workspace.resume.md" in made
-    ok(person, "uninstall", "--yes")
-    assert files(person) == before
+    ok(settings_home, "uninstall", "--yes")
+    assert files(settings_home) == before
 
 
-def test_uninstall_finds_what_is_ours_without_a_record(person: Path, data_home: Path) -> None:
+def test_uninstall_finds_what_is_ours_without_a_record(
+    settings_home: Path, data_home: Path
+) -> None:
     """The record may be lost: hooks and command files say whose they are."""
-    ok(person, "setup", "--tools", TOOLS, "--yes")
+    ok(settings_home, "setup", "--tools", TOOLS, "--yes")
     (data_home / "cortext/setup.json").unlink()
-    ok(person, "uninstall", "--yes")
-    assert not any(b"cortext" in data for data in files(person).values())
+    ok(settings_home, "uninstall", "--yes")
+    assert not any(b"cortext" in data for data in files(settings_home).values())
 
 
 @given(written_settings(), st.sampled_from(["claude", "gemini"]))
@@ -252,7 +254,7 @@ def test_a_command_file_keeps_the_end_of_its_here_document() -> None:
     assert "!{cortext slash new x --as workspace.x -- {{args}}}" in toml["prompt"]
 
 
-def test_a_workspace_has_commands_for_its_own_types(person: Path, tmp_path: Path) -> None:
+def test_a_workspace_has_commands_for_its_own_types(settings_home: Path, tmp_path: Path) -> None:
     """Made by init, kept in step by upgrade, and a person's changes stay."""
     space = tmp_path / "space"
     space.mkdir()
@@ -278,17 +280,17 @@ def test_without_tools_a_workspace_has_no_commands(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == [".workspace", "conversations"]
 
 
-def test_the_shell_completes_names_of_tools(person: Path) -> None:
+def test_the_shell_completes_names_of_tools(settings_home: Path) -> None:
     """Also after a comma, those that are not there yet."""
     words = {"_CORTEXT_COMPLETE": "bash_complete", "COMP_CWORD": "3"}
     for command in ("setup", "uninstall", "init"):
         env = {**words, "COMP_WORDS": f"cortext {command} --tools codex,c"}
-        assert ok(person, env=env) == "plain,codex,claude\n"
+        assert ok(settings_home, env=env) == "plain,codex,claude\n"
 
 
-def test_an_unknown_tool_is_named(person: Path) -> None:
+def test_an_unknown_tool_is_named(settings_home: Path) -> None:
     for names, said in (("claude,emacs", "there is no tool 'emacs';"), (",", "names no tool;")):
-        done = cortext(person, "setup", "--tools", names)
+        done = cortext(settings_home, "setup", "--tools", names)
         assert (done.returncode, said in done.stderr) == (2, True), done.stderr
 
 
@@ -304,17 +306,17 @@ def test_an_unknown_tool_is_named(person: Path) -> None:
     ],
 )
 def test_a_record_that_is_wrong_is_not_believed(
-    person: Path, data_home: Path, record: dict[str, Any]
+    settings_home: Path, data_home: Path, record: dict[str, Any]
 ) -> None:
     """Our hooks go, and nothing of the person's."""
     before = json.loads(GEMINI)
-    ok(person, "setup", "--tools", "gemini", "--yes")
-    path = person / ".gemini/settings.json"
+    ok(settings_home, "setup", "--tools", "gemini", "--yes")
+    path = settings_home / ".gemini/settings.json"
     text = json.dumps(record).replace("SETTINGS", str(path))
     digest = json.loads((data_home / "cortext/setup.json").read_bytes())["files"][str(path)]
     text = text.replace("DIGEST", digest["digest"])
     (data_home / "cortext/setup.json").write_text(text, encoding="utf-8")
-    ok(person, "uninstall", "--tools", "gemini", "--yes")
+    ok(settings_home, "uninstall", "--tools", "gemini", "--yes")
     after = json.loads(path.read_bytes())
     assert not any(after.pop("hooks").values())  # empty lists may be the person's
     assert before.pop("hooks") == {}
@@ -322,52 +324,54 @@ def test_a_record_that_is_wrong_is_not_believed(
     assert after == before
 
 
-def test_a_hook_that_a_person_extended_stays(person: Path) -> None:
+def test_a_hook_that_a_person_extended_stays(settings_home: Path) -> None:
     """It runs more than what we wrote."""
-    ok(person, "setup", "--tools", "gemini", "--yes")
-    path = person / ".gemini/settings.json"
+    ok(settings_home, "setup", "--tools", "gemini", "--yes")
+    path = settings_home / ".gemini/settings.json"
     mine = path.read_text("utf-8").replace("hook gemini AfterAgent", "hook gemini AfterAgent; ls")
     path.write_text(mine, encoding="utf-8")
-    ok(person, "uninstall", "--tools", "gemini", "--yes")
+    ok(settings_home, "uninstall", "--tools", "gemini", "--yes")
     assert "hook gemini AfterAgent; ls" in path.read_text("utf-8")
 
 
-def test_settings_that_a_link_leads_nowhere_to(person: Path) -> None:
+def test_settings_that_a_link_leads_nowhere_to(settings_home: Path) -> None:
     """They are made where the link leads, as if there were none yet."""
-    path = person / ".gemini/settings.json"
+    path = settings_home / ".gemini/settings.json"
     path.unlink()
-    path.symlink_to(person / "elsewhere.json")
-    ok(person, "setup", "--tools", "gemini", "--yes")
-    assert "cortext hook gemini" in (person / "elsewhere.json").read_text("utf-8")
+    path.symlink_to(settings_home / "elsewhere.json")
+    ok(settings_home, "setup", "--tools", "gemini", "--yes")
+    assert "cortext hook gemini" in (settings_home / "elsewhere.json").read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", [".claude/settings.json", ".claude/commands/cortext.md"])
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
-def test_what_is_no_file_is_left(person: Path, name: str, make: Callable[[str], None]) -> None:
+def test_what_is_no_file_is_left(
+    settings_home: Path, name: str, make: Callable[[str], None]
+) -> None:
     """A folder or a pipe in the place of one of a tool's files keeps nothing else."""
-    path = person / name
+    path = settings_home / name
     path.unlink(missing_ok=True)
     path.parent.mkdir(exist_ok=True)
     make(str(path))
-    done = cortext(person, "setup", "--tools", "claude,gemini", "--yes")
+    done = cortext(settings_home, "setup", "--tools", "claude,gemini", "--yes")
     assert (done.returncode, f"{path} is left as it is" in done.stderr) == (1, True)
-    assert (person / ".claude/commands/workspace.resume.md").exists()
-    assert b"cortext hook gemini" in (person / ".gemini/settings.json").read_bytes()
-    done = cortext(person, "uninstall", "--yes")
+    assert (settings_home / ".claude/commands/workspace.resume.md").exists()
+    assert b"cortext hook gemini" in (settings_home / ".gemini/settings.json").read_bytes()
+    done = cortext(settings_home, "uninstall", "--yes")
     assert (done.returncode, f"{path} is left as it is" in done.stderr) == (0, True)
-    assert (person / ".gemini/settings.json").read_bytes() == GEMINI
-    assert not (person / ".claude/commands/workspace.resume.md").exists()
+    assert (settings_home / ".gemini/settings.json").read_bytes() == GEMINI
+    assert not (settings_home / ".claude/commands/workspace.resume.md").exists()
 
 
-def test_a_record_with_what_is_no_path(person: Path, data_home: Path) -> None:
+def test_a_record_with_what_is_no_path(settings_home: Path, data_home: Path) -> None:
     """It is passed over, and the rest of the record counts."""
-    ok(person, "setup", "--tools", "gemini", "--yes")
+    ok(settings_home, "setup", "--tools", "gemini", "--yes")
     record = data_home / "cortext/setup.json"
     known = json.loads(record.read_bytes())
     known["files"]["/a\0b"] = {"tool": "gemini", "folders": []}
     record.write_text(json.dumps(known), encoding="utf-8")
-    ok(person, "uninstall", "--yes")
-    assert (person / ".gemini/settings.json").read_bytes() == GEMINI
+    ok(settings_home, "uninstall", "--yes")
+    assert (settings_home / ".gemini/settings.json").read_bytes() == GEMINI
 
 
 def test_large_settings_are_read_once_for_each_step(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -385,10 +389,10 @@ def test_large_settings_are_read_once_for_each_step(monkeypatch: pytest.MonkeyPa
     assert len(edited.steps) == len(texts) == len(find_tool("claude").hook_events)
 
 
-def test_uninstall_names_the_file_that_cannot_be_written(person: Path) -> None:
-    ok(person, "setup", "--tools", "claude", "--yes")
+def test_uninstall_names_the_file_that_cannot_be_written(settings_home: Path) -> None:
+    ok(settings_home, "setup", "--tools", "claude", "--yes")
     record = Path(paths.data_home()) / "cortext/setup.json"
     with read_only(record.parent):
-        done = cortext(person, "uninstall", "--yes")
+        done = cortext(settings_home, "uninstall", "--yes")
     assert done.returncode == 1
     assert f"error: could not write {record}" in done.stderr

@@ -9,7 +9,7 @@ from tests.features.slash.slash_input import ID
 
 
 @pytest.fixture
-def claude(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def claude_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A workspace, in a session of Claude Code."""
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", ID)

@@ -16,21 +16,23 @@ def asked(tmp_path: Path, cwd: Path, text: str) -> None:
     (folder / f"{ID}.jsonl").write_text(f"{json.dumps(line)}\n", encoding="utf-8")
 
 
-def test_the_words_that_were_just_said_do_not_find_themselves(claude: Path, tmp_path: Path) -> None:
+def test_the_words_that_were_just_said_do_not_find_themselves(
+    claude_space: Path, tmp_path: Path
+) -> None:
     """An agent that is asked to go on with something finds that, and is not asked which."""
-    begin(claude, "plan", "Long story", "Once upon a time.")
-    asked(tmp_path, claude, "Go on with the long story")
-    assert "Go on with the long story" in ok(claude, "list", "--all")
-    told = ok(claude, "slash", "briefing", "long story")
+    begin(claude_space, "plan", "Long story", "Once upon a time.")
+    asked(tmp_path, claude_space, "Go on with the long story")
+    assert "Go on with the long story" in ok(claude_space, "list", "--all")
+    told = ok(claude_space, "slash", "briefing", "long story")
     assert "Conversation: plan / Long story" in told
     assert "| Once upon a time." in told
 
 
-def test_several_others_are_shown_without_it(claude: Path, tmp_path: Path) -> None:
+def test_several_others_are_shown_without_it(claude_space: Path, tmp_path: Path) -> None:
     """To choose from."""
-    begin(claude, "plan", "Long story of paging")
-    begin(claude, "plan", "Long story of search")
-    asked(tmp_path, claude, "Go on with the long story")
-    told = ok(claude, "slash", "briefing", "long story")
+    begin(claude_space, "plan", "Long story of paging")
+    begin(claude_space, "plan", "Long story of search")
+    asked(tmp_path, claude_space, "Go on with the long story")
+    told = ok(claude_space, "slash", "briefing", "long story")
     assert '2 conversations match "long story":' in told
     assert "Go on with" not in told

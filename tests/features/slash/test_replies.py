@@ -16,12 +16,12 @@ from tests.command import begin, change_head, cortext, folder_of, head_of, ok
 from tests.features.slash.slash_input import ID, fed
 
 
-def test_the_list_is_that_of_the_specification(claude: Path) -> None:
+def test_the_list_is_that_of_the_specification(claude_space: Path) -> None:
     """Type, title, last active, status and summary of each, the latest first, and the question."""
-    begin(claude, "brainstorm", "API Design Discussion")
-    id = begin(claude, "debug", "Auth Token Expiry Issue", "It expires.")
-    change_head(claude, id, context_summary="Identified race condition in token refresh")
-    told = ok(claude, "slash", "list")
+    begin(claude_space, "brainstorm", "API Design Discussion")
+    id = begin(claude_space, "debug", "Auth Token Expiry Issue", "It expires.")
+    change_head(claude_space, id, context_summary="Identified race condition in token refresh")
+    told = ok(claude_space, "slash", "list")
     shown = told[told.rindex("Here are your resumable conversations:") :]
     assert shown == (
         "Here are your resumable conversations:\n\n"
@@ -35,146 +35,146 @@ def test_the_list_is_that_of_the_specification(claude: Path) -> None:
     )
 
 
-def test_a_number_means_the_list_that_was_shown(claude: Path) -> None:
+def test_a_number_means_the_list_that_was_shown(claude_space: Path) -> None:
     """Also when another conversation has become the latest since."""
     for topic in ("First one", "Second one"):
-        begin(claude, "plan", topic)
-    ok(claude, "slash", "list")
-    begin(claude, "plan", "Third one")
-    assert "Conversation: plan / First one" in ok(claude, "slash", "briefing", "2")
+        begin(claude_space, "plan", topic)
+    ok(claude_space, "slash", "list")
+    begin(claude_space, "plan", "Third one")
+    assert "Conversation: plan / First one" in ok(claude_space, "slash", "briefing", "2")
 
 
-def test_a_conversation_is_begun_and_bound(claude: Path) -> None:
+def test_a_conversation_is_begun_and_bound(claude_space: Path) -> None:
     """The command text, the path of the markdown, what was typed; a second one makes nothing."""
-    told = fed(claude, "Paging, it's slow!\nAnd more", "new", "brainstorm")
+    told = fed(claude_space, "Paging, it's slow!\nAnd more", "new", "brainstorm")
     assert told.startswith("# Brainstorm\n")
     assert "/001-brainstorm-paging-it-s-slow-and-more/brainstorm.md\n" in told
     assert told.endswith("| Paging, it's slow!\n| And more\n")
-    head = head_of(claude, "001-brainstorm-paging-it-s-slow-and-more")
+    head = head_of(claude_space, "001-brainstorm-paging-it-s-slow-and-more")
     assert head["title"] == "Paging, it's slow! And more"
     assert [(each["tool"], each["session_id"]) for each in head["native"]] == [("claude", ID)]
-    again = fed(claude, "Something else", "new", "plan")
+    again = fed(claude_space, "Something else", "new", "plan")
     assert 'This session is already the conversation "Paging' in again
     assert "# Brainstorm" in again
-    assert len(list(claude.glob("conversations/*/0*"))) == 1
+    assert len(list(claude_space.glob("conversations/*/0*"))) == 1
 
 
-def test_after_a_stop_another_can_be_begun(claude: Path) -> None:
+def test_after_a_stop_another_can_be_begun(claude_space: Path) -> None:
     """One session of a tool may hold several conversations."""
-    fed(claude, "One", "new", "plan")
-    assert "Session saved." in ok(claude, "slash", "stop", "All is planned.")
-    fed(claude, "Two", "new", "plan")
-    assert head_of(claude, "001-plan-one")["status"] == "paused"
-    assert head_of(claude, "002-plan-two")["status"] == "active"
+    fed(claude_space, "One", "new", "plan")
+    assert "Session saved." in ok(claude_space, "slash", "stop", "All is planned.")
+    fed(claude_space, "Two", "new", "plan")
+    assert head_of(claude_space, "001-plan-one")["status"] == "paused"
+    assert head_of(claude_space, "002-plan-two")["status"] == "active"
 
 
-def test_without_a_topic_nothing_is_made(claude: Path) -> None:
-    told = fed(claude, "", "new", "learn")
+def test_without_a_topic_nothing_is_made(claude_space: Path) -> None:
+    told = fed(claude_space, "", "new", "learn")
     assert told.startswith("# Learn\n")
     assert "wrote nothing after `/workspace.learn`" in told
-    assert list(claude.glob("conversations/*/0*")) == []
+    assert list(claude_space.glob("conversations/*/0*")) == []
 
 
-def test_stop_confirms_as_the_specification_shows(claude: Path) -> None:
+def test_stop_confirms_as_the_specification_shows(claude_space: Path) -> None:
     """SESS-002, line by line."""
-    fed(claude, "API Design Discussion", "new", "brainstorm")
-    told = ok(claude, "slash", "stop", "Leaning toward REST", "for simplicity.")
+    fed(claude_space, "API Design Discussion", "new", "brainstorm")
+    told = ok(claude_space, "slash", "stop", "Leaning toward REST", "for simplicity.")
     assert told.startswith(
         "Session saved.\n\n"
         'Conversation "API Design Discussion" has been paused.\n'
         "You can continue later with /workspace.resume\n\n"
         "Summary: Leaning toward REST for simplicity.\n"
     )
-    done = ok(claude, "slash", "stop", "--done", "All said.")
+    done = ok(claude_space, "slash", "stop", "--done", "All said.")
     assert 'Conversation "API Design Discussion" has been completed.' in done
-    assert head_of(claude, "001-brainstorm-api-design-discussion")["status"] == "completed"
+    assert head_of(claude_space, "001-brainstorm-api-design-discussion")["status"] == "completed"
 
 
-def test_what_cannot_be_told_is_not_called_saved(claude: Path) -> None:
+def test_what_cannot_be_told_is_not_called_saved(claude_space: Path) -> None:
     """Of a tool that does not say its session, and has not written it."""
-    id = begin(claude, "plan", "API")
+    id = begin(claude_space, "plan", "API")
     mine = os.getpid()
     entry = {"tool": "gemini", "session_id": "", "path": "", "from": "", "to": ""}
-    waits = {**entry, "pid": mine, "started": 1.0, "nonce": "0" * 32, "cwd": str(claude)}
-    change_head(claude, id, native=[waits])
-    shelf, day, name = str(folder_of(claude, id)).rsplit("/", 2)
+    waits = {**entry, "pid": mine, "started": 1.0, "nonce": "0" * 32, "cwd": str(claude_space)}
+    change_head(claude_space, id, native=[waits])
+    shelf, day, name = str(folder_of(claude_space, id)).rsplit("/", 2)
     allow(Place(shelf, day, name), "gemini", f"process {mine} 1.00")
-    told = ok(claude, "slash", "stop", "--id", id, "We chose REST.")
+    told = ok(claude_space, "slash", "stop", "--id", id, "We chose REST.")
     assert told.startswith(
         "Nothing was saved: which gemini session this is cannot be told; nothing was taken from it."
         '\n\nConversation "API" has been paused.\n'
     )
 
 
-def test_how_to_stop_saves_nothing(claude: Path) -> None:
+def test_how_to_stop_saves_nothing(claude_space: Path) -> None:
     """The text, this conversation's file, and what the person wrote."""
-    fed(claude, "API", "new", "plan")
-    told = fed(claude, "We chose REST", "stop", "--how")
+    fed(claude_space, "API", "new", "plan")
+    told = fed(claude_space, "We chose REST", "stop", "--how")
     assert "# Stop conversation" in told
     assert "/001-plan-api/plan.md" in told
     assert told.endswith("| We chose REST\n")
-    assert head_of(claude, "001-plan-api")["status"] == "active"
+    assert head_of(claude_space, "001-plan-api")["status"] == "active"
 
 
-def test_a_resumed_conversation_comes_with_everything_once(claude: Path) -> None:
+def test_a_resumed_conversation_comes_with_everything_once(claude_space: Path) -> None:
     """Command, block and history in that order; a second time this session holds the history."""
-    id = begin(claude, "plan", "Moving house", "Where to?", "To the coast.")
-    ok(claude, "stop", id)
-    told = fed(claude, "moving house", "briefing")
+    id = begin(claude_space, "plan", "Moving house", "Where to?", "To the coast.")
+    ok(claude_space, "stop", id)
+    told = fed(claude_space, "moving house", "briefing")
     wanted = ["# Plan\n", "[RESUMED CONVERSATION]", "[END RESUMED CONTEXT]", "[HISTORY "]
     wanted += ["| Where to?", "| To the coast.", "[END HISTORY "]
     places = [told.find(text) for text in wanted]
     assert (-1 not in places, places) == (True, sorted(places))
     assert told.count("[END RESUMED CONTEXT]") == 1
-    assert head_of(claude, id)["status"] == "active"
-    again = fed(claude, "moving house", "briefing")
+    assert head_of(claude_space, id)["status"] == "active"
+    again = fed(claude_space, "moving house", "briefing")
     assert "[RESUMED CONVERSATION]" in again
     assert "The history already stands in this session." in again
     assert "| Where to?" not in again
-    assert "go on with it" in fed(claude, "Another", "new", "debug")
+    assert "go on with it" in fed(claude_space, "Another", "new", "debug")
 
 
-def test_a_completed_one_is_resumed_only_on_a_yes(claude: Path) -> None:
-    id = begin(claude, "plan", "Moving house")
-    ok(claude, "done", id)
-    told = fed(claude, "moving", "briefing")
+def test_a_completed_one_is_resumed_only_on_a_yes(claude_space: Path) -> None:
+    id = begin(claude_space, "plan", "Moving house")
+    ok(claude_space, "done", id)
+    told = fed(claude_space, "moving", "briefing")
     assert "was marked complete" in told
     assert f'`cortext slash briefing --reopen "{id}"`' in told
-    assert head_of(claude, id)["status"] == "completed"
-    assert "[RESUMED CONVERSATION]" in ok(claude, "slash", "briefing", "--reopen", id)
-    assert head_of(claude, id)["status"] == "active"
+    assert head_of(claude_space, id)["status"] == "completed"
+    assert "[RESUMED CONVERSATION]" in ok(claude_space, "slash", "briefing", "--reopen", id)
+    assert head_of(claude_space, id)["status"] == "active"
 
 
-def test_several_matches_are_a_list_to_choose_from(claude: Path) -> None:
-    begin(claude, "plan", "House one")
-    begin(claude, "plan", "House two")
-    told = fed(claude, "house", "briefing")
+def test_several_matches_are_a_list_to_choose_from(claude_space: Path) -> None:
+    begin(claude_space, "plan", "House one")
+    begin(claude_space, "plan", "House two")
+    told = fed(claude_space, "house", "briefing")
     assert '2 conversations match "house":' in told
     assert "1. [plan] House two" in told
-    assert "Conversation: plan / House one" in ok(claude, "slash", "briefing", "2")
+    assert "Conversation: plan / House one" in ok(claude_space, "slash", "briefing", "2")
 
 
-def test_no_match_is_said_to_the_agent_and_is_no_error(claude: Path) -> None:
+def test_no_match_is_said_to_the_agent_and_is_no_error(claude_space: Path) -> None:
     """A tool drops what a failing command prints."""
-    begin(claude, "plan", "Moving house")
-    told = fed(claude, 'zzz $(x) "q"', "briefing")
+    begin(claude_space, "plan", "Moving house")
+    told = fed(claude_space, 'zzz $(x) "q"', "briefing")
     assert 'No conversation matches "zzz $(x) "q"".' in told
     assert "`/workspace.brainstorm`" in told
 
 
-def test_a_failure_is_told_to_the_agent(claude: Path) -> None:
+def test_a_failure_is_told_to_the_agent(claude_space: Path) -> None:
     """One sentence and its hint, on stdout, where the tools look."""
-    told = fed(claude, "x", "new", "nonsense")
+    told = fed(claude_space, "x", "new", "nonsense")
     assert told.startswith("error: there is no type of conversation called 'nonsense'\nhint: ")
     assert "Tell the person this in one line" in told
 
 
 def test_a_stop_that_fails_says_so_and_exits_with_it(
-    claude: Path, monkeypatch: pytest.MonkeyPatch
+    claude_space: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Outside a tool, with nothing active: nothing is called saved."""
     monkeypatch.delenv("CLAUDE_CODE_SESSION_ID")
-    done = cortext(claude, "slash", "stop", "It is over.")
+    done = cortext(claude_space, "slash", "stop", "It is over.")
     assert (done.returncode, done.stdout) == (1, "")
     assert "no conversation is active" in done.stderr
 

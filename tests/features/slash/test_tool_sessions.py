@@ -30,51 +30,53 @@ def transcript(space: Path, id: str, *said: str, hour: int = 1) -> None:
     (folder / f"{id}.jsonl").write_text("\n".join([*lines, ""]), encoding="utf-8")
 
 
-def test_a_number_opens_a_session_of_a_tool(claude: Path) -> None:
+def test_a_number_opens_a_session_of_a_tool(claude_space: Path) -> None:
     """The one that has it in the list, which says the tool; one that is gone is an error, and so
     is a number that the list did not have."""
-    begin(claude, "plan", "Something with 2 in it")
+    begin(claude_space, "plan", "Something with 2 in it")
     other = "22222222-2222-4333-8444-555555555555"
-    transcript(claude, other, "How do we make the parser faster?", "By tables.")
-    told = ok(claude, "slash", "list")
+    transcript(claude_space, other, "How do we make the parser faster?", "By tables.")
+    told = ok(claude_space, "slash", "list")
     assert "2. [chat] How do we make the parser faster?\n" in told
     assert "| Status: paused | Tool: claude\n" in told
-    assert "error: the last list has no number 7\nhint: " in ok(claude, "slash", "briefing", "7")
-    (path,) = (claude.parent / "claude/projects").rglob("*.jsonl")
+    assert "error: the last list has no number 7\nhint: " in ok(
+        claude_space, "slash", "briefing", "7"
+    )
+    (path,) = (claude_space.parent / "claude/projects").rglob("*.jsonl")
     data = path.read_bytes()
     path.unlink()
-    gone = ok(claude, "slash", "briefing", "2")
+    gone = ok(claude_space, "slash", "briefing", "2")
     assert "error: number 2 of the last list is not there any more\n" in gone
     path.write_bytes(data)
-    assert "| By tables." in ok(claude, "slash", "briefing", "2")
+    assert "| By tables." in ok(claude_space, "slash", "briefing", "2")
 
 
 def test_what_was_not_stopped_is_resumed_with_all_of_it(
-    claude: Path, monkeypatch: pytest.MonkeyPatch
+    claude_space: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where no hook takes it, it is taken first."""
-    fed(claude, "The parser", "new", "plan")
-    transcript(claude, ID, "/workspace.plan The parser", "It is slow.")
+    fed(claude_space, "The parser", "new", "plan")
+    transcript(claude_space, ID, "/workspace.plan The parser", "It is slow.")
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "33333333-2222-4333-8444-555555555555")
-    told = fed(claude, "the parser", "briefing")
+    told = fed(claude_space, "the parser", "briefing")
     assert "Messages: 1 exchange" in told
     assert "| It is slow." in told
 
 
 def test_a_session_gets_what_was_said_elsewhere(
-    claude: Path, monkeypatch: pytest.MonkeyPatch
+    claude_space: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The rest of the history it has; while nothing was, it has all."""
-    fed(claude, "The parser", "new", "plan")
-    transcript(claude, ID, "/workspace.plan The parser", "It is slow.")
+    fed(claude_space, "The parser", "new", "plan")
+    transcript(claude_space, ID, "/workspace.plan The parser", "It is slow.")
     held = "The history already stands in this session."
-    assert held in fed(claude, "the parser", "briefing")
+    assert held in fed(claude_space, "the parser", "briefing")
     other = "33333333-2222-4333-8444-555555555555"
     with monkeypatch.context() as patch:
         patch.setenv("CLAUDE_CODE_SESSION_ID", other)
-        fed(claude, "the parser", "briefing")
-        transcript(claude, other, "Which one?", "The second.", hour=2)
-    told = fed(claude, "the parser", "briefing")
+        fed(claude_space, "the parser", "briefing")
+        transcript(claude_space, other, "Which one?", "The second.", hour=2)
+    told = fed(claude_space, "the parser", "briefing")
     assert held not in told
     assert "but for what was said elsewhere" in told
     assert "| The second." in told

@@ -21,7 +21,7 @@ Test.
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Path:
+def agent_workspace(tmp_path: Path) -> Path:
     (tmp_path / "w/.workspace").mkdir(parents=True)
     (tmp_path / "w/deep/er").mkdir(parents=True)
     return tmp_path / "w"
@@ -34,31 +34,31 @@ def write(folder: Path, name: str, text: str | bytes) -> Path:
     return path
 
 
-def test_what_a_file_says(workspace: Path) -> None:
+def test_what_a_file_says(agent_workspace: Path) -> None:
     """Front matter and prompt are told apart; quotes are no part of a value."""
-    path = write(workspace / ".workspace/agents", "a.md", QA)
-    agent = get_agent("qa-test", str(workspace / "deep/er"))
+    path = write(agent_workspace / ".workspace/agents", "a.md", QA)
+    agent = get_agent("qa-test", str(agent_workspace / "deep/er"))
     assert agent[:4] == ("qa-test", "Test.", str(path), "Looks for what breaks.")
     assert agent[4:] == ("codex", "m-1", "codex")
 
 
-def test_a_file_without_front_matter(workspace: Path) -> None:
+def test_a_file_without_front_matter(agent_workspace: Path) -> None:
     """It is called like its file, and all of it is the prompt."""
-    write(workspace / ".workspace/agents", "architect.md", "Think.\n---\nname: no\n---\n")
-    agent = get_agent("architect", str(workspace))
+    write(agent_workspace / ".workspace/agents", "architect.md", "Think.\n---\nname: no\n---\n")
+    agent = get_agent("architect", str(agent_workspace))
     assert (agent.prompt, agent.tool) == ("Think.\n---\nname: no\n---", "")
 
 
-def test_the_first_of_a_name_wins(workspace: Path) -> None:
+def test_the_first_of_a_name_wins(agent_workspace: Path) -> None:
     """The workspace's before the project's, that before the person's; each is found."""
     for folder, text in (
-        (workspace / ".workspace/agents", "workspace"),
-        (workspace / ".claude/agents", "project"),
+        (agent_workspace / ".workspace/agents", "workspace"),
+        (agent_workspace / ".claude/agents", "project"),
         (Path(paths.aurora_home(), "agents"), "person"),
     ):
         for name in {"workspace": "a", "project": "ab", "person": "abc"}[text]:
             write(folder, f"{name}.md", text)
-    agents = find_agents(str(workspace / "deep"))
+    agents = find_agents(str(agent_workspace / "deep"))
     assert {name: agent.prompt for name, agent in agents.items()} == {
         "a": "workspace",
         "b": "project",
@@ -77,18 +77,18 @@ def test_the_person_s_own_claude_agents_are_not_ours(
     assert list(find_agents(str(near))) == ["default", "near"]
 
 
-def test_default_is_always_there(workspace: Path) -> None:
+def test_default_is_always_there(agent_workspace: Path) -> None:
     """Without a prompt, unless somebody wrote one."""
-    assert get_agent("default", str(workspace)).prompt == ""
-    write(workspace / ".workspace/agents", "default.md", "Be brief.")
-    assert get_agent("default", str(workspace)).prompt == "Be brief."
+    assert get_agent("default", str(agent_workspace)).prompt == ""
+    write(agent_workspace / ".workspace/agents", "default.md", "Be brief.")
+    assert get_agent("default", str(agent_workspace)).prompt == "Be brief."
 
 
-def test_an_unknown_one(workspace: Path) -> None:
+def test_an_unknown_one(agent_workspace: Path) -> None:
     """The error names those that there are."""
-    write(workspace / ".workspace/agents", "a.md", QA)
+    write(agent_workspace / ".workspace/agents", "a.md", QA)
     with pytest.raises(UnknownAgentError, match="there is no agent nobody") as caught:
-        get_agent("nobody", str(workspace))
+        get_agent("nobody", str(agent_workspace))
     assert caught.value.hint.startswith("there are default, qa-test; agents are markdown files in ")
 
 
@@ -103,44 +103,44 @@ def test_an_unknown_one(workspace: Path) -> None:
     ],
 )
 def test_a_bad_file_is_named(
-    name: str, content: str | bytes, workspace: Path, caplog: pytest.LogCaptureFixture
+    name: str, content: str | bytes, agent_workspace: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It is no agent, it is said which, and the others are there."""
-    folder = workspace / ".workspace/agents"
+    folder = agent_workspace / ".workspace/agents"
     write(folder, "a.md", QA)
     path = write(folder, name, content)
     with caplog.at_level(logging.WARNING, "cortext.features"):
-        assert list(find_agents(str(workspace))) == ["default", "qa-test"]
+        assert list(find_agents(str(agent_workspace))) == ["default", "qa-test"]
     assert [str(path) in record.getMessage() for record in caplog.records] == [True]
 
 
-def test_the_agent_of_a_session(workspace: Path) -> None:
+def test_the_agent_of_a_session(agent_workspace: Path) -> None:
     """One that is not here any more has a name and no prompt, and that is said."""
-    write(workspace / ".workspace/agents", "a.md", "You are a.")
-    assert agent_of("a", str(workspace)) == (get_agent("a", str(workspace)), "")
-    assert agent_of("", str(workspace))[0].name == "default"
-    agent, warning = agent_of("gone", str(workspace))
+    write(agent_workspace / ".workspace/agents", "a.md", "You are a.")
+    assert agent_of("a", str(agent_workspace)) == (get_agent("a", str(agent_workspace)), "")
+    assert agent_of("", str(agent_workspace))[0].name == "default"
+    agent, warning = agent_of("gone", str(agent_workspace))
     assert (agent, "no agent gone" in warning) == (Agent("gone", "", ""), True)
 
 
-def test_what_is_no_file(workspace: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_no_file(agent_workspace: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A pipe does not hold us up, nor does a folder or a link that leads nowhere."""
-    folder = workspace / ".workspace/agents"
+    folder = agent_workspace / ".workspace/agents"
     folder.mkdir()
     os.mkfifo(folder / "pipe.md")
     (folder / "folder.md").mkdir()
     (folder / "link.md").symlink_to("nowhere")
-    assert list(find_agents(str(workspace))) == ["default"]
+    assert list(find_agents(str(agent_workspace))) == ["default"]
     assert len(caplog.records) == 3
 
 
 @pytest.mark.parametrize("tool", ["/bin/sh", "sh -c 'touch x'", "echo", "./x"])
 def test_a_file_names_no_program(
-    tool: str, workspace: Path, caplog: pytest.LogCaptureFixture
+    tool: str, agent_workspace: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Its tool is one of the four or none: a workspace is not ours."""
-    write(workspace / ".workspace/agents", "a.md", f"---\ntool: {tool}\n---\nx")
-    assert get_agent("a", str(workspace)).tool == ""
+    write(agent_workspace / ".workspace/agents", "a.md", f"---\ntool: {tool}\n---\nx")
+    assert get_agent("a", str(agent_workspace)).tool == ""
     assert "one of claude" in caplog.text
 
 
@@ -154,9 +154,9 @@ def test_a_file_names_no_program(
     ],
 )
 def test_a_model_belongs_to_a_tool(
-    folder: str, head: str, model: tuple[str, str], workspace: Path
+    folder: str, head: str, model: tuple[str, str], agent_workspace: Path
 ) -> None:
     """Claude Code's files name its models; elsewhere a model without a tool says nothing."""
-    write(workspace / folder, "a.md", f"---\n{head}\n---\nx")
-    agent = get_agent("a", str(workspace))
+    write(agent_workspace / folder, "a.md", f"---\n{head}\n---\nx")
+    agent = get_agent("a", str(agent_workspace))
     assert (agent.model, agent.model_of) == model

@@ -30,7 +30,7 @@ def today(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Generator[None]:
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Path:
+def stats_workspace(tmp_path: Path) -> Path:
     (tmp_path / "work/.workspace").mkdir(parents=True)
     return tmp_path / "work"
 
@@ -52,12 +52,19 @@ def count(workspace: Path, **options: Any) -> Stats:
     return gather(str(workspace), **options)
 
 
-def test_conversations_messages_and_exchanges(workspace: Path) -> None:
+def test_conversations_messages_and_exchanges(stats_workspace: Path) -> None:
     """By status and by type, the most messages first."""
-    keep(workspace, "001-a", said("user", 1), said("assistant", 1), status="completed")
-    keep(workspace, "002-b", said("user", 1), status="paused", kind="debug")
-    keep(workspace, "003-c", said("user", 2), said("assistant", 2), said("user", 2), kind="debug")
-    stats = count(workspace)
+    keep(stats_workspace, "001-a", said("user", 1), said("assistant", 1), status="completed")
+    keep(stats_workspace, "002-b", said("user", 1), status="paused", kind="debug")
+    keep(
+        stats_workspace,
+        "003-c",
+        said("user", 2),
+        said("assistant", 2),
+        said("user", 2),
+        kind="debug",
+    )
+    stats = count(stats_workspace)
     totals = stats.totals
     assert (totals.conversations, totals.messages, totals.exchanges) == (3, 6, 4)
     assert totals.by_status["completed"] == 1
@@ -65,15 +72,17 @@ def test_conversations_messages_and_exchanges(workspace: Path) -> None:
         ("debug", 2, 4),
         ("plan", 1, 2),
     ]
-    assert [(s.name, s.conversations) for s in count(workspace, kind="plan").types] == [("plan", 1)]
+    assert [(s.name, s.conversations) for s in count(stats_workspace, kind="plan").types] == [
+        ("plan", 1)
+    ]
 
 
-def test_days_hours_and_weekdays_are_the_persons(workspace: Path) -> None:
+def test_days_hours_and_weekdays_are_the_persons(stats_workspace: Path) -> None:
     """22:30 in Greenwich on a Wednesday is half past one on the Thursday here."""
     late = SessionMessage("user", "x", timestamp=datetime(2026, 3, 11, 22, 30, tzinfo=UTC))
     answer = SessionMessage("assistant", "x", timestamp=late.timestamp)
-    keep(workspace, "001-a", late, answer)
-    stats = count(workspace)
+    keep(stats_workspace, "001-a", late, answer)
+    stats = count(stats_workspace)
     assert [(day.day, day.conversations, day.messages) for day in stats.days] == [
         ("2026-03-12", 1, 2)
     ]
@@ -81,52 +90,58 @@ def test_days_hours_and_weekdays_are_the_persons(workspace: Path) -> None:
     assert stats.weekdays == [0, 0, 0, 1, 0, 0, 0]
 
 
-def test_a_conversation_counts_on_each_of_its_days(workspace: Path) -> None:
+def test_a_conversation_counts_on_each_of_its_days(stats_workspace: Path) -> None:
     """And the busiest day is the one with the most messages."""
-    keep(workspace, "001-a", said("user", 2), said("user", 1), said("user", 1))
-    keep(workspace, "002-b", said("user", 1))
-    stats = count(workspace)
+    keep(stats_workspace, "001-a", said("user", 2), said("user", 1), said("user", 1))
+    keep(stats_workspace, "002-b", said("user", 1))
+    stats = count(stats_workspace)
     assert [(day.conversations, day.messages) for day in stats.days] == [(1, 1), (2, 3)]
     assert stats.busiest_day == stats.days[1]
     assert [long.id for long in stats.longest] == ["001-a", "002-b"]
 
 
-def test_since_counts_what_came_after(workspace: Path) -> None:
+def test_since_counts_what_came_after(stats_workspace: Path) -> None:
     """Of a conversation that goes on, the messages since then."""
-    keep(workspace, "001-a", said("user", 9), said("user", 1))
-    keep(workspace, "002-b", said("user", 9))
+    keep(stats_workspace, "001-a", said("user", 9), said("user", 1))
+    keep(stats_workspace, "002-b", said("user", 9))
     since = int((NOW - timedelta(days=3)).timestamp() * 1_000_000)
-    stats = count(workspace, since=since)
+    stats = count(stats_workspace, since=since)
     assert (stats.totals.conversations, stats.totals.messages, len(stats.days)) == (1, 1, 1)
     assert stats.since == "2026-03-09T15:00:00+03:00"
 
 
-def test_tokens_as_reported_or_estimated(workspace: Path) -> None:
+def test_tokens_as_reported_or_estimated(stats_workspace: Path) -> None:
     """The session's totals, else the messages' numbers, else four characters a token."""
-    keep(workspace, "001-a", said("user", 1), total_prompt_tokens=70, total_completion_tokens=30)
-    keep(workspace, "002-b", said("user", 1, tokens=5), said("assistant", 1, tokens=2))
-    keep(workspace, "003-c", said("user", 1), said("assistant", 1, "123456789012"))
-    tokens = count(workspace).tokens
+    keep(
+        stats_workspace,
+        "001-a",
+        said("user", 1),
+        total_prompt_tokens=70,
+        total_completion_tokens=30,
+    )
+    keep(stats_workspace, "002-b", said("user", 1, tokens=5), said("assistant", 1, tokens=2))
+    keep(stats_workspace, "003-c", said("user", 1), said("assistant", 1, "123456789012"))
+    tokens = count(stats_workspace).tokens
     reported, estimated = tokens.reported, tokens.estimated
     assert (reported.prompt, reported.completion, reported.conversations) == (75, 32, 2)
     assert (estimated.prompt, estimated.completion, estimated.conversations) == (2, 3, 1)
 
 
 def test_cost_says_where_it_comes_from(
-    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stats_workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Recorded with the session or the messages, else by the price file, else not known."""
     prices = tmp_path / "prices.toml"
     prices.write_text('[models."sonnet-*"]\ninput = 3\noutput = 15\n', encoding="utf-8")
     monkeypatch.setenv("CORTEXT_STATS_PRICES", str(prices))
     used = {"total_prompt_tokens": 1_000_000, "total_completion_tokens": 100_000}
-    keep(workspace, "001-a", metadata={"cost_usd": 0.25}, model="sonnet-4", **used)
+    keep(stats_workspace, "001-a", metadata={"cost_usd": 0.25}, model="sonnet-4", **used)
     data = [{"cost": {"total": 0.5}}, {"cost_usd": 0.25}, {"cost_usd": "free"}, {"cost": -1}]
-    keep(workspace, "002-b", *(said("assistant", 1, structured_data=item) for item in data))
-    keep(workspace, "003-c", model="sonnet-4", **used)
-    keep(workspace, "004-d", said("user", 1), model="vendor/sonnet-5")
-    keep(workspace, "005-e", said("user", 1), model="other")
-    stats = count(workspace)
+    keep(stats_workspace, "002-b", *(said("assistant", 1, structured_data=item) for item in data))
+    keep(stats_workspace, "003-c", model="sonnet-4", **used)
+    keep(stats_workspace, "004-d", said("user", 1), model="vendor/sonnet-5")
+    keep(stats_workspace, "005-e", said("user", 1), model="other")
+    stats = count(stats_workspace)
     cost = stats.cost
     assert (cost.recorded, cost.recorded_usd) == (2, 1.0)
     assert (cost.from_prices, cost.on_estimates, cost.unknown) == (2, 1, 1)
@@ -135,53 +150,53 @@ def test_cost_says_where_it_comes_from(
     assert sum(share.cost_usd for share in stats.models) == pytest.approx(cost.usd)
 
 
-def test_tools_add_up(workspace: Path) -> None:
+def test_tools_add_up(stats_workspace: Path) -> None:
     """One that was had in two tools is a part of its own; an agent stands for a tool."""
     two = [{"tool": "codex"}, {"tool": "claude-code"}, {"tool": "codex"}]
-    keep(workspace, "001-a", said("user", 1), native=two)
-    keep(workspace, "002-b", said("user", 1), agent="my-agent")
-    keep(workspace, "003-c", said("user", 1))
-    names = sorted(share.name for share in count(workspace).tools)
+    keep(stats_workspace, "001-a", said("user", 1), native=two)
+    keep(stats_workspace, "002-b", said("user", 1), agent="my-agent")
+    keep(stats_workspace, "003-c", said("user", 1))
+    names = sorted(share.name for share in count(stats_workspace).tools)
     assert names == ["claude-code + codex", "my-agent", "not recorded"]
 
 
-def test_a_damaged_one_is_named_once_and_hides_no_other(workspace: Path) -> None:
+def test_a_damaged_one_is_named_once_and_hides_no_other(stats_workspace: Path) -> None:
     """What can be read of it counts."""
-    bad = keep(workspace, "001-a", said("user", 1), said("user", 1))
-    keep(workspace, "002-b", said("user", 1))
+    bad = keep(stats_workspace, "001-a", said("user", 1), said("user", 1))
+    keep(stats_workspace, "002-b", said("user", 1))
     lines = bad / ".session/messages.jsonl"
     lines.write_bytes(b"garbage\ngarbage\n" + lines.read_bytes())
-    stats = count(workspace)
+    stats = count(stats_workspace)
     assert [damaged.id for damaged in stats.damaged] == ["001-a"]
     assert f"{lines}, line 1" in stats.damaged[0].detail
     assert (stats.totals.conversations, stats.totals.messages) == (2, 3)
 
 
-def test_a_folder_without_a_session_counts_as_one(workspace: Path) -> None:
+def test_a_folder_without_a_session_counts_as_one(stats_workspace: Path) -> None:
     """It has a type and no messages."""
-    folder = workspace / "conversations/2026-03-01/001-plan-x"
+    folder = stats_workspace / "conversations/2026-03-01/001-plan-x"
     folder.mkdir(parents=True)
     (folder / "plan.md").write_text("# X\n", encoding="utf-8")
-    stats = count(workspace)
+    stats = count(stats_workspace)
     assert stats.totals.by_status == {"no session": 1}
     assert stats.types == [Share("plan", conversations=1)]
     assert (stats.damaged, stats.busiest_day) == ([], None)
 
 
-def test_times_at_the_end_of_the_calendar(workspace: Path) -> None:
+def test_times_at_the_end_of_the_calendar(stats_workspace: Path) -> None:
     """They count as messages and on no day."""
     first = SessionMessage("user", "x", timestamp=datetime.min.replace(tzinfo=UTC))
     last = SessionMessage("user", "x", timestamp=datetime.max.replace(tzinfo=UTC))
-    keep(workspace, "001-a", first, last, created_at=NOW, updated_at=NOW)
-    assert count(workspace).totals.messages == 2
+    keep(stats_workspace, "001-a", first, last, created_at=NOW, updated_at=NOW)
+    assert count(stats_workspace).totals.messages == 2
 
 
-def test_progress_is_told(workspace: Path) -> None:
+def test_progress_is_told(stats_workspace: Path) -> None:
     """After each conversation."""
     for id in ("001-a", "002-b"):
-        keep(workspace, id, said("user", 1))
+        keep(stats_workspace, id, said("user", 1))
     told: list[tuple[int, int]] = []
-    count(workspace, progress=lambda done, total: told.append((done, total)))
+    count(stats_workspace, progress=lambda done, total: told.append((done, total)))
     assert told == [(1, 2), (2, 2)]
 
 

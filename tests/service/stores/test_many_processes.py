@@ -53,7 +53,7 @@ def working(
 
 
 @pytest.fixture(params=["redis", "postgres"])
-def place(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
+def server_place(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
     name = uuid.uuid4().hex
     if request.param == "redis":
         server: RedisServer = request.getfixturevalue("redis_server")
@@ -63,10 +63,10 @@ def place(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
 
 
 @in_loop
-async def test_sixteen_processes(place: tuple[str, dict[str, Any]]) -> None:
+async def test_sixteen_processes(server_place: tuple[str, dict[str, Any]]) -> None:
     """When all have done there are no more than the limit, the newest of all; each message is
     there once and in order; and who followed heard of everything once."""
-    url, where = place
+    url, where = server_place
     async with (
         open_store(url, **where, max_conversations=None) as keeper,
         open_store(url, **where, window=1000) as reader,
@@ -98,14 +98,14 @@ async def everything(events: Any, count: int) -> list[Any]:
 
 @in_loop
 async def test_life_goes_by_the_servers_clock(
-    place: tuple[str, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+    server_place: tuple[str, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A client whose clock is a day ahead or behind expires nothing early and keeps nothing."""
     from datetime import timedelta
 
     from cortext import clock
 
-    url, where = place
+    url, where = server_place
     real = clock.now
     for skew in (timedelta(days=1), timedelta(days=-1)):
         monkeypatch.setattr(clock, "now", lambda skew=skew: real() + skew)

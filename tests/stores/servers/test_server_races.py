@@ -47,13 +47,13 @@ def store(request: pytest.FixtureRequest) -> Iterator[ServedStore]:
 
 
 @pytest.fixture
-def space() -> str:
+def key_space() -> str:
     return f"r{os.getpid()}-{next(_spaces)}"
 
 
 @pytest.fixture
-def redis(redis_server: RedisServer, space: str) -> Iterator[RedisStore]:
-    opened = open_session_store(f"{redis_server.url}/{space}")
+def redis(redis_server: RedisServer, key_space: str) -> Iterator[RedisStore]:
+    opened = open_session_store(f"{redis_server.url}/{key_space}")
     assert isinstance(opened, RedisStore)
     yield opened
     opened.close()
@@ -72,7 +72,7 @@ def before_the_first_call(target: Any, name: str, work: Any, patch: pytest.Monke
 
 
 def test_what_expired_on_its_way_is_brought_again(
-    redis: RedisStore, redis_server: RedisServer, space: str, monkeypatch: pytest.MonkeyPatch
+    redis: RedisStore, redis_server: RedisServer, key_space: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who stands still for a minute between bringing the records and having them take the others'
     place deletes none of them."""
@@ -81,20 +81,20 @@ def test_what_expired_on_its_way_is_brought_again(
     session.messages.append(said("three"))
 
     def expire() -> None:
-        for key in asked(redis_server.port, "KEYS", f"cortext:sessions:{space}:*new*").split():
+        for key in asked(redis_server.port, "KEYS", f"cortext:sessions:{key_space}:*new*").split():
             asked(redis_server.port, "DEL", key)
 
     before_the_first_call(redis, "_write", expire, monkeypatch)
     redis.save(session)
     assert [one.content for one in redis.load("s").messages] == ["one", "two", "three"]
-    assert asked(redis_server.port, "KEYS", f"cortext:sessions:{space}:*new*").split() == []
+    assert asked(redis_server.port, "KEYS", f"cortext:sessions:{key_space}:*new*").split() == []
 
 
 def test_what_is_on_its_way_ends_by_itself(
-    redis: RedisStore, redis_server: RedisServer, space: str
+    redis: RedisStore, redis_server: RedisServer, key_space: str
 ) -> None:
     """However soon its bringer is killed; and what is brought twice is there once."""
-    key = f"cortext:sessions:{space}:{{s}}:new"
+    key = f"cortext:sessions:{key_space}:{{s}}:new"
     words = [word for row in (Row("a", b"1"), Row("b", b"2")) for word in row]
     for _ in range(2):
         assert redis._link.run(session_scripts.UPLOAD, [key, f"{key}-ids"], 60_000, 0, *words) == 2
@@ -139,12 +139,12 @@ def test_who_is_killed_in_a_delete(redis: RedisStore, monkeypatch: pytest.Monkey
 
 
 def test_one_in_no_list_is_entered_by_the_next_change(
-    redis: RedisStore, redis_server: RedisServer, space: str
+    redis: RedisStore, redis_server: RedisServer, key_space: str
 ) -> None:
     """Whoever left it there."""
     redis.save(Session("s", owner="ann"))
     for name in ("@all", "@owner:ann"):
-        asked(redis_server.port, "SREM", f"cortext:sessions:{space}:{name}", "s")
+        asked(redis_server.port, "SREM", f"cortext:sessions:{key_space}:{name}", "s")
     assert redis.list_session_ids() == []
     redis.amend("s", title="t")
     assert redis.list_session_ids() == [head.id for head in redis.heads("ann")] == ["s"]
@@ -176,10 +176,10 @@ def test_a_delete_whose_answer_was_lost(redis: RedisStore, monkeypatch: pytest.M
 
 
 def test_a_delete_whose_connection_broke(
-    postgres_server: PostgresServer, space: str, monkeypatch: pytest.MonkeyPatch
+    postgres_server: PostgresServer, key_space: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same, where the connection went with the answer."""
-    store = open_session_store(f"{postgres_server.url}/{space}")
+    store = open_session_store(f"{postgres_server.url}/{key_space}")
     store.save(Session("s"))
     answer, broke = postgres_store.asked, list[str]()
 
@@ -198,18 +198,18 @@ def test_a_delete_whose_connection_broke(
 
 
 def test_an_owner_who_gave_it_away(
-    redis: RedisStore, redis_server: RedisServer, space: str
+    redis: RedisStore, redis_server: RedisServer, key_space: str
 ) -> None:
     """Has it in no list any more."""
     redis.save(Session("s", owner="ann"))
     redis.amend("s", owner="bob")
-    lists = [f"cortext:sessions:{space}:@owner:{name}" for name in ("ann", "bob")]
+    lists = [f"cortext:sessions:{key_space}:@owner:{name}" for name in ("ann", "bob")]
     assert [asked(redis_server.port, "SCARD", key).strip() for key in lists] == ["0", "1"]
 
 
-def test_many_stores_have_few_connections(postgres_server: PostgresServer, space: str) -> None:
+def test_many_stores_have_few_connections(postgres_server: PostgresServer, key_space: str) -> None:
     """A store for each conversation does not use up the server."""
-    stores = [open_session_store(f"{postgres_server.url}/{space}") for _ in range(60)]
+    stores = [open_session_store(f"{postgres_server.url}/{key_space}") for _ in range(60)]
     for number, store in enumerate(stores):
         store.save(Session(f"s{number}"))
     query = "select count(*) from pg_stat_activity where application_name = 'cortext'"
@@ -259,10 +259,10 @@ def test_a_fork_that_leaves_it(store: ServedStore) -> None:
 
 
 def test_who_is_interrupted_once_it_has_it(
-    postgres_server: PostgresServer, space: str, monkeypatch: pytest.MonkeyPatch
+    postgres_server: PostgresServer, key_space: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Leaves no lock on a connection that others use."""
-    store = open_session_store(f"{postgres_server.url}/{space}")
+    store = open_session_store(f"{postgres_server.url}/{key_space}")
     assert isinstance(store, PostgresStore)
     answer = postgres_connection.asked
 
@@ -277,7 +277,7 @@ def test_who_is_interrupted_once_it_has_it(
         with pytest.raises(KeyboardInterrupt), store.alone("s"):
             pass
     # Not over a connection of the store: that might have the lock.
-    key = {"space": space, "id": "s"}
+    key = {"space": key_space, "id": "s"}
     with psycopg.connect(postgres_server.url) as connection:
         connection.execute("set lock_timeout = '5s'")
         connection.execute(session_tables.ALONE.encode(), key)

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from cortext import SessionMessage, open_session_store
-from tests.tools.real.four_tools import FOUR
 from tests.tools.real.machine import Machine, kept, missing, times_told
 from tests.tools.real.record import Said, repository
 from tests.tools.real.request_messages import spoken
@@ -21,11 +20,6 @@ pytestmark = [
 ]
 ONE_ARGUMENT = 131_072
 NEXT = "And now?"
-
-
-@pytest.fixture(params=list(FOUR))
-def name(request: pytest.FixtureRequest) -> str:
-    return request.param
 
 
 def begun(machine: Machine, said: Said) -> str:
@@ -46,13 +40,13 @@ def talk(count: int, more: str = "") -> Said:
     ]
 
 
-def test_a_thousand_messages_are_resumed(name: str, tmp_path: Path) -> None:
+def test_a_thousand_messages_are_resumed(tool_name: str, tmp_path: Path) -> None:
     """All of them reach the model, once and in order; none is in an argument."""
     said = talk(1000)
     with Stub(["Going on."]) as stub:
-        machine = Machine(tmp_path / "root", stub, tools=[name])
+        machine = Machine(tmp_path / "root", stub, tools=[tool_name])
         key = begun(machine, said)
-        line = machine.line(key, "--tool", name)
+        line = machine.line(key, "--tool", tool_name)
         assert sum(map(len, line.words)) < 300, line.words
         done = machine.headless(line, NEXT)
         assert (done.code, done.stdout) == (0, "Going on.\n"), done
@@ -60,14 +54,14 @@ def test_a_thousand_messages_are_resumed(name: str, tmp_path: Path) -> None:
         assert [text for _, text in said if times_told(text, stub.asked[0]) != 1] == []
 
 
-def test_two_megabytes_are_resumed(name: str, tmp_path: Path) -> None:
+def test_two_megabytes_are_resumed(tool_name: str, tmp_path: Path) -> None:
     """The first request and the latest ones whole; of the others what shows them, and that
     command does."""
     said = talk(400, " long" * 1000)
     with Stub(["Going on."]) as stub:
-        machine = Machine(tmp_path / "root", stub, tools=[name])
+        machine = Machine(tmp_path / "root", stub, tools=[tool_name])
         key = begun(machine, said)
-        done = machine.headless(machine.line(key, "--tool", name), NEXT)
+        done = machine.headless(machine.line(key, "--tool", tool_name), NEXT)
         assert (done.code, done.stdout) == (0, "Going on.\n"), done
         assert missing([said[0], *said[-6:], ("user", NEXT)], stub.asked[0]) == []
         told = "\n".join(text for _, text in spoken(stub.asked[0]))
@@ -76,18 +70,18 @@ def test_two_megabytes_are_resumed(name: str, tmp_path: Path) -> None:
         assert said[2][1] in machine.ok(*command.split())
 
 
-def test_a_message_longer_than_an_argument(name: str, tmp_path: Path) -> None:
+def test_a_message_longer_than_an_argument(tool_name: str, tmp_path: Path) -> None:
     """Said in a tool, it is imported whole, shown whole, and told whole when it is resumed."""
     text = "Read this: " + "é \"$(x)\" 'y' `z`\\ " * 9_000
     assert len(text.encode()) > ONE_ARGUMENT
     with Stub(["Hello.", "I have read it.", "Going on."]) as stub:
-        machine = Machine(tmp_path / "root", stub, tools=[name])
-        tool = machine.tools[name]
+        machine = Machine(tmp_path / "root", stub, tools=[tool_name])
+        tool = machine.tools[tool_name]
         repository(machine.project)
         assert tool.run("A long text comes.").code == 0
         words, _ = tool.turn("", tool.sessions()[0])
         # No argument can have it: stdin has it, in Gemini CLI too.
-        done = tool.start(words[2:] if name == "gemini" else words, given=text)
+        done = tool.start(words[2:] if tool_name == "gemini" else words, given=text)
         assert (done.code, done.stdout) == (0, "I have read it.\n"), done
         machine.ok("init")
         machine.ok("import", tool.sessions()[0])
@@ -95,6 +89,6 @@ def test_a_message_longer_than_an_argument(name: str, tmp_path: Path) -> None:
         assert (role, content.strip()) == ("user", text.strip())
         assert answer == ("assistant", "I have read it.")
         assert text.strip() in machine.ok("show", "long text", "--message", "3")
-        done = machine.headless(machine.line("long text", "--tool", name), NEXT)
+        done = machine.headless(machine.line("long text", "--tool", tool_name), NEXT)
         assert (done.code, done.stdout) == (0, "Going on.\n"), done
         assert missing([first, hello, ("user", text.strip()), answer], stub.asked[-1]) == []

@@ -56,20 +56,15 @@ def write(machine: Machine, name: str, turns: list[Turn], monkeypatch: Any) -> W
     return writer.write(turns, cwd=str(machine.project), title=TITLE)
 
 
-@pytest.fixture(params=list(FOUR))
-def name(request: pytest.FixtureRequest) -> str:
-    return request.param
-
-
 def test_it_goes_on_twice_and_stays(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tool_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The tool's list has our title; each turn has all before it once; two years old, it outlives
     the clean-up at each start."""
     with Stub() as stub:
-        machine = Machine(tmp_path / "root", stub, tools=[name])
-        tool = machine.tools[name]
-        written = write(machine, name, turns_of(session_of(SAID), show=show), monkeypatch)
+        machine = Machine(tmp_path / "root", stub, tools=[tool_name])
+        tool = machine.tools[tool_name]
+        written = write(machine, tool_name, turns_of(session_of(SAID), show=show), monkeypatch)
         assert TITLE in listed(tool)
         said = list(SAID)
         for prompt, answer in (("Once more?", "Once more."), ("And again?", "Again.")):
@@ -107,14 +102,14 @@ def at_home(tool: Tool) -> None:
 
 
 def test_a_request_that_was_never_answered(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tool_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is told, and the next one after it."""
     said = [*SAID, ("user", "Delete everything, now!")]
     with Stub(["What is it?"]) as stub:
-        machine = Machine(tmp_path / "root", stub, tools=[name])
-        written = write(machine, name, turns_of(session_of(said), show=show), monkeypatch)
-        done = machine.tools[name].run("Wait.", resume=written.id)
+        machine = Machine(tmp_path / "root", stub, tools=[tool_name])
+        written = write(machine, tool_name, turns_of(session_of(said), show=show), monkeypatch)
+        done = machine.tools[tool_name].run("Wait.", resume=written.id)
         assert (done.code, done.stdout) == (0, "What is it?\n"), done
         assert missing([*said, ("user", "Wait.")], stub.asked[0]) == []
 

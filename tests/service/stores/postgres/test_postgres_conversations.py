@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-import uuid
 from typing import Any
 
 import psycopg
@@ -20,11 +19,6 @@ from tests.service.stores.conformance_base import NOBODY, say, texts
 from tests.service.stores.databases import PostgresServer
 from tests.service.stores.loops import PATIENCE, in_loop, until
 from tests.service.stores.proxy import Proxy
-
-
-@pytest.fixture
-def schema() -> str:
-    return f"test_{uuid.uuid4().hex}"
 
 
 def asked(url: str, statement: str) -> list[tuple[Any, ...]]:

@@ -1,7 +1,6 @@
 """Following the conversations of a real PostgreSQL: one connection, however many follow."""
 
 import asyncio
-import uuid
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -13,11 +12,6 @@ from tests.service.stores.conformance_base import say
 from tests.service.stores.databases import PostgresServer
 from tests.service.stores.loops import PATIENCE, in_loop, until
 from tests.service.stores.proxy import Proxy
-
-
-@pytest.fixture
-def schema() -> str:
-    return f"test_{uuid.uuid4().hex}"
 
 
 async def listeners(url: str) -> int:

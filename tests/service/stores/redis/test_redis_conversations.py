@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -27,11 +26,6 @@ from tests.service.stores.servers import RedisServer
 Start = Callable[..., RedisServer]
 
 
-@pytest.fixture
-def prefix() -> str:
-    return f"test-{uuid.uuid4()}"
-
-
 async def asked(url: str, *command: Any) -> Any:
     client = redis.asyncio.Redis.from_url(url)
     try:
@@ -42,13 +36,13 @@ async def asked(url: str, *command: Any) -> Any:
 
 @in_loop
 async def test_one_round_trip_for_what_is_done_often(
-    redis_server: RedisServer, prefix: str
+    redis_server: RedisServer, key_prefix: str
 ) -> None:
     """add_message, get and get_history send one request each; create and delete two, and create
     three where nothing expires."""
     async with (
         Proxy(redis_server.port) as proxy,
-        RedisConversationStore(proxy.url, prefix=prefix, ttl=None) as store,
+        RedisConversationStore(proxy.url, prefix=key_prefix, ttl=None) as store,
     ):
         id = await store.create()
         await store.add_message(id, say("warm"))
@@ -66,7 +60,7 @@ async def test_one_round_trip_for_what_is_done_often(
         assert await requests(store.get_history(id)) == 1
         assert await requests(store.create()) == 3
         assert await requests(store.delete(id)) == 2
-        mortal = RedisConversationStore(proxy.url, prefix=prefix, ttl=3600)
+        mortal = RedisConversationStore(proxy.url, prefix=key_prefix, ttl=3600)
         await mortal.create()
         await mortal._alarm.aclose()
         # A sweep that had begun before the timer was closed may still ask something.
@@ -75,28 +69,30 @@ async def test_one_round_trip_for_what_is_done_often(
 
 
 @in_loop
-async def test_keys_of_a_conversation_share_a_slot(redis_server: RedisServer, prefix: str) -> None:
+async def test_keys_of_a_conversation_share_a_slot(
+    redis_server: RedisServer, key_prefix: str
+) -> None:
     """So that it runs on a cluster; and all of them expire."""
-    async with RedisConversationStore(redis_server.url, prefix=prefix, ttl=100) as store:
+    async with RedisConversationStore(redis_server.url, prefix=key_prefix, ttl=100) as store:
         id = await store.create(owner="ann")
         await store.add_message(id, say("x"))
-        keys = [key.decode() for key in await asked(redis_server.url, "KEYS", f"{prefix}:*")]
+        keys = [key.decode() for key in await asked(redis_server.url, "KEYS", f"{key_prefix}:*")]
         own = sorted(key for key in keys if id in key)
-        tag = f"{prefix}:{{{id}}}"
+        tag = f"{key_prefix}:{{{id}}}"
         assert own == [tag, f"{tag}:ids", f"{tag}:messages"]
-        assert all(key.startswith(f"{prefix}:{{all}}:") for key in keys if id not in key)
+        assert all(key.startswith(f"{key_prefix}:{{all}}:") for key in keys if id not in key)
         for key in own:
             assert 90_000 < await asked(redis_server.url, "PTTL", key) <= 100_000
         await store.delete(id)
-        assert await asked(redis_server.url, "KEYS", f"{prefix}:*") == []
+        assert await asked(redis_server.url, "KEYS", f"{key_prefix}:*") == []
 
 
 @in_loop
 async def test_scripts_are_sent_again_where_they_are_not_known(
-    redis_server: RedisServer, prefix: str
+    redis_server: RedisServer, key_prefix: str
 ) -> None:
     """A server that forgot the scripts is told them anew."""
-    async with RedisConversationStore(redis_server.url, prefix=prefix) as store:
+    async with RedisConversationStore(redis_server.url, prefix=key_prefix) as store:
         id = await store.create()
         await asked(redis_server.url, "SCRIPT", "FLUSH")
         await store.add_message(id, say("x"))
@@ -105,12 +101,12 @@ async def test_scripts_are_sent_again_where_they_are_not_known(
 
 @in_loop
 async def test_an_answer_that_is_lost_duplicates_nothing(
-    redis_server: RedisServer, prefix: str
+    redis_server: RedisServer, key_prefix: str
 ) -> None:
     """The call is repeated on a new connection, and the server knows the message."""
     async with (
         Proxy(redis_server.port) as proxy,
-        RedisConversationStore(proxy.url, prefix=prefix, ttl=None) as store,
+        RedisConversationStore(proxy.url, prefix=key_prefix, ttl=None) as store,
     ):
         id = await store.create()
         for number in range(5):
@@ -125,12 +121,12 @@ async def test_an_answer_that_is_lost_duplicates_nothing(
 
 
 @in_loop
-async def test_a_slow_and_a_quiet_network(redis_server: RedisServer, prefix: str) -> None:
+async def test_a_slow_and_a_quiet_network(redis_server: RedisServer, key_prefix: str) -> None:
     """Slow answers are waited for; without any there is an error within the time-out, and the
     store goes on when the network does."""
     async with (
         Proxy(redis_server.port) as proxy,
-        RedisConversationStore(proxy.url, prefix=prefix, timeout=2.0, ttl=None) as store,
+        RedisConversationStore(proxy.url, prefix=key_prefix, timeout=2.0, ttl=None) as store,
     ):
         id = await store.create()
         proxy.delay = 0.3
@@ -210,12 +206,12 @@ async def test_a_restart_within_the_time_out_is_waited_for(start_redis: Start) -
 
 @in_loop
 async def test_cancelled_calls_end_and_break_nothing(
-    redis_server: RedisServer, prefix: str
+    redis_server: RedisServer, key_prefix: str
 ) -> None:
     """A task that is cancelled in a call ends, with our client and with one that was given."""
     given = redis.asyncio.Redis.from_url(redis_server.url)
     for target in (redis_server.url, given):
-        async with RedisConversationStore(target, prefix=prefix) as store:
+        async with RedisConversationStore(target, prefix=key_prefix) as store:
             id = await store.create()
 
             async def busy(store: RedisConversationStore = store, id: str = id) -> None:
@@ -266,28 +262,32 @@ async def until_replicating(server: RedisServer) -> None:
 
 
 @in_loop
-async def test_the_limit_holds_over_all_instances(redis_server: RedisServer, prefix: str) -> None:
+async def test_the_limit_holds_over_all_instances(
+    redis_server: RedisServer, key_prefix: str
+) -> None:
     """When all have done, there are no more than the limit, in the lists and in the keys."""
     stores = [
-        RedisConversationStore(redis_server.url, prefix=prefix, max_conversations=10)
+        RedisConversationStore(redis_server.url, prefix=key_prefix, max_conversations=10)
         for _ in range(3)
     ]
     await asyncio.gather(*(store.create() for _ in range(20) for store in stores))
     left = await stores[0].list(limit=None)
     assert len(left) == 10
-    keys = await asked(redis_server.url, "KEYS", f"{prefix}:{{*-*-*}}")
+    keys = await asked(redis_server.url, "KEYS", f"{key_prefix}:{{*-*-*}}")
     assert {key.decode().split("{")[1].rstrip("}") for key in keys} == {e.id for e in left}
     for store in stores:
         await store.aclose()
 
 
 @in_loop
-async def test_a_create_that_failed_leaves_nothing(redis_server: RedisServer, prefix: str) -> None:
+async def test_a_create_that_failed_leaves_nothing(
+    redis_server: RedisServer, key_prefix: str
+) -> None:
     """It counts for nobody's limit, and the hint does not promise that repeating is harmless."""
     url = redis_server.url
     async with (
-        RedisConversationStore(url, prefix=prefix, max_conversations=10) as store,
-        RedisConversationStore(url, prefix=prefix, wait_replicas=1, timeout=0.5) as unlucky,
+        RedisConversationStore(url, prefix=key_prefix, max_conversations=10) as store,
+        RedisConversationStore(url, prefix=key_prefix, wait_replicas=1, timeout=0.5) as unlucky,
     ):
         real = [await store.create() for _ in range(8)]
         for _ in range(4):
@@ -297,7 +297,7 @@ async def test_a_create_that_failed_leaves_nothing(redis_server: RedisServer, pr
         assert "stores nothing twice" not in caught.value.hint
         real.append(await store.create())
         assert [entry.id for entry in await store.list()] == real[::-1]
-        heads = await asked(url, "KEYS", f"{prefix}:{{*-*-*}}*")
+        heads = await asked(url, "KEYS", f"{key_prefix}:{{*-*-*}}*")
         assert len(heads) == 9
 
 
@@ -317,9 +317,11 @@ async def test_a_create_without_an_answer_is_taken_back(start_redis: Start) -> N
 
 
 @in_loop
-async def test_no_head_is_there_that_is_not_listed(redis_server: RedisServer, prefix: str) -> None:
+async def test_no_head_is_there_that_is_not_listed(
+    redis_server: RedisServer, key_prefix: str
+) -> None:
     """One that gives way while it is being created is gone, in the list and in the keys."""
-    options: dict[str, Any] = {"prefix": prefix, "ttl": None, "max_conversations": 1}
+    options: dict[str, Any] = {"prefix": key_prefix, "ttl": None, "max_conversations": 1}
     async with (
         RedisConversationStore(redis_server.url, **options) as slow,
         RedisConversationStore(redis_server.url, **options) as quick,
@@ -348,16 +350,18 @@ async def test_no_head_is_there_that_is_not_listed(redis_server: RedisServer, pr
 
 @in_loop
 async def test_expiry_is_told_once_whoever_made_it(
-    redis_server: RedisServer, prefix: str, caplog: pytest.LogCaptureFixture
+    redis_server: RedisServer, key_prefix: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Of several instances one says so, also when the one that created it is gone."""
-    stores = [RedisConversationStore(redis_server.url, prefix=prefix, ttl=0.5) for _ in range(3)]
+    stores = [
+        RedisConversationStore(redis_server.url, prefix=key_prefix, ttl=0.5) for _ in range(3)
+    ]
     ids = [await stores[0].create() for _ in range(3)]
     await stores[0].aclose()
     for store in stores[1:]:
         await store.list()
     await until(lambda: sum("expired" in line for line in caplog.messages) >= 3, "expiry")
-    assert await asked(redis_server.url, "KEYS", f"{prefix}:*") == []
+    assert await asked(redis_server.url, "KEYS", f"{key_prefix}:*") == []
     assert sorted(m.split()[1] for m in caplog.messages if "expired" in m) == sorted(ids)
     for store in stores[1:]:
         await store.aclose()
@@ -441,11 +445,13 @@ async def test_a_wrong_password_is_said_at_once(start_redis: Start) -> None:
 
 
 @in_loop
-async def test_what_something_else_wrote_is_named(redis_server: RedisServer, prefix: str) -> None:
+async def test_what_something_else_wrote_is_named(
+    redis_server: RedisServer, key_prefix: str
+) -> None:
     """A line that is no message is an error with its key, never an object of its choice."""
-    async with RedisConversationStore(redis_server.url, prefix=prefix) as store:
+    async with RedisConversationStore(redis_server.url, prefix=key_prefix) as store:
         id = await store.create()
-        key = f"{prefix}:{{{id}}}:messages"
+        key = f"{key_prefix}:{{{id}}}:messages"
         await asked(redis_server.url, "RPUSH", key, '{"lc":1,"type":"constructor"}')
         with pytest.raises(SessionCorruptedError) as caught:
             await store.get_history(id)
@@ -453,10 +459,12 @@ async def test_what_something_else_wrote_is_named(redis_server: RedisServer, pre
 
 
 @in_loop
-async def test_a_client_that_was_given_stays_open(redis_server: RedisServer, prefix: str) -> None:
+async def test_a_client_that_was_given_stays_open(
+    redis_server: RedisServer, key_prefix: str
+) -> None:
     """aclose closes only what the store opened."""
     client = redis.asyncio.Redis.from_url(redis_server.url)
-    async with RedisConversationStore(client, prefix=prefix) as store:
+    async with RedisConversationStore(client, prefix=key_prefix) as store:
         await store.add_message(await store.create(), Message("user", "x"))
     assert await client.ping()
     await client.aclose()

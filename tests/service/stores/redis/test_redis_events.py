@@ -1,7 +1,6 @@
 """Following the conversations of a real Redis: one connection, however many follow."""
 
 import asyncio
-import uuid
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
@@ -22,11 +21,6 @@ from tests.service.stores.redis.redis_listeners import listeners
 from tests.service.stores.servers import RedisServer
 
 Start = Callable[..., RedisServer]
-
-
-@pytest.fixture
-def prefix() -> str:
-    return f"test-{uuid.uuid4()}"
 
 
 async def fifty_hear(store: Any, *ports: int) -> None:
@@ -58,9 +52,9 @@ async def test_many_followers_take_one_connection(start_redis: Start) -> None:
 
 
 @in_loop
-async def test_many_followers_of_a_cluster(redis_cluster: RedisCluster, prefix: str) -> None:
+async def test_many_followers_of_a_cluster(redis_cluster: RedisCluster, key_prefix: str) -> None:
     """One connection to one of its nodes."""
-    async with open_store(redis_cluster.url, prefix=prefix) as store:
+    async with open_store(redis_cluster.url, prefix=key_prefix) as store:
         await fifty_hear(store, *redis_cluster.nodes)
 
 
@@ -93,9 +87,11 @@ async def until_heard(store: Any, id: str, hearing: Sequence[asyncio.Future[Any]
 
 
 @in_loop
-async def test_who_joins_hears_nothing_from_before(redis_server: RedisServer, prefix: str) -> None:
+async def test_who_joins_hears_nothing_from_before(
+    redis_server: RedisServer, key_prefix: str
+) -> None:
     """Also what was published a moment ago and is still on its way."""
-    options: dict[str, Any] = {"prefix": prefix, "window": 100}
+    options: dict[str, Any] = {"prefix": key_prefix, "window": 100}
     async with (
         RedisConversationStore(redis_server.url, **options) as store,
         RedisConversationStore(redis_server.url, **options) as other,
@@ -133,12 +129,12 @@ async def test_what_nobody_follows_is_not_sent(start_redis: Start) -> None:
 
 @in_loop
 async def test_a_network_that_goes_quiet_is_noticed(
-    redis_server: RedisServer, prefix: str, caplog: pytest.LogCaptureFixture
+    redis_server: RedisServer, key_prefix: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Nothing is closed and nothing heard: that is said once, and all hear again afterwards."""
     async with (
         Proxy(redis_server.port) as proxy,
-        RedisConversationStore(proxy.url, prefix=prefix, timeout=1.0) as store,
+        RedisConversationStore(proxy.url, prefix=key_prefix, timeout=1.0) as store,
         AsyncExitStack() as stack,
     ):
         id = await store.create()
