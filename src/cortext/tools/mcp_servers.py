@@ -9,15 +9,14 @@ import errno
 import logging
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
-from cortext import paths
 from cortext.durability.read_files import read_small_file
 from cortext.errors import why
 from cortext.formats import toml_edit
 from cortext.model import json_codec
-from cortext.tools.jsonl import listed
+from cortext.tools.registry import get_tool
 
 _log = logging.getLogger("cortext.tools")
 # Strings first, so that what looks like a comment in one is none. Neither a string nor a comment
@@ -27,8 +26,6 @@ _COMMENT = re.compile(_STRING + rb"|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _COMMA = re.compile(_STRING + rb"|,(?=\s*[}\]])", re.DOTALL)
 _LARGEST, _LARGEST_TOML = 1 << 20, 1 << 18
 """Bytes of a settings file, which may come with a project that somebody else made."""
-_LARGEST_OWN = 16 << 20
-"""Bytes of the file that Claude Code keeps for a person, with much else in it."""
 _MOST_SERVERS, _LONGEST_NAME = 1000, 200
 _OTHER = re.compile(r"[^0-9A-Za-z]+")
 # `mcp__server__tool`, `mcp_server_tool`, or `mcp__server` for a server whose tools were not called.
@@ -41,14 +38,14 @@ _FROM_ELSEWHERE = (
 
 
 def mcp_servers(tool: str, cwd: str) -> list[str]:
-    """The names of the servers that a tool starts in a folder, sorted."""
-    there = {name: entry for found in _found(tool, cwd) for name, entry in found.items()}
+    """Return the names of the servers that a tool starts in a folder, sorted."""
+    there = {name: entry for found in _tables(tool, cwd) for name, entry in found.items()}
     names = (name for name, entry in there.items() if not _is_off(entry))
     return sorted(name for name in names if len(name) <= _LONGEST_NAME)[:_MOST_SERVERS]
 
 
 def is_of(server: str, name: str) -> bool:
-    """Whether a tool is one of an MCP server's, as any of the four names it: all but letters and
+    """Whether a tool is one of an MCP server's, as any AI tool names it: all but letters and
     digits may be written as `_`."""
     plain = _OTHER.sub("_", name).removeprefix("mcp").lstrip("_")
     return plain.startswith(f"{_OTHER.sub('_', server).lstrip('_')}_")
@@ -58,10 +55,11 @@ def record_tools(tool: str, called: Iterable[str], servers: Sequence[str]) -> li
     """Return the names under which a conversation records its tools: of those that were called,
     sorted, and `mcp__SERVER` for each server whose tools were not called.
 
-    OpenCode names a tool of a server SERVER_TOOL; it is recorded as `mcp__SERVER__TOOL`.
+    Some tools name a server's tool SERVER_TOOL; it is recorded as `mcp__SERVER__TOOL`.
     """
     names = dict.fromkeys(called)
-    if tool == "opencode":
+    found = get_tool(tool)
+    if found and not found.marks_mcp_tools:
         names = dict.fromkeys(_with_server(name, servers) for name in names)
     return merge_tools(sorted(names), [f"mcp__{server}" for server in servers])
 
@@ -120,35 +118,15 @@ def _with_server(name: str, servers: Sequence[str]) -> str:
     return f"mcp__{server}__{name[len(server) + 1 :]}"
 
 
-def _found(tool: str, cwd: str) -> Iterator[dict[str, Any]]:
-    home = os.path.expanduser("~")
-    if tool == "claude":
-        folder = os.environ.get("CLAUDE_CONFIG_DIR") or home
-        own = _read(os.path.join(folder, ".claude.json"), _LARGEST_OWN)
-        yield _part(own, "mcpServers")
-        yield _part(own, "projects", cwd, "mcpServers")
-        for folder in _upwards(cwd):
-            yield _part(_read(os.path.join(folder, ".mcp.json")), "mcpServers")
-    elif tool == "gemini":
-        person = os.environ.get("GEMINI_CLI_HOME") or home
-        for extension in listed(os.path.join(person, ".gemini/extensions")):
-            found = _read(os.path.join(extension.path, "gemini-extension.json"))
-            yield _part(found, "mcpServers")
-        for folder in filter(None, (person, cwd)):
-            yield _part(_read(os.path.join(folder, ".gemini/settings.json")), "mcpServers")
-    elif tool == "opencode":
-        for folder in (os.path.join(paths.config_home(), "opencode"), *_upwards(cwd)):
-            for name in ("opencode.json", "opencode.jsonc"):
-                yield _part(_read(os.path.join(folder, name)), "mcp")
-    elif tool == "codex":
-        own = os.environ.get("CODEX_HOME") or os.path.join(home, ".codex")
-        for folder in (own, *(os.path.join(each, ".codex") for each in _upwards(cwd))):
-            yield _part(_read(os.path.join(folder, "config.toml")), "mcp_servers")
+def _tables(tool: str, cwd: str) -> Iterable[dict[str, Any]]:
+    """Return the tables of servers that hold in a folder."""
+    found = get_tool(tool)
+    return found.load("mcp_servers")(found, cwd) if found and found.mcp_servers else ()
 
 
-def _upwards(cwd: str) -> list[str]:
-    """A folder and those above it in its repository, the outermost first, as tools read settings
-    of a project; outside of any, it alone, and nothing where a tool does not say which it was."""
+def project_folders(cwd: str) -> list[str]:
+    """Return a folder and those above it in its repository, the outermost first, as tools read the
+    settings of a project. Outside a repository the folder stands alone; "" has none."""
     if not cwd:
         return []
     found = [folder := os.path.abspath(cwd)]
@@ -163,13 +141,14 @@ def _is_off(entry: Any) -> bool:
     return isinstance(entry, dict) and cast("dict[str, Any]", entry).get("enabled") is False
 
 
-def _part(value: Any, *keys: str) -> dict[str, Any]:
+def table_at(value: Any, *keys: str) -> dict[str, Any]:
+    """Return the table below these keys; an empty one if there is none."""
     for key in keys:
         value = cast("dict[str, Any]", value).get(key) if isinstance(value, dict) else None
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
-def _read(path: str, most: int = _LARGEST) -> Any:
+def read_settings(path: str, most: int = _LARGEST) -> Any:
     """Return what a settings file says; None if it is missing, too large or cannot be read."""
     try:
         if path.endswith(".toml"):

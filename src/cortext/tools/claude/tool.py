@@ -26,5 +26,6 @@ TOOL = Tool(
     slash_commands="cortext.tools.claude.commands:ClaudeCommands",
     hooks="cortext.tools.claude.settings:hooks_file",
     mcp_settings="cortext.tools.claude.settings:server_file",
+    mcp_servers="cortext.tools.claude.mcp_servers:server_tables",
     archive="cortext.tools.claude.archive:ClaudeArchive",
 )

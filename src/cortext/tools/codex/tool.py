@@ -24,6 +24,7 @@ TOOL = Tool(
     headless="cortext.tools.codex.headless:CodexHeadless",
     hooks="cortext.tools.codex.settings:settings_file",
     mcp_settings="cortext.tools.codex.settings:settings_file",
+    mcp_servers="cortext.tools.codex.mcp_servers:server_tables",
     archive="cortext.tools.codex.archive:CodexArchive",
     is_subagent="cortext.tools.codex.reader:is_subagent",
 )

@@ -26,6 +26,7 @@ TOOL = Tool(
     slash_commands="cortext.tools.gemini.commands:GeminiCommands",
     hooks="cortext.tools.gemini.settings:settings_file",
     mcp_settings="cortext.tools.gemini.settings:settings_file",
+    mcp_servers="cortext.tools.gemini.mcp_servers:server_tables",
     archive="cortext.tools.gemini.archive:GeminiArchive",
     consent="cortext.tools.gemini.settings:consent",
     empty_sessions="cortext.tools.gemini.detection:empty_sessions",

@@ -27,6 +27,7 @@ TOOL = Tool(
     headless="cortext.tools.opencode.headless:OpenCodeHeadless",
     slash_commands="cortext.tools.opencode.commands:OpenCodeCommands",
     mcp_settings="cortext.tools.opencode.settings:server_file",
+    mcp_servers="cortext.tools.opencode.mcp_servers:server_tables",
     archive="cortext.tools.opencode.archive:OpenCodeArchive",
     latest_sessions="cortext.tools.opencode.detection:latest_sessions",
     plugin="cortext.tools.opencode.plugin:OpenCodePlugin",

@@ -1,0 +1,23 @@
+"""The MCP servers that Claude Code starts in a folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from cortext.tools.claude.settings import server_file
+from cortext.tools.descriptor import Tool
+from cortext.tools.mcp_servers import project_folders, read_settings, table_at
+
+_LARGEST = 16 << 20
+"""Bytes of the file that Claude Code keeps for a person, with much else in it."""
+
+
+def server_tables(tool: Tool, cwd: str) -> Iterator[dict[str, Any]]:
+    """Yield the servers of the person, of the person for this project, and of the project."""
+    own = read_settings(server_file(tool).path, _LARGEST)
+    yield table_at(own, "mcpServers")
+    yield table_at(own, "projects", cwd, "mcpServers")
+    for folder in project_folders(cwd):
+        yield table_at(read_settings(os.path.join(folder, ".mcp.json")), "mcpServers")

@@ -1,0 +1,17 @@
+"""The MCP servers that Codex starts in a folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from cortext.tools.descriptor import Tool
+from cortext.tools.mcp_servers import project_folders, read_settings, table_at
+
+
+def server_tables(tool: Tool, cwd: str) -> Iterator[dict[str, Any]]:
+    """Yield the servers of the person and of the project."""
+    projects = (os.path.join(folder, ".codex") for folder in project_folders(cwd))
+    for folder in (tool.home, *projects):
+        yield table_at(read_settings(os.path.join(folder, "config.toml")), "mcp_servers")

@@ -1,0 +1,21 @@
+"""The MCP servers that Gemini CLI starts in a folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from cortext.tools.descriptor import Tool
+from cortext.tools.jsonl import listed
+from cortext.tools.mcp_servers import read_settings, table_at
+
+
+def server_tables(tool: Tool, cwd: str) -> Iterator[dict[str, Any]]:
+    """Yield the servers of extensions, of the person and of the project."""
+    for extension in listed(os.path.join(tool.home, "extensions")):
+        found = read_settings(os.path.join(extension.path, "gemini-extension.json"))
+        yield table_at(found, "mcpServers")
+    project = os.path.join(cwd, ".gemini") if cwd else ""
+    for folder in filter(None, (tool.home, project)):
+        yield table_at(read_settings(os.path.join(folder, "settings.json")), "mcpServers")
