@@ -81,7 +81,7 @@ def is_there(package: str) -> bool:
 
 
 def _place(why: dict[str, Any]) -> str:
-    if "file" not in why:
+    if not why.get("file"):
         return ""
     line = why.get("range", {}).get("start", {}).get("line", 0) + 1
     return f"{os.path.relpath(why['file'])}:{line}: "

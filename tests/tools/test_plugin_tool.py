@@ -170,6 +170,12 @@ def test_doctor_and_tool_names_work_with_a_read_only_tool(person: Person) -> Non
     assert "Traceback" not in person.run("doctor").stderr
 
 
+def test_sessions_disappear_from_lists_with_the_package_of_their_tool(person: Person) -> None:
+    assert ID in person.ok("list", "--json")
+    (person.packages / "toy_tool-1.0.dist-info/entry_points.txt").unlink()
+    assert ID not in person.ok("list", "--json")
+
+
 @pytest.mark.parametrize(
     "entry",
     ["bad = no_such_module:TOOL", "bad = toy_tool:no_such_name", "bad = toy_tool.reader:ToyBridge"],

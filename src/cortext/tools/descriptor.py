@@ -32,7 +32,8 @@ class MissingCapabilityError(CortextError):
     """Something was asked of a tool that cortext cannot do with it."""
 
     def __init__(self, tool: Tool, capability: str, *, hint: str = "") -> None:
-        self.tool, self.capability = tool.name, capability
+        self.tool: str = tool.name
+        self.capability: str = capability
         text = _LACKS.get(capability, f"{{}} has no {capability}")
         super().__init__(text.format(tool.display_name), hint=hint)
 

@@ -8,14 +8,15 @@ from cortext.formats import json_edit
 from cortext.formats.json_edit import Insertion
 
 NAME = "cortext"
-CALL = {"command": "cortext", "args": ["mcp"]}
+CALL: dict[str, Any] = {"command": "cortext", "args": ["mcp"]}
 
 
 class McpEntry:
     """The entry in a JSON file: `table` is the key of all servers, `entry` is ours among them."""
 
     def __init__(self, table: str, entry: dict[str, Any]) -> None:
-        self.table, self.entry = table, entry
+        self.table: str = table
+        self.entry: dict[str, Any] = entry
 
     def insertions(self, text: str) -> list[Insertion]:
         """Return what adds the entry. ValueError if there is one, or the text cannot have it."""

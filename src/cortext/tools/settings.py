@@ -63,7 +63,9 @@ class SettingsFile:
         has_events: bool = False,
         timeout: int = 0,
     ) -> None:
-        self.tool, self.path, self.entry = tool, path, entry
+        self.tool: Tool = tool
+        self.path: str = path
+        self.entry: McpEntry | None = entry
         self.events: tuple[str, ...] = tool.hook_events if has_events else ()
         self._timeout = timeout
         """How long the tool waits for a hook, in its own unit: a hook must not hold it up."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from cortext.model import json_codec
 from cortext.tools.claude.tool import TOOL
@@ -19,7 +19,7 @@ from cortext.tools.json_answers import (
     sum_of,
 )
 from cortext.tools.launch import Plan
-from cortext.tools.stream_events import Lines
+from cortext.tools.stream_events import Lines, Speech
 
 _NO_MENTIONS = {"CLAUDE_CODE_DISABLE_ATTACHMENTS": "1"}
 """Claude Code would put any file that a prompt names after an `@` into it, from anywhere on the
@@ -67,8 +67,8 @@ class ClaudeSpeech(Lines):
 class ClaudeHeadless(Headless):
     """`claude -p`."""
 
-    speech = ClaudeSpeech
-    report_words = ("--output-format", "json")
+    speech: ClassVar[type[Speech]] = ClaudeSpeech
+    report_words: ClassVar[tuple[str, ...]] = ("--output-format", "json")
 
     def turn(self, *, cwd: str, model: str) -> Plan:
         words = ["claude", "-p", "--output-format", "stream-json", "--include-partial-messages"]

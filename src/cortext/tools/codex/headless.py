@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from cortext.tools.headless import Headless
 from cortext.tools.json_answers import Report, Usage, as_dict, as_text, read_events, sum_of
 from cortext.tools.launch import Plan
+from cortext.tools.stream_events import Speech
 from cortext.tools.stream_requests import Calls
 
 
@@ -67,8 +68,8 @@ class CodexSpeech(Calls):
 class CodexHeadless(Headless):
     """`codex app-server`."""
 
-    speech = CodexSpeech
-    report_words = ("--json",)
+    speech: ClassVar[type[Speech]] = CodexSpeech
+    report_words: ClassVar[tuple[str, ...]] = ("--json",)
 
     def turn(self, *, cwd: str, model: str) -> Plan:
         return Plan(self.tool.name, ("codex", "app-server"), cwd)

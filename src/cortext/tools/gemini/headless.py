@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from cortext.tools.headless import Headless
 from cortext.tools.json_answers import Report, Usage, as_dict, as_text, read_object, sum_of
 from cortext.tools.launch import Plan
-from cortext.tools.stream_events import Lines
+from cortext.tools.stream_events import Lines, Speech
 
 
 class GeminiSpeech(Lines):
@@ -55,8 +55,8 @@ class GeminiSpeech(Lines):
 class GeminiHeadless(Headless):
     """`gemini` with JSON as its output."""
 
-    speech = GeminiSpeech
-    report_words = ("--output-format", "json")
+    speech: ClassVar[type[Speech]] = GeminiSpeech
+    report_words: ClassVar[tuple[str, ...]] = ("--output-format", "json")
 
     def turn(self, *, cwd: str, model: str) -> Plan:
         chosen = ("--model", model) if model else ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from cortext.tools.headless import Headless
 from cortext.tools.json_answers import (
@@ -17,6 +17,7 @@ from cortext.tools.json_answers import (
     sum_of,
 )
 from cortext.tools.launch import Plan
+from cortext.tools.stream_events import Speech
 from cortext.tools.stream_requests import Calls
 
 
@@ -78,8 +79,8 @@ class OpenCodeSpeech(Calls):
 class OpenCodeHeadless(Headless):
     """`opencode acp`."""
 
-    speech = OpenCodeSpeech
-    report_words = ("--format", "json")
+    speech: ClassVar[type[Speech]] = OpenCodeSpeech
+    report_words: ClassVar[tuple[str, ...]] = ("--format", "json")
 
     def turn(self, *, cwd: str, model: str) -> Plan:
         # Its server is for nobody but itself.
