@@ -7,7 +7,7 @@ from pathlib import Path
 from cortext.errors import CortextError
 from cortext.features.doctor.problem import UNFORESEEN
 from cortext.features.doctor.repair import mend_all
-from cortext.features.doctor.salvage.broken_utf8 import whole_value
+from cortext.features.doctor.salvage.text_encoding import whole_value
 from tests.features.doctor.damage import Kept
 from tests.fuzz.files import PARTS
 from tests.fuzz.target import Feed, Target

@@ -13,7 +13,7 @@ from cortext import Session, SessionMessage
 from cortext.config import parse_settings
 from cortext.errors import CortextError, SessionStorageError
 from cortext.features.doctor.problem import Problem
-from cortext.features.doctor.problem_kinds import kind_of
+from cortext.features.doctor.repair import kind_of
 from cortext.features.doctor.salvage import json_scan, salvage_documents
 from cortext.features.search.decisions import decisions_in
 from cortext.formats import briefing, document, json_edit, slash_frame, toml_edit, tool_inputs

@@ -10,7 +10,7 @@ from cortext import paths
 from cortext.durability.incremental_copy import Known
 from cortext.errors import CortextError
 from cortext.features.archive.archive_state import Memory
-from cortext.features.doctor.checked_files import Checked, prints_of
+from cortext.features.doctor.checkup import Checked, prints_of
 from cortext.features.errors_log import write_error
 from cortext.features.secrets import archive_redactions
 from cortext.features.secrets.redact_value import redaction_key

@@ -15,9 +15,8 @@ from cortext.durability.trash_folder import TrashEntry
 from cortext.errors import CortextError, SessionCorruptedError, SessionNotFoundError
 from cortext.features.spawn.agents import DEFAULT, Agent, agent_of, get_agent
 from cortext.features.spawn.cleanup import clean, delete
-from cortext.features.spawn.recover import recover
 from cortext.features.spawn.run_agent import ECHO, VARIABLE, Runner, choose_runner
-from cortext.features.spawn.session_paths import open_store, path_of
+from cortext.features.spawn.session_paths import open_store, path_of, recover
 from cortext.features.spawn.spawn_list import Found, find_spawned, list_spawned
 from cortext.features.spawn.spawn_sessions import Spawned
 from cortext.features.spawn.spawn_settings import SpawnSettings

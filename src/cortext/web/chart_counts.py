@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from cortext import paths
 from cortext.catalog.row import ConversationRow
-from cortext.features.stats.standalone_stats import LooseParts
+from cortext.features.stats.conversation_stats import LooseParts
 from cortext.features.stats.stats import Cost, Day, Share, gather
 from cortext.web.conversation_lookup import source_name
 

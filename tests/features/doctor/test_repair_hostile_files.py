@@ -14,10 +14,8 @@ from cortext.errors import SessionStorageError
 from cortext.features.archive.archive_sync import sync
 from cortext.features.doctor import checkup
 from cortext.features.doctor.checkup import look_over
-from cortext.features.doctor.nothing_lost import refuse_fewer
 from cortext.features.doctor.problem import Mend, Mended, Problem
-from cortext.features.doctor.problem_kinds import MANY, repeated
-from cortext.features.doctor.repair import mend_all
+from cortext.features.doctor.repair import MANY, mend_all, refuse_fewer, repeated
 from cortext.features.doctor.salvage.json_scan import objects_in
 from cortext.workspace.known_folders import remember_program, remember_workspace
 from tests.features.doctor.damage import (

@@ -150,7 +150,7 @@ def _sentences(health: Health, verbose: bool) -> list[str]:
 
 
 def _problems(health: Health, verbose: bool) -> list[str]:
-    from cortext.features.doctor.problem_kinds import kind_of, repeated
+    from cortext.features.doctor.repair import kind_of, repeated
 
     lines: list[str] = []
     of_file: dict[str, int] = {}

@@ -22,7 +22,7 @@ from cortext.durability.replace_file import (
 )
 from cortext.errors import CortextError, SessionLockedError, SessionStorageError, reason_of
 from cortext.features.archive.archive_state import Memory, folder_of, temp_dir
-from cortext.features.doctor.check_redactions import note_marks
+from cortext.features.doctor.check_state_files import note_marks
 from cortext.features.doctor.problem import NOTHING, Found, Mend, Mended, Problem, unread
 from cortext.model import json_codec, record_dicts
 from cortext.tools.registry import tool_names

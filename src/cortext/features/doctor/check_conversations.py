@@ -19,7 +19,6 @@ from cortext.durability.replace_file import (
     storage_errors,
 )
 from cortext.errors import NewerVersionError
-from cortext.features.doctor.nothing_lost import refuse_fewer
 from cortext.features.doctor.problem import (
     NOTE,
     NOTHING,
@@ -31,9 +30,9 @@ from cortext.features.doctor.problem import (
     problem_of,
     unread,
 )
-from cortext.features.doctor.salvage.from_git import from_git, versions
-from cortext.features.doctor.salvage.from_tools import take_again
+from cortext.features.doctor.repair import refuse_fewer
 from cortext.features.doctor.salvage.missing_results import appended, missing_results, trouble_of
+from cortext.features.doctor.salvage.other_sources import from_aside, from_git, take_again, versions
 from cortext.features.doctor.salvage.salvage_heads import (
     Head,
     RescuedHead,
@@ -44,7 +43,6 @@ from cortext.features.doctor.salvage.salvage_heads import (
 )
 from cortext.features.doctor.salvage.salvage_lines import rescue_lines
 from cortext.features.doctor.salvage.salvage_result import Rescued, can_be_read, with_messages
-from cortext.features.doctor.salvage.set_aside import from_aside
 from cortext.formats import folder
 from cortext.formats.folder import FOLDER
 from cortext.formats.head_and_lines import StoredRecords, join

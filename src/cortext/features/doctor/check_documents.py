@@ -18,7 +18,6 @@ from cortext.durability.replace_file import (
     storage_errors,
 )
 from cortext.errors import NewerVersionError
-from cortext.features.doctor.nothing_lost import refuse_fewer
 from cortext.features.doctor.problem import (
     NOTHING,
     WARNING,
@@ -32,7 +31,7 @@ from cortext.features.doctor.problem import (
     reworded,
     unread,
 )
-from cortext.features.doctor.salvage.broken_utf8 import HALF, whole_value, why_not_whole
+from cortext.features.doctor.repair import refuse_fewer
 from cortext.features.doctor.salvage.missing_results import missing_results, trouble_of
 from cortext.features.doctor.salvage.salvage_documents import head_fields, records_in
 from cortext.features.doctor.salvage.salvage_heads import (
@@ -42,7 +41,14 @@ from cortext.features.doctor.salvage.salvage_heads import (
     values_in,
     version_at_start,
 )
-from cortext.features.doctor.salvage.text_encoding import in_utf8, sides_of, text_of
+from cortext.features.doctor.salvage.text_encoding import (
+    HALF,
+    in_utf8,
+    sides_of,
+    text_of,
+    whole_value,
+    why_not_whole,
+)
 from cortext.formats import document
 from cortext.formats.document import Block
 from cortext.model.message import SessionMessage

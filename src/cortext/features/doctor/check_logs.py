@@ -18,7 +18,6 @@ from cortext.durability.replace_file import (
     storage_errors,
 )
 from cortext.errors import NewerVersionError
-from cortext.features.doctor.nothing_lost import refuse_fewer
 from cortext.features.doctor.problem import (
     NOTHING,
     PROBLEM,
@@ -29,9 +28,10 @@ from cortext.features.doctor.problem import (
     problem_of,
     unread,
 )
-from cortext.features.doctor.salvage.broken_utf8 import whole_characters
+from cortext.features.doctor.repair import refuse_fewer
 from cortext.features.doctor.salvage.json_scan import may_be_object
 from cortext.features.doctor.salvage.missing_results import appended, missing_results, trouble_of
+from cortext.features.doctor.salvage.other_sources import from_aside
 from cortext.features.doctor.salvage.salvage_heads import (
     Head,
     RescuedHead,
@@ -44,7 +44,7 @@ from cortext.features.doctor.salvage.salvage_heads import (
 )
 from cortext.features.doctor.salvage.salvage_lines import rescue_lines, unified
 from cortext.features.doctor.salvage.salvage_result import Rescued, can_be_read, with_messages
-from cortext.features.doctor.salvage.set_aside import from_aside
+from cortext.features.doctor.salvage.text_encoding import whole_characters
 from cortext.formats import log
 from cortext.formats.head_and_lines import StoredRecords, join
 from cortext.formats.log import LOG

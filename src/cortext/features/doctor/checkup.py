@@ -1,24 +1,31 @@
-"""Looking over all that a person has: each file once, and into it where it has changed."""
+"""Check every file of a person once, and read only the files that changed."""
 
 from __future__ import annotations
 
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
+
+from msgspec import DecodeError
+from msgspec.json import decode, encode
 
 from cortext import paths
 from cortext.config import user_file
+from cortext.durability.read_files import read_file
+from cortext.durability.replace_file import make_private_dir, replace
 from cortext.features.archive.archive_state import temp_dir
 from cortext.features.doctor import check_leftovers, check_machine
 from cortext.features.doctor.check_archive import copies
 from cortext.features.doctor.check_indexes import check_database, databases
 from cortext.features.doctor.check_locks import check_locks, lock_files
-from cortext.features.doctor.check_redactions import check_masked
-from cortext.features.doctor.check_state_files import check_exports, check_notes
-from cortext.features.doctor.check_unfinished_redact import check_begun
-from cortext.features.doctor.checked_files import Checked, prints_of
+from cortext.features.doctor.check_state_files import (
+    check_begun,
+    check_exports,
+    check_masked,
+    check_notes,
+)
 from cortext.features.doctor.inventory import (
     Item,
     Stores,
@@ -30,6 +37,7 @@ from cortext.features.doctor.inventory import (
 )
 from cortext.features.doctor.problem import Found, Mend, Problem, unforeseen
 from cortext.features.setup.manifest import Installed
+from cortext.stores.fingerprints import Fingerprint
 from cortext.tools.registry import tool_names
 from cortext.tools.scan import folders, own_home
 
@@ -218,3 +226,51 @@ def _open_to_others(found: Stores, all_items: Iterable[Item]) -> dict[str, set[s
     keys = set(check_leftovers.open_to_others([paths.service_tokens()]))
     keys.update(check_leftovers.only_open([paths.redaction_key()]))
     return {"conversations": spoken, "keys": keys}
+
+
+_SETTLED_NS = 3600 * 1_000_000_000
+"""A tool call that waits for its result is nothing wrong before: see `calls.RESTS`."""
+Prints = list[tuple[int, int, int]]
+
+
+class Checked:
+    """What was sound, by its name; with `deep` nothing is believed."""
+
+    def __init__(self, *, deep: bool = False) -> None:
+        self._now: dict[str, Prints] = {}
+        self._before: dict[str, Prints] = {}
+        if not deep:
+            try:
+                self._before = decode(read_file(paths.checked()), type=dict[str, Prints])
+            except (OSError, DecodeError, UnicodeDecodeError):
+                self._before = {}  # then everything is read
+
+    def is_sound(self, name: str, files: Sequence[str]) -> bool:
+        """Whether files are as they were when nothing was wrong with them."""
+        known = self._before.get(name)
+        if known is None or known != prints_of(files):
+            return False
+        self._now[name] = known
+        return True
+
+    def note(self, name: str, files: Sequence[str], before: Prints) -> None:
+        """Nothing is wrong with files that looked so `before` they were read."""
+        if before and before == prints_of(files) and _settled(before):
+            self._now[name] = before
+
+    def save(self) -> None:
+        """OSError; then it is as before."""
+        if self._now != self._before:
+            path = paths.checked()
+            make_private_dir(os.path.dirname(path))
+            replace(path, [encode(self._now)])
+
+
+def prints_of(files: Sequence[str]) -> Prints:
+    """How files look; nothing if one is gone."""
+    found = [Fingerprint.at(path) for path in files]
+    return [(one.inode, one.size, one.mtime_ns) for one in found if one] if all(found) else []
+
+
+def _settled(prints: Prints) -> bool:
+    return all(time.time_ns() - mtime > _SETTLED_NS for _, _, mtime in prints)

@@ -1,13 +1,16 @@
-"""Doing what a plan says, one step after the other."""
+"""Run the steps of a repair plan, and never lose a readable message by it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from cortext.errors import CortextError
-from cortext.features.doctor.problem import UNFORESEEN, Mend, Mended
+from cortext.errors import CortextError, SessionStorageError
+from cortext.features.doctor.problem import UNFORESEEN, Mend, Mended, Problem, counted
+from cortext.features.doctor.salvage.text_encoding import whole_value
+from cortext.model.message import SessionMessage
 
 
 class Failed(msgspec.Struct):
@@ -42,3 +45,43 @@ def mend_all(mends: Iterable[Mend]) -> Outcome:
             if done is not None:
                 outcome.mended.append(done)
     return outcome
+
+
+def refuse_fewer(
+    path: str,
+    read: Callable[[], Iterable[SessionMessage]],
+    new: Iterable[SessionMessage],
+) -> None:
+    """SessionStorageError, if a message that `read` gives is not among the `new` ones. Whoever
+    mends calls it before anything is changed: that the rescue is wrong must cost nobody a word."""
+    try:
+        now = {whole_value(message.id) for message in read()}
+    except CortextError:
+        return  # nothing of it can be read as it is
+    missing = now - {message.id for message in new}
+    if missing:
+        what = counted(len(missing), "message")
+        text = f"{path} was left as it is: {what} that can be read would not be in it any more"
+        raise SessionStorageError(text, path=path, hint=UNFORESEEN)
+
+
+MANY = 20
+"""Files of which each is named; where there are more, one stands for all of its kind."""
+_SOME = 10
+_PARTICULAR = re.compile(r"'[^']*'|\"[^\"]*\"|\([^()]*\)|\d+")
+
+
+def kind_of(problem: Problem) -> str:
+    """What a problem says without what it says of its file alone."""
+    text = problem.text.replace(problem.path, "") if problem.path else problem.text
+    return f"{problem.severity} {_PARTICULAR.sub('#', text)}"
+
+
+def repeated(problems: Sequence[Problem]) -> dict[str, int]:
+    """In how many files each kind is that is in several, where there are many files."""
+    files: dict[str, set[str]] = {}
+    for problem in problems:
+        files.setdefault(kind_of(problem), set()).add(problem.path)
+    if len({problem.path for problem in problems}) <= MANY:
+        return {}
+    return {kind: len(paths) for kind, paths in files.items() if len(paths) > _SOME}

@@ -11,8 +11,7 @@ from cortext.catalog.row import AUR, ConversationRow
 from cortext.errors import CortextError, SessionNotFoundError
 from cortext.features.listing.load_row import read_from, transcript_of
 from cortext.features.secrets.checkpoint_texts import checkpoint_values
-from cortext.features.secrets.conversation_files import loose_files
-from cortext.features.secrets.conversation_texts import NAME, of_names, of_row
+from cortext.features.secrets.conversation_files import NAME, loose_files, of_names, of_row
 from cortext.features.secrets.file_readers import Piece, Unread, of_files, why
 from cortext.features.secrets.program_files import (
     agents_of,

@@ -1,12 +1,13 @@
-"""Where the sessions of `aur spawn` are, and how one is had alone."""
+"""Find, lock and recover the session files of `aur spawn`."""
 
 from __future__ import annotations
 
 import os
+from typing import NamedTuple
 
 from cortext import paths
 from cortext.durability.lifetime_lock import LiveMark, mark_path
-from cortext.durability.replace_file import side_dir, storage_errors
+from cortext.durability.replace_file import set_aside, side_dir, storage_errors
 from cortext.errors import SessionLockedError
 from cortext.model.ids import check_id
 from cortext.stores.log import LogStore
@@ -35,3 +36,30 @@ def take(id: str) -> LiveMark:
     if holder is not None:
         raise SessionLockedError(path_of(id), holder=holder, waited=0)
     return mark
+
+
+class Recovered(NamedTuple):
+    """What became of a damaged session: turns that were kept, lines that were lost, and where the
+    file is as it was."""
+
+    kept: int
+    lost: int
+    aside: str
+
+
+def recover(id: str) -> Recovered:
+    """Keep every line of a damaged session that can be read, and beside it the file as it was."""
+    store, path = open_store(), path_of(id)
+    mark = take(id)
+    try:
+        reading = store.read(id)
+        lost = sum(damage.fatal for damage in reading.damages)
+        with storage_errors("set aside", path):
+            aside = set_aside(path, "corrupt")
+        session = reading.session
+        session.agent = session.agent or "default"
+        session.status = "paused"
+        store.save(session)
+    finally:
+        mark.release()
+    return Recovered(len(session.messages), lost, aside)

@@ -1,15 +1,22 @@
-"""What one conversation adds to the statistics."""
+"""Count one conversation for the statistics, and sessions that belong to no workspace.
+
+Transcripts can be long. Each is read once in a thread, the latest first, and again only after it
+changed. Nobody waits for all of them.
+"""
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from typing import NamedTuple
 
+from cortext.catalog.fulltext.tables import Identity
 from cortext.catalog.row import AUR, DOCUMENT, ConversationRow
 from cortext.errors import CortextError, SessionNotFoundError, reason_of
 from cortext.features.listing.load_row import read
+from cortext.features.search.text_refresh import fingerprint_of
 from cortext.features.stats.prices import recorded_cost
 from cortext.formats.record_lines import Damage
 from cortext.model.message import SessionMessage
@@ -97,3 +104,55 @@ def _had_in(session: Session) -> str:
     """The tools that a conversation was had in, so that the parts add up to the whole."""
     names = {str(native["tool"]) for native in session.native if native.get("tool")}
     return " + ".join(sorted(names)) or session.agent or UNKNOWN
+
+
+class Known(NamedTuple):
+    """The `parts` of sessions; of those that nobody has read yet, `unread` of them, it is only that
+    they are there."""
+
+    parts: list[tuple[ConversationRow, Part]]
+    unread: int
+
+
+class LooseParts:
+    """What is known of sessions, from any thread; at most one reading at a time."""
+
+    def __init__(self) -> None:
+        self._known: dict[Identity, tuple[str, Part]] = {}
+        """How each looked when it was read, and what it adds."""
+        self._thread: threading.Thread | None = None
+
+    @property
+    def goes_on(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    def catch_up(self, rows: Sequence[ConversationRow], patience: float) -> None:
+        """Begin to read what is new in these, which are all that there are, unless that goes on
+        already, and wait for it for so many seconds."""
+        if not self.goes_on:
+            there = {row.identity for row in rows}
+            self._known = {key: found for key, found in self._known.items() if key in there}
+            new = [
+                row
+                for row in rows
+                if self._known.get(row.identity, ("",))[0] != fingerprint_of(row)
+            ]
+            if not new:
+                return
+            new.sort(key=lambda row: row.last_active, reverse=True)
+            self._thread = threading.Thread(
+                target=self._read, args=(new,), name="cortext-counts", daemon=True
+            )
+            self._thread.start()
+        if self._thread is not None:
+            self._thread.join(patience)
+
+    def of(self, rows: Sequence[ConversationRow]) -> Known:
+        known = dict(self._known)  # as it is at this moment
+        parts = [(row, known.get(row.identity, ("", uncounted(row)))[1]) for row in rows]
+        return Known(parts, sum(row.identity not in known for row in rows))
+
+    def _read(self, rows: Iterable[ConversationRow]) -> None:
+        for row in rows:
+            # What is written while we read is new the next time.
+            self._known[row.identity] = fingerprint_of(row), count(row)

@@ -6,7 +6,7 @@ import re
 from typing import Any, cast
 
 from cortext.features.doctor.salvage.json_scan import fields_in, objects_in
-from cortext.features.doctor.salvage.unknown_roles import with_known_role
+from cortext.features.doctor.salvage.salvage_lines import with_known_role
 from cortext.formats import document
 from cortext.model import record_dicts
 from cortext.model.message import SessionMessage, ToolInvocation

@@ -8,9 +8,15 @@ from datetime import datetime
 from typing import Any, NamedTuple, cast
 
 from cortext.features.doctor.problem import WARNING, Trouble, reworded
-from cortext.features.doctor.salvage.broken_utf8 import whole_characters, whole_value, why_not_whole
 from cortext.features.doctor.salvage.json_scan import fields_in
-from cortext.features.doctor.salvage.text_encoding import in_utf8, sides_of, text_of
+from cortext.features.doctor.salvage.text_encoding import (
+    in_utf8,
+    sides_of,
+    text_of,
+    whole_characters,
+    whole_value,
+    why_not_whole,
+)
 from cortext.formats.folder import FOLDER, TOKENS
 from cortext.formats.head_and_lines import Format, head_to_dict, join
 from cortext.formats.log import LOG

@@ -1,19 +1,26 @@
-"""What can be had of damaged lines, and what is wrong with them. Nothing here reads or writes."""
+"""Salvage the records of damaged lines, and say what is wrong with each line.
+
+Nothing here reads or writes files.
+"""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from cortext.features.doctor.problem import CONFLICT, NOTE, WARNING, Trouble, nuls, reworded
-from cortext.features.doctor.salvage.broken_utf8 import (
-    HALF,
-    whole_record,
-    why_not_whole,
-    without_checksum,
+from cortext.features.doctor.problem import (
+    CONFLICT,
+    NOTE,
+    PROBLEM,
+    WARNING,
+    Trouble,
+    counted,
+    nuls,
+    reworded,
 )
 from cortext.features.doctor.salvage.json_scan import (
     inner_messages,
@@ -21,13 +28,26 @@ from cortext.features.doctor.salvage.json_scan import (
     may_be_object,
     objects_in,
 )
-from cortext.features.doctor.salvage.line_collector import Collected
-from cortext.features.doctor.salvage.salvage_result import Rescued, in_time
-from cortext.features.doctor.salvage.text_encoding import in_utf8, sides_of, text_of
-from cortext.features.doctor.salvage.unknown_roles import with_known_role
+from cortext.features.doctor.salvage.salvage_result import Rescued, in_time, runs
+from cortext.features.doctor.salvage.text_encoding import (
+    HALF,
+    in_utf8,
+    sides_of,
+    text_of,
+    whole_record,
+    why_not_whole,
+    without_checksum,
+)
 from cortext.formats import line_checksum
-from cortext.formats.record_lines import Record, RecordTable, decode_lines, decode_record
+from cortext.formats.record_lines import (
+    MOST_DAMAGES,
+    Record,
+    RecordTable,
+    decode_lines,
+    decode_record,
+)
 from cortext.model import json_codec, record_dicts
+from cortext.model.message import ROLES, SessionMessage
 
 _NULS = re.compile(rb"\0+")
 _ODD = re.compile(rb"\n[^{\n]")
@@ -308,3 +328,90 @@ class _Rescue:
         except ValueError:
             return False
         return True
+
+
+_OTHERS = {"human": "user", "ai": "assistant", "model": "assistant", "developer": "system"}
+"""What other programs call them."""
+_NEAR = 0.7
+"""How much alike are two words of which one is the other with a letter flipped or added."""
+
+
+def with_known_role(value: dict[str, Any], key: str = "role") -> dict[str, Any] | None:
+    """A message with the role that is meant; None if nothing is wrong with its own. Whoever has a
+    role that we cannot guess speaks as the assistant, under the name of that role: nobody takes
+    it for what the person said, or for an instruction."""
+    role = value.get(key)
+    if not isinstance(role, str) or not role or role in ROLES:
+        return None
+    word = role.strip().casefold()
+    near = get_close_matches(word, ROLES, 1, _NEAR)
+    meant = _OTHERS.get(word) or (near[0] if near else "")
+    if meant:
+        return {**value, key: meant}
+    return {**value, key: "assistant", "name": value.get("name") or role}
+
+
+class Collected:
+    """The heads and records so far, and what is wrong with the lines that they come from."""
+
+    def __init__(self) -> None:
+        self.heads: list[tuple[int, bytes]] = []
+        self.messages: list[SessionMessage] = []
+        self.lost: int = 0
+        self._lines: list[bytes] = []
+        self._answered: set[str] = set()
+        self._unread: list[int] = []
+        self._troubles: list[Trouble] = []
+        self._known: dict[str, bytes] = {}
+        self._again: list[int] = []
+
+    def take(self, line: bytes, record: Record, number: int) -> None:
+        """A record, unless the very same stands there already."""
+        self._answered.update(call.id for call in record.invocations)
+        message = record.message
+        known = self._known.setdefault(message.id, line)
+        if known is not line and known == line:
+            self._again.append(number)
+            return
+        if known is not line:
+            self.say(f"the id {message.id!r:.60} stands on two messages", number, NOTE, mends=False)
+        self._lines.append(line)
+        self.messages.append(message)
+
+    def say(self, text: str, line: int, severity: str = PROBLEM, *, mends: bool = True) -> None:
+        self._troubles.append(Trouble(text, line, severity, mends))
+
+    def lose(self, number: int) -> bool:
+        """A line that nobody can read; whether it is to be said why. Of very many it is not, one by
+        one: nobody reads that, and it takes its time."""
+        self.lost += 1
+        self._unread.append(number)
+        return len(self._unread) <= MOST_DAMAGES
+
+    def rescued(self, torn: bytes) -> Rescued:
+        """All of it, and what is `torn` off the end."""
+        self._tell_the_rest()
+        nothing = bool(self._unread) and not self.messages
+        troubles = sorted(self._troubles, key=lambda trouble: trouble.line or 0)
+        if nothing:
+            troubles = [trouble._replace(mends=False) for trouble in troubles]
+            torn = b""
+        return Rescued(
+            self._lines,
+            self.messages,
+            self.heads,
+            torn,
+            troubles,
+            frozenset(self._answered),
+            self.lost,
+            nothing,
+        )
+
+    def _tell_the_rest(self) -> None:
+        rest = self._unread[MOST_DAMAGES:]
+        if rest:
+            more = counted(len(rest), "more line")
+            self.say(f"{more} cannot be read as messages, this one first", rest[0])
+        if self._again:
+            text = f"{runs(self._again)} the same messages once more"
+            self.say(text, self._again[0], WARNING)

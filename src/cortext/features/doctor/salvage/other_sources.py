@@ -1,0 +1,156 @@
+"""Recover lost messages from git, from the AI tool, and from files that were set aside."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from operator import itemgetter
+from typing import Any, cast
+
+from cortext import paths
+from cortext.durability.read_files import read_file
+from cortext.durability.replace_file import all_set_aside, remove_if_there
+from cortext.errors import CortextError, where_and_why
+from cortext.features.capture.capture import capture
+from cortext.features.capture.capture_progress import path_of
+from cortext.features.capture.ledger import OUT, Taken, add_taken
+from cortext.features.doctor.problem import WARNING, Trouble, counted
+from cortext.features.doctor.salvage.salvage_lines import IsHead, rescue_lines
+from cortext.features.doctor.salvage.salvage_result import Rescued
+from cortext.formats.record_lines import RecordTable
+from cortext.git.committed_files import committed
+from cortext.model import record_dicts
+from cortext.model.message import SessionMessage
+from cortext.stores.folder import FolderStore
+from cortext.stores.workspace_layout import Place
+
+_Row = tuple[SessionMessage, bytes]
+
+
+def versions(path: str) -> Iterator[bytes]:
+    """A file as it was committed, the newest first. Git's history has what was redacted since: for
+    who redacts there are no secrets in it."""
+    masked = os.path.exists(paths.redaction_key())
+    for data in committed(path):
+        yield _masked(path, data) if masked else data
+
+
+def from_git(path: str, table: RecordTable, rescued: Rescued, most: int | None) -> Rescued:
+    """What is left of a file, with the messages that it had in git and has no more; the same if
+    there are none, or more than `most`: a person may have taken them out."""
+    for data in versions(path):
+        found = rescue_lines(data, table)
+        if not found.messages:
+            continue
+        there = {message.id for message in rescued.messages}
+        new = len({message.id for message in found.messages} - there)
+        if not new or (most is not None and new > most):
+            return rescued
+        rows = _filled(rescued, found)
+        text = f"git has {counted(new, 'message')} of it that cannot be read here"
+        return rescued._replace(
+            lines=[line for _, line in rows],
+            messages=[message for message, _ in rows],
+            troubles=[*rescued.troubles, Trouble(text, None, WARNING)],
+            answered=rescued.answered | found.answered,
+            lost=max(rescued.lost - new, 0),
+            nothing=False,
+            in_git=new,
+        )
+    return rescued
+
+
+def _filled(rescued: Rescued, found: Rescued) -> list[_Row]:
+    """The rows of both: each that is missing after the one that it was said after."""
+    there = {message.id for message in rescued.messages}
+    after: dict[str, list[_Row]] = {}
+    last = ""
+    for row in zip(found.messages, found.lines, strict=True):
+        if row[0].id in there:
+            last = row[0].id
+        else:
+            after.setdefault(last, []).append(row)
+    rows = after.pop("", [])
+    for row in zip(rescued.messages, rescued.lines, strict=True):
+        rows += [row, *after.pop(row[0].id, [])]
+    return rows
+
+
+def _masked(path: str, data: bytes) -> bytes:
+    from cortext.features.secrets.redact_value import Marker, masked_file
+
+    return masked_file(path, data, Marker())
+
+
+def take_again(root: str, place: Place, most: int | None) -> str:
+    """Take what is missing, and was taken before, from the tool again: not more than `most`
+    messages, since a person may have taken out others. A clause that says how many; "" for none.
+
+    Who redacts does not want to see a secret again: for such a person there are none in it.
+    """
+    try:
+        missing = _forget_missing(root, place, most)
+        if not missing:
+            return ""
+        new = capture(root, place, whole=True).new
+        masked = _mask(root, place, missing) if os.path.exists(paths.redaction_key()) else 0
+    except (CortextError, OSError) as error:
+        return f"; what is missing could not be had from the tool again: {where_and_why(error)}"
+    if not new:
+        return ""
+    secrets = "1 secret in them is" if masked == 1 else f"{masked} secrets in them are"
+    were = "1 was" if new == 1 else f"{new} were"
+    return f", and {were} taken from the tool again{f'; {secrets} masked' if masked else ''}"
+
+
+def _mask(root: str, place: Place, ids: set[str]) -> int:
+    """Mask the secrets in messages that came back, and say how many those were: nobody knows any
+    more which of them were masked before."""
+    from cortext.features.secrets.redact_value import Marker, masked_value
+
+    mask = Marker()
+
+    def change(value: Any) -> Any:
+        record = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+        return masked_value(record, mask) if record.get("id") in ids else cast("Any", value)
+
+    FolderStore(root).rewrite_at(place, change)
+    return len(mask.used)
+
+
+def _forget_missing(root: str, place: Place, most: int | None) -> set[str]:
+    """The ids of what is missing that a capture may take again: it is not known as taken now."""
+    store = FolderStore(root)
+    head = store.head_at(place)
+    if not head.native:
+        return set()
+    of = f"{head.id} {record_dicts.iso(head.created_at)}"
+    there = {message.id for message in store.read(place.folder[len(root) + 1 :]).session.messages}
+    known = Taken(place, of).found
+    missing = {id for id, took in known.items() if id not in there and took.print != OUT}
+    if not missing or (most is not None and len(missing) > most):
+        return set()
+    remove_if_there(f"{path_of(place)}.taken")
+    add_taken(place, of, [took for id, took in known.items() if id not in missing])
+    return missing
+
+
+def from_aside(path: str, table: RecordTable, is_head: IsHead | None = None) -> Rescued | None:
+    """The messages of all that was set aside of a file, in the order of time; None if that has
+    none. OSError."""
+    if not os.path.isdir(os.path.dirname(path)):
+        return None
+    found = [rescue_lines(read_file(each), table, is_head) for each in all_set_aside(path)]
+    once = {
+        message.id: (message.timestamp, line, message)
+        for rescued in found
+        for line, message in zip(rescued.lines, rescued.messages, strict=True)
+    }
+    if not once:
+        return None
+    rows = sorted(once.values(), key=itemgetter(0))
+    heads = [head for rescued in found for head in rescued.heads]
+    answered = frozenset[str]().union(*(rescued.answered for rescued in found))
+    text = "messages that were set aside before are taken"
+    lines, messages = [row[1] for row in rows], [row[2] for row in rows]
+    return Rescued(lines, messages, heads, b"", [Trouble(text, None, WARNING)], answered)
