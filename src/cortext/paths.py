@@ -164,6 +164,16 @@ def redaction_key() -> str:
     return os.path.join(data_home(), "cortext", "redaction.key")
 
 
+def unfinished_redact() -> str:
+    """Return the file that names the conversations a running redact changes."""
+    return f"{redaction_key()}.begun"
+
+
+def setup_record() -> str:
+    """Return the file that names what `cortext setup` wrote."""
+    return os.path.join(data_home(), "cortext", "setup.json")
+
+
 def watch_mark() -> str:
     """What `cortext watch` holds for as long as it runs."""
     return os.path.join(data_home(), "cortext", "watch.lock")

@@ -10,7 +10,9 @@ from cortext import paths
 from cortext.durability.incremental_copy import Known
 from cortext.errors import CortextError
 from cortext.features.archive.archive_state import Memory
-from cortext.features.doctor.checkup import Checked, prints_of
+from cortext.features.doctor.checkup import SoundFiles, fingerprints_of
+from cortext.features.doctor.inventory import Item
+from cortext.features.doctor.problem import Found
 from cortext.features.errors_log import write_error
 from cortext.features.secrets import archive_redactions
 from cortext.features.secrets.redact_value import redaction_key
@@ -42,9 +44,9 @@ def _find_sound() -> None:
     os.makedirs(os.path.dirname(file), exist_ok=True)
     Path(file).touch()
     os.utime(file, (1, 1))
-    checked = Checked()
-    checked.note(file, [file], prints_of([file]))
-    checked.save()
+    sound = SoundFiles()
+    sound.add(Item(file, (file,), Found), fingerprints_of([file]))
+    sound.save()
 
 
 WRITERS: dict[str, tuple[Callable[[], str], Callable[[], object]]] = {

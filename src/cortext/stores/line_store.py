@@ -74,7 +74,10 @@ class LineStore(SessionStore):
         self._lock_wait = lock_wait
         self.on_change = on_change
         self._appenders: Recent[Appender] = Recent(64)
-        self._known = Known()
+
+    @cached_property
+    def _known(self) -> Known:
+        return Known()
 
     @cached_property
     def _written(self) -> Format:

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from cortext import paths
-from cortext.features.secrets.purge_index import begun_path, forget_words, forgetting, is_unfinished
+from cortext.features.secrets.purge_index import forget_words, forgetting, is_unfinished
 
 
 def row(id: str) -> Any:
@@ -16,7 +16,7 @@ def row(id: str) -> Any:
 
 
 def noted(id: str) -> bool:
-    with open(begun_path(), encoding="utf-8") as note:
+    with open(paths.unfinished_redact(), encoding="utf-8") as note:
         return f'"{id}"' in note.read()
 
 
@@ -43,7 +43,7 @@ def test_one_after_the_other() -> None:
         order.append("first")
     thread.join(60)
     assert order == ["first", "second", "noted"]
-    assert not os.path.exists(begun_path())
+    assert not os.path.exists(paths.unfinished_redact())
 
 
 def test_one_that_was_killed() -> None:
@@ -66,5 +66,5 @@ def test_one_that_was_killed() -> None:
     assert subprocess.run(run, check=False, timeout=60).returncode == -9
     forget_words()
     assert not is_unfinished()
-    assert not os.path.exists(begun_path())
-    assert os.path.dirname(begun_path()) == os.path.dirname(paths.redaction_key())
+    assert not os.path.exists(paths.unfinished_redact())
+    assert os.path.dirname(paths.unfinished_redact()) == os.path.dirname(paths.redaction_key())

@@ -71,6 +71,7 @@ def _fix(found: Examined, *, yes: bool, verbose: bool, as_json: bool) -> None:
     """Show the plan, ask, do it, and say what is still wrong. What comes to light only when
     something else is mended has a plan of its own."""
     from cortext.features.doctor.repair import Outcome, mend_all
+    from cortext.features.doctor.report import recheck
 
     outcome, steps = Outcome([], []), list[str]()
     for _ in range(_ROUNDS):
@@ -84,7 +85,7 @@ def _fix(found: Examined, *, yes: bool, verbose: bool, as_json: bool) -> None:
         steps += sentences
         done = mend_all(new)
         outcome = Outcome(outcome.mended + done.mended, outcome.failed + done.failed)
-        found = _look(False)
+        recheck(found)
     if as_json:
         _print_fixed(found, steps, outcome)
     else:

@@ -31,6 +31,12 @@ from cortext.features.doctor.problem import (
     unread,
 )
 from cortext.features.doctor.repair import refuse_fewer
+from cortext.features.doctor.salvage.line_records import (
+    Rescued,
+    can_be_read,
+    read_sound_lines,
+    with_messages,
+)
 from cortext.features.doctor.salvage.missing_results import appended, missing_results, trouble_of
 from cortext.features.doctor.salvage.other_sources import from_aside, from_git, take_again, versions
 from cortext.features.doctor.salvage.salvage_heads import (
@@ -42,7 +48,7 @@ from cortext.features.doctor.salvage.salvage_heads import (
     session_of,
 )
 from cortext.features.doctor.salvage.salvage_lines import rescue_lines
-from cortext.features.doctor.salvage.salvage_result import Rescued, can_be_read, with_messages
+from cortext.features.doctor.salvage.text_encoding import HALF
 from cortext.formats import folder
 from cortext.formats.folder import FOLDER
 from cortext.formats.head_and_lines import StoredRecords, join
@@ -111,13 +117,12 @@ def _look(place: Place) -> _State:
     data, there = _read(place.head)
     head = RescuedHead({}, [Trouble("it is missing, and there are messages")])
     if there:
-        refuse_later(data, place.head)
-        head = rescue_head(data, _decode)
+        head = _sound_head(data) or _salvaged_head(data, place.head)
         refuse_newer(head.head, place.head)
-    if not has_fields(head.head):
+    if head.troubles and not has_fields(head.head):
         head = _head_in_git(place.head) or head
     lines, there = _read(place.lines)
-    rescued = rescue_lines(lines, FOLDER.records)
+    rescued = read_sound_lines(lines, FOLDER.records) or rescue_lines(lines, FOLDER.records)
     count = head.head.get("message_count")
     known = count if type(count) is int else 0
     lost = _lost(rescued, there, known)
@@ -129,6 +134,19 @@ def _look(place: Place) -> _State:
     fewer = [] if lost else _fewer(rescued, known)
     stubs = missing_results(rescued.messages, rescued.answered, head.head.get("pending"))
     return _State(head, rescued, lost, fewer, stubs)
+
+
+def _sound_head(data: bytes) -> RescuedHead | None:
+    """Return the head if nothing is wrong with it."""
+    try:
+        return None if HALF.search(data) else RescuedHead(_decode(data), ())
+    except ValueError:
+        return None
+
+
+def _salvaged_head(data: bytes, path: str) -> RescuedHead:
+    refuse_later(data, path)
+    return rescue_head(data, _decode)
 
 
 def _head_in_git(path: str) -> RescuedHead | None:

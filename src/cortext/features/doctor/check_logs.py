@@ -30,6 +30,12 @@ from cortext.features.doctor.problem import (
 )
 from cortext.features.doctor.repair import refuse_fewer
 from cortext.features.doctor.salvage.json_scan import may_be_object
+from cortext.features.doctor.salvage.line_records import (
+    Rescued,
+    can_be_read,
+    read_sound_lines,
+    with_messages,
+)
 from cortext.features.doctor.salvage.missing_results import appended, missing_results, trouble_of
 from cortext.features.doctor.salvage.other_sources import from_aside
 from cortext.features.doctor.salvage.salvage_heads import (
@@ -43,8 +49,7 @@ from cortext.features.doctor.salvage.salvage_heads import (
     session_of,
 )
 from cortext.features.doctor.salvage.salvage_lines import rescue_lines, unified
-from cortext.features.doctor.salvage.salvage_result import Rescued, can_be_read, with_messages
-from cortext.features.doctor.salvage.text_encoding import whole_characters
+from cortext.features.doctor.salvage.text_encoding import HALF, whole_characters
 from cortext.formats import log
 from cortext.formats.head_and_lines import StoredRecords, join
 from cortext.formats.log import LOG
@@ -99,6 +104,26 @@ def _sentence(state: _State, path: str) -> str:
 def _look(path: str) -> _State:
     """NewerVersionError, OSError."""
     data = read_file(path)
+    return _sound(data, path) or _salvaged(data, path)
+
+
+def _sound(data: bytes, path: str) -> _State | None:
+    """Return the state of a log that needs no salvage: it is sound, or its last line is torn."""
+    first, newline, rest = data.partition(b"\n")
+    rescued = read_sound_lines(rest, LOG.records, first=2)
+    if rescued is None or not newline or HALF.search(first):
+        return None
+    try:
+        head = _decode(first)
+    except ValueError:
+        return None
+    refuse_newer(head, path)
+    stubs = missing_results(rescued.messages, rescued.answered, head.get("pending"))
+    return _State(RescuedHead(head, ()), first, rescued, stubs)
+
+
+def _salvaged(data: bytes, path: str) -> _State:
+    """Return the state of a damaged log."""
     refuse_later(data.partition(b"\n")[0], path)
     if not data.strip(b"\0 \t\r\n"):
         return _empty(path)

@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from importlib.util import find_spec
 from queue import Empty, Queue
 from typing import IO, Any, NamedTuple, cast
 
@@ -82,9 +81,8 @@ def entry_path(tool: str) -> str:
     return file.path if file else ""
 
 
-def server_health(entries: Sequence[Entry]) -> ServerHealth:
-    """How the server fares that tools start. Only a program of our name is started."""
-    health = ServerHealth(package=_has_package())
+def start_server(health: ServerHealth, entries: Sequence[Entry]) -> None:
+    """Start the server as the tools do, and note how it went. Start only a program of our name."""
     commands = {tuple(one.command): None for one in entries if one.state == PRESENT}
     for command in commands:
         if os.path.basename(command[0]) in _NAMES:
@@ -94,7 +92,6 @@ def server_health(entries: Sequence[Entry]) -> ServerHealth:
             health.starts = not health.why
             if health.why:
                 break
-    return health
 
 
 def started(command: Sequence[str]) -> tuple[int, str]:
@@ -159,10 +156,3 @@ def _lines(stream: IO[bytes]) -> Queue[bytes]:
 
     threading.Thread(target=read, daemon=True).start()
     return found
-
-
-def _has_package() -> bool:
-    try:
-        return find_spec("mcp") is not None
-    except ModuleNotFoundError:
-        return False

@@ -32,9 +32,10 @@ from cortext.features.doctor.problem import (
     Mended,
     Problem,
     counted,
+    is_absent,
     unread,
 )
-from cortext.features.secrets.purge_index import begun_path, forget_words, is_unfinished
+from cortext.features.secrets.purge_index import forget_words, is_unfinished
 from cortext.features.secrets.redact_value import redaction_key
 from cortext.model import json_codec, record_dicts
 from cortext.stores.document import SessionStorage
@@ -49,15 +50,19 @@ def check_exports(documents: Iterable[str]) -> Iterator[Found]:
 
 
 def check_notes() -> Iterator[Found]:
-    """What is wrong with the others."""
+    """Check the lists, the record of `cortext setup` and the key of redactions."""
+    for path in (paths.known_workspaces(), paths.known_programs(), paths.known_documents()):
+        yield _of(path, lambda data: not _bad_lines(data), _folders)
+    yield _of(paths.setup_record(), _is_object, _setup)
+    yield _key()
+
+
+def check_archive_notes() -> Iterator[Found]:
+    """Check what is noted about the copies in the archive."""
     for tool in tool_names():
         path = os.path.join(paths.archive(), ".known", f"{tool}.json")
         yield _of(path, _is_known, _known)
-    for path in (paths.known_workspaces(), paths.known_programs(), paths.known_documents()):
-        yield _of(path, lambda data: not _bad_lines(data), _folders)
     yield _of(deleted_sessions.path(), lambda data: not _cut_lines(data), _forgotten)
-    yield _of(os.path.join(paths.data_home(), "cortext", "setup.json"), _is_object, _setup)
-    yield _key()
 
 
 def _of(path: str, is_sound: Callable[[bytes], bool], tell: Callable[[str, bytes], Found]) -> Found:
@@ -251,9 +256,9 @@ def _noted(tool: str, copy: str) -> bool:
 
 def check_begun() -> Found:
     """Whether one did not come to its end. One that is going on now is let alone."""
-    if not is_unfinished():
+    path = paths.unfinished_redact()
+    if is_absent(path) or not is_unfinished():
         return NOTHING
-    path = begun_path()
     text = f"{path}: a redact was killed before lists and search index forgot what it masked"
     hint = "`cortext doctor --fix` has them forget it, and so does the next `cortext redact`"
     mend = "have lists and search index forget what a redact masked that was killed"

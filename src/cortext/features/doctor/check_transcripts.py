@@ -12,7 +12,7 @@ from cortext.errors import CortextError, reason_of
 from cortext.features.doctor.problem import NOTE, NOTHING, Found, Problem, counted, unread
 from cortext.tools.archive_items import archive_source
 from cortext.tools.descriptor import Tool
-from cortext.tools.registry import open_bridge, tools
+from cortext.tools.registry import open_bridge
 
 _BLOCK = 1 << 20
 _HINT = (
@@ -28,22 +28,21 @@ class History(NamedTuple):
     path: str
 
 
-def histories(failures: dict[str, str]) -> Iterator[History]:
-    """Yield every transcript that is a file. A folder that cannot be read is a failure."""
-    for tool in tools():
-        _name_closed(tool, failures)
-        if not os.path.isdir(tool.home):
-            continue
-        if tool.has_databases:  # only a database as a whole can be closed to us
-            for _ in archive_source(tool.name).items(failures):
-                pass
-            continue
-        try:
-            paths = {source.path for source in open_bridge(tool.name).sources()}
-        except (CortextError, OSError) as error:
-            failures[tool.home] = str(error)
-            continue
-        yield from (History(tool.name, path) for path in sorted(paths) if path.endswith(".jsonl"))
+def histories(tool: Tool, failures: dict[str, str]) -> Iterator[History]:
+    """Yield every transcript of a tool that is a file; add what cannot be read to `failures`."""
+    _name_closed(tool, failures)
+    if not os.path.isdir(tool.home):
+        return
+    if tool.has_databases:  # only a database as a whole can be closed to us
+        for _ in archive_source(tool.name).items(failures):
+            pass
+        return
+    try:
+        paths = {source.path for source in open_bridge(tool.name).sources()}
+    except (CortextError, OSError) as error:
+        failures[tool.home] = str(error)
+        return
+    yield from (History(tool.name, path) for path in sorted(paths) if path.endswith(".jsonl"))
 
 
 def _name_closed(tool: Tool, failures: dict[str, str]) -> None:

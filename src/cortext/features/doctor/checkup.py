@@ -6,6 +6,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from msgspec import DecodeError
@@ -21,6 +22,7 @@ from cortext.features.doctor.check_archive import copies
 from cortext.features.doctor.check_indexes import check_database, databases
 from cortext.features.doctor.check_locks import check_locks, lock_files
 from cortext.features.doctor.check_state_files import (
+    check_archive_notes,
     check_begun,
     check_exports,
     check_masked,
@@ -35,7 +37,7 @@ from cortext.features.doctor.inventory import (
     items,
     stores,
 )
-from cortext.features.doctor.problem import Found, Mend, Problem, unforeseen
+from cortext.features.doctor.problem import Found, Mend, Problem, is_absent, unforeseen
 from cortext.features.setup.manifest import Installed
 from cortext.stores.fingerprints import Fingerprint
 from cortext.tools.registry import tool_names
@@ -44,60 +46,144 @@ from cortext.tools.scan import folders, own_home
 _log = logging.getLogger("cortext.health")
 _TRIES = 2
 _MOMENT = 0.05
+_SETTLED_NS = 3600 * 1_000_000_000
+"""A file that changed more recently is read again: `missing_results` waits an hour for a result."""
 _CLOSED = "look what is there, who owns it and its permissions"
 Progress = Callable[[int, int], None]
-"""Called with how many bytes are done, and of how many."""
+"""Called with the number of bytes that are done, and the total."""
+Fingerprints = list[tuple[int, int, int]]
 
 
-class Looked(NamedTuple):
-    """What was found: how many conversations there are, of how many the files were read, what is
-    wrong, and what would mend it."""
+class SoundFiles:
+    """The files that were sound, so that they are read again only after they changed.
 
-    conversations: int
-    read: int
-    problems: list[Problem]
-    mends: list[Mend]
+    The list is derived data in a file that can be deleted: without it everything is read. With
+    `deep` the earlier list is ignored.
+    """
 
-    def add(self, found: Found) -> None:
-        self.problems.extend(found.problems)
-        if found.mend is not None:
-            self.mends.append(found.mend)
+    def __init__(self, *, deep: bool = False) -> None:
+        self._now: dict[str, Fingerprints] = {}
+        self._before: dict[str, Fingerprints] = {}
+        if not deep:
+            try:
+                self._before = decode(read_file(paths.checked()), type=dict[str, Fingerprints])
+            except (OSError, DecodeError, UnicodeDecodeError):
+                self._before = {}  # then everything is read
 
-    def add_all(self, place: str, look: Callable[[], Iterable[Found]]) -> None:
-        """What one kind of looking finds. That it fails is one more problem, and ends no other."""
+    def has(self, item: Item) -> bool:
+        """Whether the files of an item are unchanged since they were sound."""
+        known = self._before.get(item.name)
+        if known is None or known != fingerprints_of(item.files):
+            return False
+        self._now[item.name] = known
+        return True
+
+    def add(self, item: Item, before: Fingerprints) -> None:
+        """Note a sound item, unless its files changed since `before` or very recently."""
+        if before and before == fingerprints_of(item.files) and _settled(before):
+            self._now[item.name] = before
+
+    def save(self) -> None:
+        """Write the list. Raise OSError and keep the earlier list if that fails."""
+        if self._now != self._before:
+            path = paths.checked()
+            make_private_dir(os.path.dirname(path))
+            replace(path, [encode(self._now)])
+
+
+def fingerprints_of(files: Sequence[str]) -> Fingerprints:
+    """Return inode, size and time of each file; nothing if a file is missing."""
+    found = [Fingerprint.at(path) for path in files]
+    return [(one.inode, one.size, one.mtime_ns) for one in found if one] if all(found) else []
+
+
+def _settled(fingerprints: Fingerprints) -> bool:
+    return all(time.time_ns() - mtime > _SETTLED_NS for _, _, mtime in fingerprints)
+
+
+class Check(NamedTuple):
+    """One check: the place that it is about, and the function that runs it."""
+
+    place: str
+    run: Callable[[], Iterable[Found]]
+
+    def results(self) -> list[Found]:
+        """Run the check. A check that fails is one more problem, and stops no other check."""
+        found: list[Found] = []
         try:
-            for found in look():
-                self.add(found)
-        except Exception as error:  # noqa: BLE001  a place that nobody thought of hides no other
-            _log.info("%s could not be looked at", place, exc_info=True)
-            self.add(unforeseen(place, error))
+            found.extend(self.run())
+        except Exception as error:  # noqa: BLE001  an unforeseen file must not hide the others
+            _log.info("%s could not be looked at", self.place, exc_info=True)
+            found.append(unforeseen(self.place, error))
+        return found
 
 
-def look_over(*, deep: bool = False, progress: Progress | None = None) -> Looked:
-    """Look at every store. `deep` reads also what has not changed since it was found sound."""
+class Checkup:
+    """The results of all checks.
+
+    `conversations` is the number of conversations, `read` how many of them were read now.
+    """
+
+    def __init__(self, conversations: int) -> None:
+        self.conversations = conversations
+        self.read = 0
+        self._checks: list[Check] = []
+        self._results: list[list[Found]] = []
+
+    @property
+    def problems(self) -> list[Problem]:
+        return [p for found in chain.from_iterable(self._results) for p in found.problems]
+
+    @property
+    def mends(self) -> list[Mend]:
+        found = chain.from_iterable(self._results)
+        return [one.mend for one in found if one.mend is not None]
+
+    def run(self, place: str, check: Callable[[], Iterable[Found]]) -> None:
+        """Run a check and keep its results."""
+        self.add(Check(place, check))
+
+    def add(self, check: Check, results: list[Found] | None = None) -> None:
+        """Keep a check with its results; without results, run it."""
+        self._checks.append(check)
+        self._results.append(check.results() if results is None else results)
+
+    def recheck(self) -> None:
+        """Run the checks again that found something to repair."""
+        for number, results in enumerate(self._results):
+            if any(found.mend is not None for found in results):
+                self._results[number] = self._checks[number].results()
+
+
+def look_over(*, deep: bool = False, progress: Progress | None = None) -> Checkup:
+    """Check every store. `deep` reads also the files that are unchanged since they were sound."""
     found = stores()
     all_items = list(items(found))
-    looked = Looked(len(all_items), 0, [], [])
-    # First: what is masked has to be known before anything is copied again.
-    looked.add_all(paths.archive(), lambda: [check_masked(copies())])
-    looked.add_all(os.path.dirname(paths.archive()), check_notes)
-    looked.add_all(os.path.dirname(paths.archive()), lambda: [check_begun()])
+    checkup = Checkup(len(all_items))
+    data = os.path.dirname(paths.archive())
+    # First: redactions must be known before anything is copied again.
+    if not is_absent(paths.archive()):
+        checkup.run(paths.archive(), lambda: [check_masked(copies())])
+        checkup.run(data, check_archive_notes)
+    checkup.run(data, check_notes)
+    checkup.run(data, lambda: [check_begun()])
     inner = list(inner_of(found))
     others = [*histories_of(found), *inner]
-    looked = _read(looked, all_items, others, Checked(deep=deep), progress)
-    looked.problems.extend(
-        Problem(f"{folder} cannot be looked into: {why}", _CLOSED, path=folder)
+    _check_items(checkup, all_items, others, SoundFiles(deep=deep), progress)
+    closed = [
+        Found([Problem(f"{folder} cannot be looked into: {why}", _CLOSED, path=folder)])
         for folder, why in found.failures.items()
-    )
+    ]
+    checkup.run(data, lambda: closed)
     for path in databases(found.shelves):
-        looked.add_all(path, lambda path=path: [check_database(path, deep=deep)])
-    looked.add_all(paths.document_dir(), lambda: check_exports(found.documents))
-    _look_around(looked, found, [*all_items, *inner])
-    return looked
+        checkup.run(path, lambda path=path: [check_database(path, deep=deep)])
+    checkup.run(paths.document_dir(), lambda: check_exports(found.documents))
+    _check_surroundings(checkup, found, [*all_items, *inner])
+    return checkup
 
 
-def _look_around(looked: Looked, found: Stores, all_items: list[Item]) -> None:
-    """At what is beside the conversations, and at the machine."""
+def _check_surroundings(checkup: Checkup, found: Stores, all_items: list[Item]) -> None:
+    """Check the files beside the conversations, and the machine."""
     data = os.path.dirname(paths.archive())
     shelves = found.shelves
 
@@ -107,95 +193,87 @@ def _look_around(looked: Looked, found: Stores, all_items: list[Item]) -> None:
 
     locks = [*lock_files(shelves), *_own_locks()]
     disks = [*shelves, paths.archive(), paths.words()]
-    looked.add_all(data, lambda: [Found(check_locks(locks))])
-    looked.add_all(data, lambda: [check_leftovers.check_temps(_abandoned(found))])
-    looked.add_all(data, modes)
-    looked.add_all(paths.trash(), lambda: [Found(check_leftovers.check_trash())])
-    looked.add_all("PATH", lambda: [Found(check_machine.check_names())])
-    looked.add_all(data, lambda: [Found(check_machine.check_writing(paths.archive()))])
-    looked.add_all(data, lambda: [Found(check_machine.check_disks(disks))])
+    checkup.run(data, lambda: [Found(check_locks(locks))])
+    checkup.run(data, lambda: [check_leftovers.check_temps(_abandoned(found))])
+    checkup.run(data, modes)
+    if not is_absent(paths.trash()):
+        checkup.run(paths.trash(), lambda: [Found(check_leftovers.check_trash())])
+    checkup.run("PATH", lambda: [Found(check_machine.check_names())])
+    checkup.run(data, lambda: [Found(check_machine.check_writing(paths.archive()))])
+    checkup.run(data, lambda: [Found(check_machine.check_disks(disks))])
 
 
-def _read(
-    looked: Looked,
-    all_items: list[Item],
+def _check_items(
+    checkup: Checkup,
+    conversations: list[Item],
     others: list[Item],
-    checked: Checked,
+    sound: SoundFiles,
     progress: Progress | None,
-) -> Looked:
-    """Look into what has changed, of the conversations and of the tools' histories."""
-    new = [item for item in all_items if not checked.is_sound(item.name, item.files)]
-    count = len(new)
-    new += [item for item in others if not checked.is_sound(item.name, item.files)]
+) -> None:
+    """Check the conversations and the tools' histories that changed."""
+    new = [item for item in conversations if not sound.has(item)]
+    checkup.read = len(new)
+    new += [item for item in others if not sound.has(item)]
     sizes = [_size(item.files) for item in new]
     done, total = 0, sum(sizes)
-    all_found: list[Found] = []
-    for item, size in zip(new, sizes, strict=True):
-        before = prints_of(item.files)
-        found = _once(item)
-        if not found.problems:
-            checked.note(item.name, item.files, before)
-        all_found.append(found)
+    checks = [Check(item.files[0], lambda item=item: [item.check()]) for item in new]
+    all_results: list[list[Found]] = []
+    for item, check, size in zip(new, checks, sizes, strict=True):
+        before = fingerprints_of(item.files)
+        results = check.results()
+        if not any(found.problems for found in results):
+            sound.add(item, before)
+        all_results.append(results)
         done += size
         if progress:
             progress(done, total)
-    _look_again(new, all_found)
-    for found in all_found:
-        looked.add(found)
+    _check_again(new, checks, all_results)
+    for check, results in zip(checks, all_results, strict=True):
+        checkup.add(check, results)
     try:
-        checked.save()
+        sound.save()
     except OSError as error:
-        _log.info("what is sound could not be noted: %s", error)
-    return looked._replace(read=count)
+        _log.info("the list of sound files could not be written: %s", error)
 
 
-def _own_locks() -> list[str]:
-    """The locks that are of no session."""
-    data = os.path.dirname(paths.archive())
-    lists = [
-        f"{path}.lock"
-        for path in (paths.known_workspaces(), paths.known_programs(), paths.known_documents())
-    ]
-    setup = os.path.join(data, "setup.json.lock")
-    return [os.path.join(paths.archive(), ".lock"), *lists, setup, paths.watch_mark()]
-
-
-def _look_again(looked_at: list[Item], found: list[Found]) -> None:
-    """Somebody may be writing what was found damaged just now: that does not stay so."""
+def _check_again(new: list[Item], checks: list[Check], results: list[list[Found]]) -> None:
+    """Repeat checks of files that were just written: the damage may be a write in progress."""
     for _ in range(_TRIES):
         fresh = [
-            place
-            for place, item in enumerate(looked_at)
-            if found[place].problems and _is_fresh(item.files)
+            number
+            for number, item in enumerate(new)
+            if any(found.problems for found in results[number]) and _is_fresh(item.files)
         ]
         if not fresh:
             return
         time.sleep(_MOMENT)
-        for place in fresh:
-            found[place] = _once(looked_at[place])
+        for number in fresh:
+            results[number] = checks[number].results()
 
 
-def _once(item: Item) -> Found:
-    try:
-        return item.check()
-    except Exception as error:  # noqa: BLE001  a file that nobody thought of hides no other
-        _log.info("%s could not be looked at", item.name, exc_info=True)
-        return unforeseen(item.files[0], error)
+def _own_locks() -> list[str]:
+    """Return the locks that belong to no session."""
+    lists = [
+        f"{path}.lock"
+        for path in (paths.known_workspaces(), paths.known_programs(), paths.known_documents())
+    ]
+    setup = f"{paths.setup_record()}.lock"
+    return [os.path.join(paths.archive(), ".lock"), *lists, setup, paths.watch_mark()]
 
 
 def _is_fresh(files: Iterable[str]) -> bool:
     now = time.time_ns()
-    return any(0 <= now - print[2] < 2e9 for path in files for print in prints_of([path]))
+    return any(0 <= now - mtime < 2e9 for path in files for _, _, mtime in fingerprints_of([path]))
 
 
 def _size(files: Iterable[str]) -> int:
-    return sum(print[1] for path in files for print in prints_of([path]))
+    return sum(size for path in files for _, size, _ in fingerprints_of([path]))
 
 
 def _abandoned(found: Stores) -> list[str]:
     """What killed processes left of files that they wrote, also of those in a tool's folders."""
     try:
-        others = Installed.load().half_written()
+        others = [] if is_absent(paths.setup_record()) else Installed.load().half_written()
     except OSError:
         others = []  # that the record cannot be read is said of it
     return check_leftovers.temp_files(_temp_folders(found), others)
@@ -204,9 +282,10 @@ def _abandoned(found: Stores) -> list[str]:
 def _temp_folders(found: Stores) -> list[str]:
     """Where we write files before they get their names."""
     data = os.path.dirname(paths.archive())
-    ours = [data, os.path.dirname(paths.words()), paths.archive(), temp_dir(), paths.running()]
+    ours = [data, os.path.dirname(paths.words()), paths.archive(), paths.running()]
     ours.append(os.path.dirname(user_file()))
     ours += [os.path.join(paths.running(), "captured"), os.path.join(paths.archive(), ".known")]
+    ours += [] if is_absent(paths.archive()) else [temp_dir()]
     for shelf in found.shelves:
         ours += [shelf, f"{shelf}/.cortext", f"{shelf}/.cortext/locks"]
     # What comes from another disk, or goes to one, is written beside its place.
@@ -226,51 +305,3 @@ def _open_to_others(found: Stores, all_items: Iterable[Item]) -> dict[str, set[s
     keys = set(check_leftovers.open_to_others([paths.service_tokens()]))
     keys.update(check_leftovers.only_open([paths.redaction_key()]))
     return {"conversations": spoken, "keys": keys}
-
-
-_SETTLED_NS = 3600 * 1_000_000_000
-"""A tool call that waits for its result is nothing wrong before: see `calls.RESTS`."""
-Prints = list[tuple[int, int, int]]
-
-
-class Checked:
-    """What was sound, by its name; with `deep` nothing is believed."""
-
-    def __init__(self, *, deep: bool = False) -> None:
-        self._now: dict[str, Prints] = {}
-        self._before: dict[str, Prints] = {}
-        if not deep:
-            try:
-                self._before = decode(read_file(paths.checked()), type=dict[str, Prints])
-            except (OSError, DecodeError, UnicodeDecodeError):
-                self._before = {}  # then everything is read
-
-    def is_sound(self, name: str, files: Sequence[str]) -> bool:
-        """Whether files are as they were when nothing was wrong with them."""
-        known = self._before.get(name)
-        if known is None or known != prints_of(files):
-            return False
-        self._now[name] = known
-        return True
-
-    def note(self, name: str, files: Sequence[str], before: Prints) -> None:
-        """Nothing is wrong with files that looked so `before` they were read."""
-        if before and before == prints_of(files) and _settled(before):
-            self._now[name] = before
-
-    def save(self) -> None:
-        """OSError; then it is as before."""
-        if self._now != self._before:
-            path = paths.checked()
-            make_private_dir(os.path.dirname(path))
-            replace(path, [encode(self._now)])
-
-
-def prints_of(files: Sequence[str]) -> Prints:
-    """How files look; nothing if one is gone."""
-    found = [Fingerprint.at(path) for path in files]
-    return [(one.inode, one.size, one.mtime_ns) for one in found if one] if all(found) else []
-
-
-def _settled(prints: Prints) -> bool:
-    return all(time.time_ns() - mtime > _SETTLED_NS for _, _, mtime in prints)

@@ -17,11 +17,12 @@ from cortext.features.doctor.check_conversations import check_folder
 from cortext.features.doctor.check_documents import check_document
 from cortext.features.doctor.check_logs import check_log
 from cortext.features.doctor.check_transcripts import check_history, histories
-from cortext.features.doctor.problem import Found
+from cortext.features.doctor.problem import Found, is_absent
 from cortext.features.listing.standalone import log_folders, shelves
 from cortext.features.secrets.program_files import inner_folders
 from cortext.stores import workspace_layout
 from cortext.stores.session_file_names import session_names
+from cortext.tools.registry import tools
 from cortext.workspace.known_folders import known_workspaces, program_folders
 
 _METADATA = re.compile(rb'[\0\s\xef\xbb\xbf]*\{\s*"type"\s*:\s*"metadata"')
@@ -101,7 +102,7 @@ def items(found: Stores) -> Iterator[Item]:
     yield from _each(found, found.workspaces, partial(_conversations, failures=found.failures))
     yield from _each(found, found.logs, _logs)
     yield from _each(found, found.documents, _documents)
-    for copy in copies(found.failures):
+    for copy in () if is_absent(paths.archive()) else copies(found.failures):
         yield Item(copy.path, (copy.path,), partial(check_copy, copy))
 
 
@@ -113,8 +114,9 @@ def inner_of(found: Stores) -> Iterator[Item]:
 
 def histories_of(found: Stores) -> Iterator[Item]:
     """What the AI tools of this person wrote."""
-    for history in histories(found.failures):
-        yield Item(history.path, (history.path,), partial(check_history, history))
+    for tool in tools():
+        for history in () if is_absent(tool.home) else histories(tool, found.failures):
+            yield Item(history.path, (history.path,), partial(check_history, history))
 
 
 def _each(

@@ -56,6 +56,17 @@ class Found(NamedTuple):
 NOTHING = Found()
 
 
+def is_absent(path: str) -> bool:
+    """Whether nothing is at a path. A path that cannot be looked at counts as present."""
+    try:
+        os.lstat(path)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
 def counted(number: int, word: str) -> str:
     """A number of things, as people write it."""
     return f"{number} {word}" if number == 1 else f"{number} {word}s"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 from datetime import UTC, datetime, timedelta
+from importlib.util import find_spec
 from typing import NamedTuple
 
 import msgspec
@@ -27,10 +28,10 @@ from cortext.features.doctor.check_mcp import (
     ServerHealth,
     entry_of,
     entry_path,
-    server_health,
+    start_server,
 )
-from cortext.features.doctor.checkup import Progress, look_over
-from cortext.features.doctor.problem import NOTE, Mend, Problem, unforeseen
+from cortext.features.doctor.checkup import Checkup, Progress, look_over
+from cortext.features.doctor.problem import NOTE, Mend, Problem, is_absent, unforeseen
 from cortext.features.errors_log import last_errors
 from cortext.features.setup.tool_setup import COMMANDS, found_tools, has_hooks, plan_setup
 from cortext.installation import install_command
@@ -98,10 +99,15 @@ class Health(msgspec.Struct):
 
 
 class Examined(NamedTuple):
-    """The facts, and what would mend what is wrong."""
+    """The facts, what is wrong between cortext and the tools, and the checks of all files."""
 
     health: Health
-    mends: list[Mend]
+    of_tools: list[Problem]
+    checkup: Checkup
+
+    @property
+    def mends(self) -> list[Mend]:
+        return self.checkup.mends
 
 
 def examine() -> Health:
@@ -113,10 +119,18 @@ def diagnose(*, deep: bool = False, progress: Progress | None = None) -> Examine
     """As `examine`, with what would mend it. `deep` reads also the files that have not changed
     since nothing was wrong with them."""
     health = _connections()
-    looked = look_over(deep=deep, progress=progress)
-    health.conversations, health.read = looked.conversations, looked.read
-    health.problems += looked.problems
-    return Examined(health, looked.mends)
+    checkup = look_over(deep=deep, progress=progress)
+    health.conversations, health.read = checkup.conversations, checkup.read
+    examined = Examined(health, health.problems, checkup)
+    health.problems = [*examined.of_tools, *checkup.problems]
+    return examined
+
+
+def recheck(examined: Examined) -> None:
+    """Check again what was repaired, and bring the facts up to date."""
+    examined.checkup.recheck()
+    examined.health.archive = _archive([])
+    examined.health.problems = [*examined.of_tools, *examined.checkup.problems]
 
 
 def _connections() -> Health:
@@ -131,10 +145,12 @@ def _connections() -> Health:
                 "put the folder of the program into PATH, where your tools are started",
             )
         )
-    _earlier([tool.tool for tool in tools if tool.commands == ALL], problems)
+    if complete := [tool.tool for tool in tools if tool.commands == ALL]:
+        _earlier(complete, problems)
     server = _server(found, problems)
-    errors = last_errors()
-    _judge(errors, problems)
+    errors = [] if is_absent(paths.log_file()) else last_errors()
+    if errors:
+        _judge(errors, problems)
     return Health(__version__, program, tools, server, _archive(problems), errors, problems)
 
 
@@ -164,13 +180,22 @@ def _server(entries: dict[str, Entry], problems: list[Problem]) -> ServerHealth:
             text = f"{tool} would start an MCP server that is gone: {entry.command[0]}"
             hint = f"take the entry `cortext` out of {entry_path(tool)}, then run `cortext setup`"
             problems.append(Problem(text, hint))
-    health = server_health([*entries.values()])
+    health = ServerHealth(package=_has_package("mcp"))
+    if entries:
+        start_server(health, [*entries.values()])
     if health.starts is False:
         hint = "`cortext mcp`, typed in a terminal, shows what happens"
         if not health.package:
             hint = f"install what it needs with `{install_command('mcp')}`"
         problems.append(Problem(f"the MCP server does not start: {health.why}", hint))
     return health
+
+
+def _has_package(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def _hooks(tool: str, problems: list[Problem]) -> str:
@@ -240,7 +265,8 @@ def _judge(errors: list[str], problems: list[Problem]) -> None:
 def _archive(problems: list[Problem]) -> ArchiveHealth:
     enabled = None
     try:
-        kept, last = sizes(), _last_sync()
+        kept = [] if is_absent(paths.archive()) else sizes()
+        last = _last_sync()
     except OSError as error:
         kept, last = [], None
         problems += unforeseen(paths.archive(), error).problems

@@ -44,8 +44,8 @@ def forgetting(rows: Sequence[ConversationRow]) -> Generator[list[CortextError]]
     failures: list[CortextError] = []
     with _noting():
         every = {row.identity for row in rows} | _unfinished()
-        with storage_errors("write", begun_path()):
-            replace(begun_path(), [json_codec.encode(sorted(every))])
+        with storage_errors("write", paths.unfinished_redact()):
+            replace(paths.unfinished_redact(), [json_codec.encode(sorted(every))])
         yield failures
         with collect_errors(failures, "remove masked words from", "the lists and the search index"):
             forget_words(rows)
@@ -53,7 +53,7 @@ def forgetting(rows: Sequence[ConversationRow]) -> Generator[list[CortextError]]
 
 def is_unfinished() -> bool:
     """Whether somebody was killed before the words were forgotten."""
-    return os.path.exists(begun_path()) and live_holder(_lock_path()) is None
+    return os.path.exists(paths.unfinished_redact()) and live_holder(_lock_path()) is None
 
 
 def forget_words(rows: Sequence[ConversationRow] | None = None) -> None:
@@ -64,7 +64,7 @@ def forget_words(rows: Sequence[ConversationRow] | None = None) -> None:
         _forget(rows)
         return
     with _noting():
-        if os.path.exists(begun_path()):
+        if os.path.exists(paths.unfinished_redact()):
             _forget(())
 
 
@@ -97,30 +97,25 @@ def _forget(rows: Sequence[ConversationRow]) -> None:
             f"masked words may still be listed or found: {'; '.join(map(str, failures))}",
             hint="`cortext doctor --fix` removes them, and so does the next `cortext redact`",
         )
-    remove_if_there(begun_path())
-
-
-def begun_path() -> str:
-    """What names the conversations that somebody masks something in now."""
-    return f"{paths.redaction_key()}.begun"
+    remove_if_there(paths.unfinished_redact())
 
 
 def _lock_path() -> str:
     """What is held meanwhile: who is killed holds it no more, so others know."""
-    return f"{begun_path()}.lock"
+    return f"{paths.unfinished_redact()}.lock"
 
 
 @contextmanager
 def _noting() -> Generator[None]:
-    lock = FileLock(_lock_path(), guards=begun_path())
+    lock = FileLock(_lock_path(), guards=paths.unfinished_redact())
     with ExitStack() as held:
-        with storage_errors("write", begun_path()):
+        with storage_errors("write", paths.unfinished_redact()):
             held.enter_context(lock)
         yield
 
 
 def _unfinished() -> set[Identity]:
     try:
-        return set(decode(read_file(begun_path()), type=list[Identity]))
+        return set(decode(read_file(paths.unfinished_redact()), type=list[Identity]))
     except (FileNotFoundError, DecodeError, ValidationError, UnicodeDecodeError):
         return set()

@@ -33,7 +33,7 @@ _PATIENCE = 30.0
 
 def alone() -> FileLock:
     """Held while anything is put in or taken out."""
-    path = record_path()
+    path = paths.setup_record()
     return FileLock(f"{path}.lock", guards=path, wait=_PATIENCE)
 
 
@@ -45,7 +45,7 @@ class Installed:
 
     @classmethod
     def load(cls) -> Installed:
-        data = read_or_none(record_path())
+        data = read_or_none(paths.setup_record())
         try:
             found = json_codec.decode(data) if data else None
         except ValueError:
@@ -98,7 +98,7 @@ class Installed:
         """What stands beside the record and the files in it that we began to write. Of the folders
         of a tool, only what is named after a file of ours is."""
         found: list[str] = []
-        for path in (record_path(), *self._files):
+        for path in (paths.setup_record(), *self._files):
             folder, name = os.path.split(os.path.realpath(path))
             ours = re.compile(re.escape(f".{name[:100]}.") + r"[0-9a-f]{16}\.tmp")
             names = os.listdir(folder) if os.path.isdir(folder) else ()
@@ -106,14 +106,9 @@ class Installed:
         return found
 
     def _save(self) -> None:
-        path = record_path()
+        path = paths.setup_record()
         make_private_dir(os.path.dirname(path))
         replace(path, [json_codec.pretty({"version": 1, "files": self._files}), b"\n"])
-
-
-def record_path() -> str:
-    """Return the file that records the changes `cortext setup` made."""
-    return os.path.join(paths.data_home(), "cortext", "setup.json")
 
 
 def _strings(value: Any) -> list[str]:

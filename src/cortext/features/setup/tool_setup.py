@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple, cast
 
+from cortext import paths
 from cortext.durability.replace_file import storage_errors
 from cortext.errors import CortextError, reason_of
 from cortext.features.setup.manifest import (
@@ -24,7 +25,6 @@ from cortext.features.setup.manifest import (
     digest,
     missing_folders,
     read_or_none,
-    record_path,
     write,
 )
 from cortext.installation import install_command
@@ -170,7 +170,7 @@ def carry_out(plan: Plan, *, anyway: bool = False) -> Plan:
     """Do what was planned, one process at a time; what was done: not what another has done
     meanwhile. Where a file is no longer as it was shown, nothing is done, and that is an error;
     unless `anyway`: then what there is to do now is done."""
-    with storage_errors("write", record_path()), alone():
+    with storage_errors("write", paths.setup_record()), alone():
         fresh = plan.again()
         if not anyway:
             _check_agreed(plan, fresh)

@@ -32,7 +32,7 @@ def missing_results(
         last -= 1
     if last < 0 or messages[last].role != "assistant":
         return []
-    if clock.now() - messages[-1].timestamp < RESTS:
+    if not messages[last].tool_calls or clock.now() - messages[-1].timestamp < RESTS:
         return []
     known = {message.tool_call_id for message in messages[last:]} | set(answered)
     calls = [each for each in messages[last].tool_calls or () if own_result(each) is None]

@@ -15,8 +15,8 @@ from cortext.features.capture.capture import capture
 from cortext.features.capture.capture_progress import path_of
 from cortext.features.capture.ledger import OUT, Taken, add_taken
 from cortext.features.doctor.problem import WARNING, Trouble, counted
+from cortext.features.doctor.salvage.line_records import Rescued
 from cortext.features.doctor.salvage.salvage_lines import IsHead, rescue_lines
-from cortext.features.doctor.salvage.salvage_result import Rescued
 from cortext.formats.record_lines import RecordTable
 from cortext.git.committed_files import committed
 from cortext.model import record_dicts

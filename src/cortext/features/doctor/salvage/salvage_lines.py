@@ -28,9 +28,14 @@ from cortext.features.doctor.salvage.json_scan import (
     may_be_object,
     objects_in,
 )
-from cortext.features.doctor.salvage.salvage_result import Rescued, in_time, runs
+from cortext.features.doctor.salvage.line_records import (
+    Rescued,
+    in_time,
+    read_sound_lines,
+    runs,
+    torn_trouble,
+)
 from cortext.features.doctor.salvage.text_encoding import (
-    HALF,
     in_utf8,
     sides_of,
     text_of,
@@ -43,17 +48,12 @@ from cortext.formats.record_lines import (
     MOST_DAMAGES,
     Record,
     RecordTable,
-    decode_lines,
     decode_record,
 )
 from cortext.model import json_codec, record_dicts
 from cortext.model.message import ROLES, SessionMessage
 
 _NULS = re.compile(rb"\0+")
-_ODD = re.compile(rb"\n[^{\n]")
-"""A line that no writer of ours begins so."""
-_SOME = 4096
-"""Bytes at the beginning of a file in which much that is wrong shows already."""
 _FILLING = " \t\r\n[],"
 IsHead = Callable[[bytes], bool]
 
@@ -62,9 +62,9 @@ def rescue_lines(
     data: bytes, table: RecordTable, is_head: IsHead | None = None, *, first: int = 1
 ) -> Rescued:
     """Every record that can be had of lines, of which the first has the number `first`."""
-    quick = _quickly(data, table)
-    if quick is not None:
-        return quick
+    sound = read_sound_lines(data, table, first)
+    if sound is not None:
+        return sound
     data, troubles = unified(data, first)
     rescued = _Rescue(table, is_head).run(data, first)
     if any(trouble.is_conflict for trouble in troubles):
@@ -86,22 +86,6 @@ def unified(data: bytes, first: int = 1) -> tuple[bytes, list[Trouble]]:
         troubles.append(Trouble(text, sides.lines[0] + first - 1))
         data = sides.both
     return data, troubles
-
-
-def _quickly(data: bytes, table: RecordTable) -> Rescued | None:
-    """For lines with which nothing at all is wrong: they are many."""
-    if not data.endswith(b"\n") and data:
-        return None
-    if HALF.search(data) or b'"crc"' in data or _ODD.search(data):
-        return None
-    if decode_lines(data[: data.find(b"\n", _SOME) + 1], table).damages:
-        return None
-    found = decode_lines(data, table)
-    lines = [line for line in data.split(b"\n") if line.strip()]
-    if found.damages or len(lines) != len(found.messages):
-        return None
-    answered = frozenset(call.id for _, call in found.invocations)
-    return Rescued(lines, found.messages, (), b"", (), answered)
 
 
 class _Row(NamedTuple):
@@ -307,9 +291,8 @@ class _Rescue:
         if self._is_whole(tail.strip(b"\0")):
             self._line(tail, number)
             return b""
-        size = "1 byte was" if len(tail) == 1 else f"{len(tail)} bytes were"
-        end = "its end" if len(tail) == 1 else "their end"
-        self._got.say(f"the last line is torn: {size} not written to {end}", number, WARNING)
+        torn = torn_trouble(tail, number)
+        self._got.say(torn.text, number, torn.severity)
         return tail
 
     def _is_whole(self, tail: bytes) -> bool:

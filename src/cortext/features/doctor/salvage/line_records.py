@@ -1,12 +1,24 @@
-"""What could be had of damaged lines, and how a person is told. Nothing here reads or writes."""
+"""The records of a line file, and the quick way to read a file that is sound or only torn.
+
+Nothing here reads or writes files.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from cortext.features.doctor.problem import Trouble, counted
+from cortext.features.doctor.problem import WARNING, Trouble, counted
+from cortext.features.doctor.salvage.text_encoding import HALF
+from cortext.formats.record_lines import RecordTable, decode_lines
 from cortext.model.message import SessionMessage
+
+_ODD = re.compile(rb"\n[^{\n]")
+"""A line that does not begin as our writers begin lines."""
+_OWN_RECORD = re.compile(rb'\{(?:"type":"turn",)?"role":')
+_SOME = 4096
+"""Bytes at the beginning of a file in which most damage shows already."""
 
 
 class Rescued(NamedTuple):
@@ -32,6 +44,46 @@ class Rescued(NamedTuple):
         """Whether the file has to be written anew: a torn end can be cut off."""
         mendable = sum(trouble.mends for trouble in self.troubles)
         return mendable > bool(self.torn)
+
+
+def read_sound_lines(data: bytes, table: RecordTable, first: int = 1) -> Rescued | None:
+    """Return the records of lines that are sound, apart from a torn last line; otherwise None.
+
+    `first` is the number of the first line. Most files need no salvage: an append repairs a torn
+    last line.
+    """
+    end = data.rfind(b"\n") + 1
+    body, tail = data[:end], data[end:]
+    if tail and not _is_torn_record(tail):
+        return None
+    if HALF.search(body) or b'"crc"' in body or _ODD.search(body):
+        return None
+    if decode_lines(body[: body.find(b"\n", _SOME) + 1], table).damages:
+        return None
+    found = decode_lines(body, table)
+    lines = [line for line in body.split(b"\n") if line.strip()]
+    if found.damages or len(lines) != len(found.messages):
+        return None
+    troubles = [torn_trouble(tail, first + body.count(b"\n"))] if tail else []
+    answered = frozenset(call.id for _, call in found.invocations)
+    return Rescued(lines, found.messages, (), tail, troubles, answered)
+
+
+def _is_torn_record(tail: bytes) -> bool:
+    """Whether a last line is the beginning of one record, and holds no whole record."""
+    if not tail.startswith(b"{") or b"\0" in tail or tail.rstrip().endswith(b"}"):
+        return False
+    if b"}" not in tail:
+        return True
+    is_own = _OWN_RECORD.match(tail) and tail.count(b'"role"') == 1
+    return bool(is_own) and b'"messages"' not in tail
+
+
+def torn_trouble(tail: bytes, line: int) -> Trouble:
+    """Describe a last line that was not written to its end."""
+    size = "1 byte was" if len(tail) == 1 else f"{len(tail)} bytes were"
+    end = "its end" if len(tail) == 1 else "their end"
+    return Trouble(f"the last line is torn: {size} not written to {end}", line, WARNING)
 
 
 def can_be_read(rescued: Rescued) -> str:
