@@ -93,14 +93,14 @@ def measure(folder: str, quick: bool, python: str) -> tuple[dict[str, Any], list
         Bar("(f) errors", max(f["errors"]), 0, "errors"),
         Bar("(f) rate / eight raw appenders", ratio(f, "log", "raw"), 0.55, "x", at_least=True),
         Bar("(g) import cortext / bare start", g["import cortext"] / g["bare"], 1.15, "x"),
-        Bar("(g) from cortext import SessionManager", g[starts.OURS] / g["bare"], 5.5, "x"),
+        Bar("(g) from cortext import SessionManager", g[starts.OURS] / g["bare"], 8, "x"),
         Bar("(g) memory of that", memory, 40, "MB"),
         Bar("(h) resume --list of 5,000, piped", h["list"] / h["bare"], 12, "x"),
         Bar("(h) the same in a terminal", h["list in a terminal"] / h["bare"], 12, "x"),
         Bar("(h) resume WORDS", h["three words"] / h["bare"], 14, "x"),
         Bar("(h) --context of 10,000 messages", h["long"] / h["bare"], 25, "x"),
         Bar("(h) memory of these", h_memory, 80, "MB"),
-        Bar("(h) list of 300 transcripts", h["transcripts"] / h["bare there"], 8, "x"),
+        Bar("(h) list of 300 transcripts", h["transcripts"] / h["bare there"], 12, "x"),
         Bar("(h) the same with no catalog", h["transcripts anew"] / h["bare there"], 12, "x"),
         Bar("(i) sources / archive", i["sources"] / i["archive"], 4, "x", at_least=True),
         Bar("(i) first sync / zlib alone", i["first"] / i["raw"], 2, "x"),
@@ -113,6 +113,7 @@ def measure(folder: str, quick: bool, python: str) -> tuple[dict[str, Any], list
         Bar("(j) memory for 60 MB more", j["memory"], 40, "MB"),
         Bar("(j) capture of one new turn in 10 MB", j["turn"], 30, "ms"),
         Bar("(j) the hook that does it, all of it", j["hook"], 200, "ms"),
+        Bar("(j) the same / bare start", j["hook"] / j["bare"], 14, "x"),
         Bar("(k) spawn --list-sessions of 10,000", k["list"] / k["bare there"], 14, "x"),
         Bar("(k) spawn -i until its prompt", k["start"] / k["bare"], 25, "x"),
         Bar("(k) the same with 100,000 turns", k["resume"] / k["bare"], 40, "x"),
@@ -151,7 +152,7 @@ def search_bars(figures: dict[str, Any]) -> list[Bar]:
         Bar("(l) index / text", build["size"], 0.6, "x"),
         *(Bar(f"(l) {kind}", figures["in process"][kind] * 1e3, 5, "ms") for kind in kinds),
         *(
-            Bar(f"(l) {kind}, end to end", figures["end to end"][kind] / bare, 10, "x")
+            Bar(f"(l) {kind}, end to end", figures["end to end"][kind] / bare, 14, "x")
             for kind in kinds
         ),
         Bar("(l) the longest of 195 additions", figures["longest append"] * 1e3, 50, "ms"),

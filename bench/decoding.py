@@ -6,7 +6,6 @@ capturing one new turn of a long one takes.
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import resource
@@ -37,7 +36,6 @@ def figures(folder: str, megabytes: int) -> dict[str, float]:
     subprocess.run(
         [sys.executable, "-m", "bench.decoding", folder, str(megabytes), "write"], check=True
     )
-    gc.set_threshold(100_000)  # as every command has it
     found: dict[str, float] = {}
     sources = {}
     for tool in TOOLS:

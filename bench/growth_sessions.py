@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 from itertools import count
 
@@ -115,7 +114,6 @@ def make_conversations(folder: str, size: int) -> None:
 
 def measure_conversations(folder: str, size: int, number: int) -> Figures:
     """A workspace of conversations, as a person lists, searches and arranges it."""
-    gc.set_threshold(100_000)  # as every command has it
     root = f"{folder}/workspace"
     os.chdir(root)
     workspace = Workspace(root)

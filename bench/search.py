@@ -3,7 +3,6 @@ it in step. Beside ripgrep over the same files and, where it is installed, tanti
 
 from __future__ import annotations
 
-import gc
 import importlib
 import json
 import os
@@ -180,7 +179,6 @@ def unchanged(folder: str, rounds: int) -> dict[str, float]:
 
 def nothing_new(rounds: int) -> dict[str, float]:
     """Median seconds until it is known that nothing is new, and of a bare start, taken in turns."""
-    gc.set_threshold(100_000)  # as a command has it
     for _ in range(2):
         Search().refresh(patience=None)
     env = clean_environment()

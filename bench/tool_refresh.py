@@ -3,7 +3,6 @@ and a look at all when nothing is new."""
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import statistics
@@ -108,7 +107,6 @@ def in_child(folder: str, rounds: int, count: int = COUNT) -> dict[str, float]:
 
 if __name__ == "__main__":
     home = sys.argv[1]
-    gc.set_threshold(100_000)  # as every command has it
     long = make_sessions(home, int(sys.argv[3]))
     os.chdir(home)
     found = {**first_build(), **appends(long), **nothing_new(int(sys.argv[2]))}

@@ -199,11 +199,11 @@ def _become(args: list[str]) -> None:
     sys.stderr = open(2, "w", encoding="utf-8", closefd=False, errors="backslashreplace")  # noqa: SIM115  until the end
     sys.argv = [str(Path(sys.executable).with_name(args[0])), *args[1:]]
     sys.path[0] = str(Path(sys.executable).parent)
-    from cortext import cli
+    from cortext.cli.main import aur_main, main
 
     code: Any = 1
     try:
-        code = cli.aur_script() if args[0] == "aur" else cli.cortext_script()
+        code = aur_main() if args[0] == "aur" else main()
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
     except BaseException:

@@ -1,6 +1,5 @@
 """The page of the growth curves is what its figures say, and the bench that makes them works."""
 
-import gc
 import os
 import re
 from itertools import pairwise
@@ -156,7 +155,7 @@ def test_every_work_measures_its_curves(
     monkeypatch.chdir(tmp_path)
     module = {"growth_messages": growth_messages, "growth_sessions": growth_sessions}[work.module]
     folder = str(tmp_path)
-    mask, threshold = os.umask(0o077), gc.get_threshold()
+    mask = os.umask(0o077)
     try:
         getattr(module, work.make)(folder, SIZE)
         rounds = [
@@ -169,7 +168,6 @@ def test_every_work_measures_its_curves(
         ]
     finally:
         os.umask(mask)
-        gc.set_threshold(*threshold)
     assert rounds[0].keys() - rounds[1].keys() <= {"doctor deep"}
     assert rounds[0].keys() <= {curve.key for curve in CURVES}
     assert all(spent > 0 for each in rounds for spent in each.values())

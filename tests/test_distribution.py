@@ -26,7 +26,7 @@ class Absent(MetaPathFinder):
         if name.partition(".")[0] in absent:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Absent())
-from cortext.cli import main
+from cortext.cli.main import main
 sys.exit(main())
 """
 

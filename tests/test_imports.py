@@ -1,4 +1,4 @@
-"""What an import loads: every module costs each start of each program."""
+"""What a start imports: every module costs time at each start."""
 
 from pathlib import Path
 
@@ -6,54 +6,58 @@ import pytest
 
 from tests.loaded_modules import loaded_by
 
+HEAVY = {
+    "asyncio", "jinja2", "litestar", "markdown_it", "mcp", "prompt_toolkit", "rapidfuzz", "redis",
+    "rich", "textual", "uvicorn", "watchfiles",
+}  # fmt: skip
 
-def test_importing_cortext_loads_nothing_heavy() -> None:
-    """`import cortext` loads itself, and none of what its parts need."""
-    heavy = {"asyncio", "sqlite3", "msgspec", "redis", "rich", "click", "typing"}
+
+def test_import_cortext_loads_only_itself() -> None:
     loaded = loaded_by("import cortext")
-    assert "cortext" in loaded
-    assert loaded & heavy == set()
-    assert {name for name in loaded if name.startswith("cortext.")} == set()
+    assert loaded & (HEAVY | {"sqlite3", "msgspec", "click", "typing"}) == set()
+    assert {name for name in loaded if name.split(".")[0] == "cortext"} == {"cortext"}
 
 
-def test_the_errors_load_nothing_heavy() -> None:
-    """An error can be caught without loading what raises it."""
-    heavy = {"asyncio", "sqlite3", "msgspec", "redis", "rich", "click"}
-    assert loaded_by("from cortext import SessionNotFoundError") & heavy == set()
+def test_importing_an_error_loads_no_library() -> None:
+    loaded = loaded_by("from cortext import SessionNotFoundError")
+    assert loaded & (HEAVY | {"sqlite3", "msgspec", "click"}) == set()
 
 
 @pytest.mark.parametrize("name", ["Session", "SessionStorage", "SessionIndex", "SessionManager"])
-def test_the_python_api_loads_no_loop_and_no_terminal(name: str) -> None:
-    """A name of the Python API loads no asyncio, click, rich or redis."""
-    heavy = {"asyncio", "click", "rich", "redis", "subprocess", "socket", "ssl"}
-    heavy |= {"shutil", "pathlib"}
-    assert loaded_by(f"from cortext import {name}") & heavy == set()
+def test_python_api_loads_nothing_heavy(name: str) -> None:
+    assert loaded_by(f"from cortext import {name}") & (HEAVY | {"click", "ssl"}) == set()
 
 
-@pytest.mark.parametrize("name", ["Session", "SessionStorage"])
-def test_an_import_alone_loads_no_log(name: str) -> None:
-    """Logging, and all that it needs, is loaded with what may have something to say."""
-    assert loaded_by(f"from cortext import {name}") & {"logging", "traceback"} == set()
-
-
-def test_values_load_no_database() -> None:
-    """Sessions and their storage do without SQLite."""
+def test_sessions_load_no_database() -> None:
     assert "sqlite3" not in loaded_by("from cortext import Session, SessionStorage")
 
 
-@pytest.mark.parametrize("command", [["list"], ["resume", "--list"]])
-def test_lists_load_only_what_they_need(command: list[str], tmp_path: Path) -> None:
-    """A list in which nothing changed loads SQLite, and neither click nor what reads a
-    conversation."""
+def loaded_by_command(*command: str) -> set[str]:
+    return loaded_by(
+        f"import os; sys.argv = ['cortext', *{command!r}]; from cortext.cli.main import main;"
+        " out, sys.stdout = sys.stdout, open(os.devnull, 'w'); sys.stderr = sys.stdout;"
+        " main(); sys.stdout = sys.stderr = out"
+    )
+
+
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_help_loads_click_and_no_command(option: str) -> None:
+    loaded = loaded_by_command(option)
+    assert "click" in loaded
+    assert loaded & (HEAVY | {"sqlite3", "msgspec", "json", "subprocess"}) == set()
+    layers = ("cortext.features", "cortext.catalog", "cortext.stores", "cortext.tools")
+    assert {name for name in loaded if name.startswith((*layers, "cortext.cli.commands"))} == set()
+
+
+@pytest.mark.parametrize(
+    "command", [["list"], ["resume", "--list"], ["search", "word"], ["hook", "claude", "Stop"]]
+)
+def test_frequent_command_loads_nothing_heavy(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / ".workspace").mkdir()
     (tmp_path / "conversations").mkdir()
-    statement = (
-        f"import os; os.chdir({str(tmp_path)!r}); sys.argv = ['cortext', *{command!r}];"
-        " os.environ['XDG_DATA_HOME'] = os.environ['XDG_CACHE_HOME'] = os.getcwd() + '/data';"
-        " from cortext.cli import main; out, sys.stdout = sys.stdout, open(os.devnull, 'w');"
-        " sys.stderr = sys.stdout; main(); sys.stdout = sys.stderr = out"
-    )
-    heavy = {"click", "rich", "rapidfuzz", "tomllib", "shutil", "json"}
-    loaded = loaded_by(statement)
-    assert "sqlite3" in loaded
-    assert loaded & (heavy | {"cortext.stores.folder", "cortext.model.session"}) == set()
+    monkeypatch.chdir(tmp_path)
+    loaded = loaded_by_command(*command)
+    assert "cortext.features" in loaded
+    assert loaded & HEAVY == set()

@@ -2,6 +2,6 @@
 
 import sys
 
-from cortext.cli import main
+from cortext.cli.main import main
 
 sys.exit(main())

@@ -190,7 +190,7 @@ def test_help_and_completion(tmp_path: Path) -> None:
 def test_commands_import_only_what_they_need(args: list[str]) -> None:
     """No asyncio, rich or textual; the help needs neither sqlite3 nor msgspec."""
     code = (
-        "import sys; from cortext.cli import main; sys.argv[1:] = " + repr(args) + "; main(); "
+        "import sys; from cortext.cli.main import main; sys.argv[1:] = " + repr(args) + "; main(); "
         "print(*sys.modules, file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -261,7 +261,7 @@ def test_a_terminal_without_our_characters(empty_workspace: Path) -> None:
 def test_a_pipe_needs_no_rich(empty_workspace: Path) -> None:
     """It costs more than all the rest."""
     keep(empty_workspace, "001-debug-x", *talk())
-    code = "import sys; from cortext.cli import main; sys.argv[1:] = ['show', '001']; main(); "
+    code = "import sys; from cortext.cli.main import main; sys.argv[1:] = ['show', '001']; main(); "
     code += "print(*sys.modules, file=sys.stderr)"
     done = subprocess.run(
         [sys.executable, "-c", code],

@@ -294,7 +294,7 @@ def test_without_its_package(watch_home: Path, tmp_path: Path) -> None:
     """It says how to get it, and looks now and then."""
     program = (
         "import sys; sys.modules['watchfiles'] = None; sys.argv = ['cortext', 'watch'];"
-        "from cortext.cli import main; sys.exit(main())"
+        "from cortext.cli.main import main; sys.exit(main())"
     )
     say(watch_home, "one")
     with running(watch_home, tmp_path / "said", sys.executable, "-c", program) as watch:

@@ -12,12 +12,11 @@ from importlib import import_module
 from pathlib import Path
 
 import cortext
-from cortext import cli
+from cortext.cli.main import aur_main, main
 from tests.faults.home import Home
 from tests.faults.scenes import Scene
 
-# Before the module of the same name is imported, which then has its place.
-_PROGRAMS = {"cortext": cli.main, "aur": cli.aur}
+_PROGRAMS = {"cortext": main, "aur": aur_main}
 
 
 def warm() -> None:

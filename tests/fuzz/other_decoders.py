@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cortext import paths
-from cortext.cli.hook_entry import run as run_hook
+from cortext.cli.commands.hook import command as hook_command
 from cortext.features.archive.archive_state import Memory
 from cortext.features.secrets.archive_redactions import Masks
 from cortext.features.secrets.redact_value import (
@@ -88,7 +88,7 @@ def _hook(folder: Path) -> Iterator[Feed]:
             sys.stdin = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8")
             try:
                 with redirect_stdout(out):
-                    run_hook([*tool])
+                    hook_command.main([*tool], standalone_mode=False)
             finally:
                 sys.stdin = given
             if told := out.getvalue():

@@ -411,7 +411,7 @@ def test_a_session_of_aur_is_found_and_read_but_not_taken_over(
 def test_without_its_package_the_command_says_what_to_install(workspace: Path) -> None:
     program = (
         "import sys; sys.modules['mcp'] = None; sys.argv = ['cortext', 'mcp']\n"
-        "from cortext.cli import main; sys.exit(main())"
+        "from cortext.cli.main import main; sys.exit(main())"
     )
     done = subprocess.run(
         [sys.executable, "-c", program],

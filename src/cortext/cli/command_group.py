@@ -1,9 +1,11 @@
-"""The group of commands. A command is imported when it is called."""
+"""The groups of commands: `cortext` and `aur`. A command is imported when it is called."""
 
 from __future__ import annotations
 
 import os
 import shlex
+from copy import copy
+from difflib import get_close_matches
 from importlib import import_module
 
 import click
@@ -84,9 +86,12 @@ _OTHER_WORDS = {
 
 def nearest_command(given: str) -> str:
     """The command that was probably meant; "" if none looks like it."""
-    from difflib import get_close_matches
-
     return next(iter(get_close_matches(given, LISTED, n=1)), "")
+
+
+def _load_command(name: str) -> click.Command:
+    module = "import_" if name == "import" else name
+    return import_module(f"cortext.cli.commands.{module}").command
 
 
 class LazyGroup(click.Group):
@@ -96,10 +101,7 @@ class LazyGroup(click.Group):
         return list(LISTED)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in LISTED:
-            return None
-        module = "import_" if cmd_name == "import" else cmd_name
-        return import_module(f"cortext.cli.commands.{module}").command
+        return _load_command(cmd_name) if cmd_name in LISTED else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -121,10 +123,27 @@ class LazyGroup(click.Group):
                 formatter.write_dl(list(commands.items()))
 
 
+class SpawnGroup(click.Group):
+    """The commands of `aur`: spec 002 gives `cortext spawn` this second name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return ["spawn"]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name != "spawn":
+            return None
+        command = copy(_load_command("spawn"))
+        command.help = (command.help or "").replace("cortext spawn", "aur spawn")
+        return command
+
+
+_HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
+
+
 @click.group(
     cls=LazyGroup,
     invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=_HELP_OPTIONS,
 )
 @click.version_option(__version__, prog_name="cortext")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
@@ -143,3 +162,11 @@ def cortext(ctx: click.Context, debug: bool) -> None:
             pick()
         else:
             ctx.invoke(command)
+
+
+@click.group(cls=SpawnGroup, context_settings=_HELP_OPTIONS)
+@click.version_option(__version__, prog_name="aur")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def aur(debug: bool) -> None:
+    """Agents that you talk to, turn by turn. It is part of cortext."""
+    debugging.on = debug

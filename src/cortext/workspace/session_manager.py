@@ -308,9 +308,11 @@ class SessionManager:
 
         def on_end(task: Any) -> None:
             manager = ref()
-            if manager is not None and manager._auto_save_task is task:
+            # The callback holds the manager weakly, so it does not name it `self`.
+            if manager is not None and manager._auto_save_task is task:  # noqa: SLF001
                 # The loop has ended, and the conversation has not.
-                manager._auto_save_task = start_thread(manager.auto_save_interval, save)
+                task = start_thread(manager.auto_save_interval, save)
+                manager._auto_save_task = task  # noqa: SLF001
 
         self._auto_save_task = start_auto_save(self.auto_save_interval, save, on_end)
 
@@ -418,7 +420,7 @@ def weak_auto_save(manager: SessionManager) -> Any:
         alive = ref()
         if alive is None:
             return False
-        alive._auto_save()  # pyright: ignore[reportPrivateUsage]  # its own module
+        alive._auto_save()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  # its own module
         return True
 
     return auto_save

@@ -14,7 +14,7 @@ from unicodedata import east_asian_width
 import pytest
 
 from cortext import paths
-from cortext.cli.views.spawn_list import HEADINGS, local_times, quick
+from cortext.cli.views.spawn_list import HEADINGS, local_times
 from cortext.features.spawn.spawn_sessions import Spawned
 from tests.cli.list_terminal import harmless, terminal
 
@@ -212,19 +212,6 @@ def test_many_are_all_listed(tmp_path: Path) -> None:
     assert "120 sessions" in shown
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [["--help"], ["--agent"], ["--status"], ["--status", "sleeping"], ["--agent", "--json"],
-     ["--agent=x"], ["--yes"], ["x"], ["--agent", "a", "--agent", "b"]],
-)  # fmt: skip
-def test_what_is_not_plain_is_for_the_parser(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Then nothing is printed."""
-    assert quick(arguments) is False
-    assert capsys.readouterr() == ("", "")
-
-
 def test_old_session_is_gone_soon_after_the_list(tmp_path: Path) -> None:
     """The list still has it; soon after it is in the trash; the next list says so, once."""
     old = write("old", 31)
@@ -262,21 +249,20 @@ def test_settings_that_make_no_sense_are_named() -> None:
     assert "one" in done.stdout
 
 
-def test_a_list_in_which_nothing_changed_loads_little() -> None:
-    """Neither the parser nor what reads a session."""
+def test_unchanged_spawn_list_loads_nothing_heavy() -> None:
     write("one", 1, status="active")
     os.utime(paths.spawn_sessions(), (1, 1))
     os.utime(Path(paths.spawn_sessions()) / "one.jsonl", (1, 1))
     aur(*LIST)
     program = (
-        "import sys; from cortext.cli import aur; sys.argv = ['aur', 'spawn', '--list-sessions'];"
-        "aur(); print(*sys.modules)"
+        "import sys; from cortext.cli.main import aur_main;"
+        " sys.argv = ['aur', 'spawn', '--list-sessions']; aur_main(); print(*sys.modules)"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
     )
     assert "one" in done.stdout
-    heavy = {"click", "msgspec", "rich", "json", "uuid", "prompt_toolkit", "subprocess"}
+    heavy = {"rich", "prompt_toolkit", "textual", "rapidfuzz", "asyncio"}
     assert set(done.stdout.split()) & heavy == set()
 
 

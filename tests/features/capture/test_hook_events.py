@@ -235,13 +235,12 @@ def test_stop_at_once_in_eight_terminals(hook_bench: Bench) -> None:
     assert hook_bench.said() == hook_bench.expected
 
 
-def test_unbound_hook_imports_next_to_nothing() -> None:
-    """A tool waits for it at every turn, also where cortext has nothing to do."""
+def test_unbound_hook_imports_nothing_heavy() -> None:
     program = (
-        "import io, sys; from cortext.cli.quick import quick\n"
+        "import io, sys; from cortext.cli.main import main\n"
         f'sys.stdin = io.TextIOWrapper(io.BytesIO(b\'{{"session_id": "{SESSION}"}}\'))\n'
-        "assert quick(['hook', 'claude', 'Stop'])\n"
-        "print(*sorted({'click', 'msgspec', 'rich', 'logging', 'asyncio'} & set(sys.modules)))"
+        "sys.argv = ['cortext', 'hook', 'claude', 'Stop']; assert main() == 0\n"
+        "print(*sorted({'rich', 'textual', 'rapidfuzz', 'asyncio', 'mcp'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     assert (done.stdout, done.stderr) == (b"\n", b"")

@@ -190,7 +190,7 @@ def test_another_program_of_our_name_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A script that starts us is none, wherever it is."""
-    for name, text in (("cortext", "#!/bin/sh\necho hello\n"), ("aur", "import cortext.cli.aur")):
+    for name, text in (("cortext", "#!/bin/sh\necho hello\n"), ("aur", "import cortext.cli.main")):
         (tmp_path / name).write_text(text, encoding="utf-8")
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.features.damage import Kept
+from tests.features.doctor.damage import Kept
 
 from cortext import paths
 from cortext.features.doctor import checkup

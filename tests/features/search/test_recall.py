@@ -15,7 +15,7 @@ from bench import corpus
 from cortext.catalog.database import plain
 from cortext.catalog.fulltext.fulltext_index import Entry, Words
 from cortext.catalog.row import ConversationRow
-from cortext.cli import main
+from cortext.cli.main import main
 from cortext.features.search.results import Finder, Question
 from cortext.formats.text_search.search_query import parse, spaced
 from tests.catalog.spaces import Space

@@ -207,7 +207,7 @@ def test_starts_fast(current_space: Space) -> None:
     ready()
     program = (
         "import sys\nsys.argv = ['cortext', 'search', 'needle']\n"
-        "from cortext.cli import main\nmain()\n"
+        "from cortext.cli.main import main\nmain()\n"
         "print([name for name in ('click', 'msgspec', 'rich', 'rapidfuzz') if name in sys.modules])"
     )
     command = [sys.executable, "-c", program]

@@ -39,7 +39,7 @@ def hasten(tool: Tool) -> None:
     folder = tool.root / "hasty"
     folder.mkdir()
     program = folder / "cortext"
-    text = f"#!{sys.executable}\nimport os\nfrom cortext.cli import main\nos._exit(main())\n"
+    text = f"#!{sys.executable}\nimport os\nfrom cortext.cli.main import main\nos._exit(main())\n"
     program.write_text(text, encoding="utf-8")
     program.chmod(0o700)
     tool.extra = {**tool.extra, "PATH": f"{folder}:{tool.extra['PATH']}"}

@@ -1,23 +1,29 @@
-"""`cortext hook`, where it comes by way of the parser of options."""
+"""`cortext hook`.
+
+A hook never fails the tool that calls it: the exit code is 0 whatever happens, and stdout has only
+what the tool expects. Errors go to a log.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import sys
+from typing import Any, cast
 
 import click
+from click.shell_completion import CompletionItem
 
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
+from cortext.features.capture.hook_events import hook
+from cortext.features.errors_log import write_error
+from cortext.tools.registry import get_tool, is_tool, tool_names
+
+_MAX_PAYLOAD = 64 << 20
 
 
 def complete_tool(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """The tools that begin so, for the shell."""
-    from click.shell_completion import CompletionItem
-
-    from cortext.tools.registry import tool_names
-
     return [CompletionItem(tool) for tool in tool_names() if tool.startswith(incomplete)]
 
 
@@ -25,23 +31,38 @@ def complete_event(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """The events that the tool before tells of, for the shell."""
-    from click.shell_completion import CompletionItem
-
-    from cortext.tools.registry import get_tool
-
     tool = get_tool(str(ctx.params.get("tool")))
     known = tool.hook_events if tool else ()
     return [CompletionItem(event) for event in known if event.startswith(incomplete)]
 
 
-@click.command("hook")
+@click.command("hook", context_settings={"ignore_unknown_options": True})
 @click.argument("tool", shell_complete=complete_tool)
 @click.argument("event", shell_complete=complete_event)
-@click.argument("payload", required=False)
-def command(tool: str, event: str, payload: str | None) -> None:
+@click.argument("payload", nargs=-1, metavar="[PAYLOAD]")
+def command(tool: str, event: str, payload: tuple[str, ...]) -> None:
     """Called by the hooks of AI tools: keeps what was said. JSON comes on standard input, or as
     PAYLOAD. Nothing fails the tool; errors go to a log that `cortext doctor` shows.
     """
-    from cortext.cli.hook_entry import run
+    try:
+        answer = _handle(tool, event, payload)
+        if answer:
+            sys.stdout.write(json.dumps(answer) + "\n")
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  the tool must not fail
+        write_error(f"hook {tool} {event}", error)
 
-    run([tool, event, *([payload] if payload else [])])
+
+def _handle(tool: str, event: str, payload: tuple[str, ...]) -> dict[str, Any]:
+    if not is_tool(tool):
+        raise ValueError(f"there is no tool {tool}")
+    data = payload[-1].encode("utf-8", "surrogateescape") if payload else _read_stdin()
+    decoded: Any = json.loads(data if data.strip() else b"{}")
+    if not isinstance(decoded, dict):
+        raise ValueError("the tool gave something else than a JSON object")
+    return hook(tool, event, cast("dict[str, Any]", decoded))
+
+
+def _read_stdin() -> bytes:
+    if sys.stdin is None or sys.stdin.isatty():  # pyright: ignore[reportUnnecessaryComparison]
+        return b""
+    return sys.stdin.buffer.read(_MAX_PAYLOAD)

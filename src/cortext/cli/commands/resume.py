@@ -25,7 +25,6 @@ from cortext.cli.launch_tool import (
     tool_option,
 )
 from cortext.cli.list_options import filters, wanted
-from cortext.cli.quick import spare_typing_extensions
 from cortext.cli.terminal_text import clean
 from cortext.cli.views.list_view import as_json as rows_as_json
 from cortext.cli.views.list_view import (
@@ -148,7 +147,6 @@ def _tell(
     as_json: bool,
 ) -> None:
     """Print the briefing; unless it is for reading only, the conversation goes on by it."""
-    spare_typing_extensions()
     from cortext.features.capture.capture_pending import take_in
     from cortext.features.resume.agent_briefing import WAS_COMPLETE, activate
 

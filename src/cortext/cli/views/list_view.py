@@ -1,5 +1,4 @@
-"""Lists of conversations, as people see them. No option is parsed here: a list without options
-does without the parser (`quick.py`), which takes longer to load than the list to make."""
+"""The lists of conversations that `list` and `resume --list` print."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The list of `aur spawn --list-sessions`. No option is parsed by the parser here, which takes
-longer to load than the list to make."""
+"""The list of `spawn --list-sessions`."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cortext.catalog.row import ConversationRow
 from cortext.cli.terminal_text import cells, clean, fit, say, say_damaged, show, spawn
 from cortext.clock import from_micros
-from cortext.features.spawn.spawn_list import SAME, STATUSES, list_spawned, only
+from cortext.features.spawn.spawn_list import list_spawned, only
 
 if TYPE_CHECKING:
     from cortext.features.spawn.spawn_settings import SpawnSettings
@@ -26,16 +25,6 @@ _SHORT = 13
 """Columns of an id that still names a session."""
 
 
-def quick(arguments: list[str]) -> bool:
-    """Whether the arguments after `spawn --list-sessions` are no more than its own, each written
-    plainly: then the list has been shown."""
-    wanted = _parse(arguments)
-    if wanted is None:
-        return False
-    show_sessions(prepare(), **wanted)
-    return True
-
-
 def prepare() -> SpawnSettings:
     """The settings that hold. What is wrong with them, and what a clean-up did, is said."""
     from cortext.features.spawn.cleanup import told
@@ -47,24 +36,6 @@ def prepare() -> SpawnSettings:
     if went := told():
         say(went)
     return settings
-
-
-def _parse(arguments: list[str]) -> dict[str, Any] | None:
-    """What is asked for; None if the parser has to look at it."""
-    wanted: dict[str, Any] = {}
-    words = iter(arguments)
-    for word in words:
-        if word == "--json":
-            wanted["as_json"] = True
-        elif word in ("--agent", "--status"):
-            value = next(words, "")
-            if not value or value.startswith("-") or word[2:] in wanted:
-                return None
-            wanted[word[2:]] = value
-        else:
-            return None
-    status = wanted.get("status", "active")
-    return wanted if status in STATUSES or status in SAME else None
 
 
 def show_sessions(

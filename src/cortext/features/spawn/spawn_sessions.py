@@ -218,9 +218,9 @@ class Spawned:
             for block in self._store.blocks(self.id):
                 fork.take_in(block.messages)
             if self.title:
-                fork._amend(title=self.title)
+                fork._amend(title=self.title)  # noqa: SLF001  the same class
         except BaseException:
-            fork._discard()
+            fork._discard()  # noqa: SLF001  the same class
             raise
         return fork
 

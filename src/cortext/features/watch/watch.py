@@ -7,10 +7,10 @@ so nothing is lost or done twice if this never runs, or is killed.
 
 from __future__ import annotations
 
-import gc
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import closing
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -115,8 +115,6 @@ class Watching:
         self._pause(rows)
         if changed:
             self._safely("indexing", self._index)
-            # A list leaves its catalog open, for the collector, which commands have come rarely.
-            gc.collect()
 
     def _until(self) -> float:
         """The monotonic time at which something is due without a change."""
@@ -225,16 +223,16 @@ class Watching:
 
     def _index(self) -> None:
         """Bring the catalog and the full-text index up to date."""
-        from cortext.catalog.fulltext.fulltext_index import Words
         from cortext.features.listing.list_refresh import read_all
         from cortext.features.search.results import Finder
 
-        with Words.at_home() as words:
-            finder = Finder(words)
-            if finder.conversations.left:
-                read_all()
-                finder = Finder(words)
-            found = finder.refresh(patience=None)
+        with closing(Finder()) as finder:
+            left = finder.conversations.left
+            found = None if left else finder.refresh(patience=None)
+        if found is None:
+            read_all()
+            with closing(Finder()) as finder:
+                found = finder.refresh(patience=None)
         if found.why:
             self._again.add("documents")
         self._fail("reading", {f"not all can be found: {found.why}"} if found.why else ())

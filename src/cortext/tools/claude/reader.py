@@ -121,7 +121,7 @@ class _Transcript:
         if key not in self.side:
             self.side[key] = _Transcript(f"{self._id}.{key}", self._path, self._longest)
         line.is_sidechain = False
-        self.side[key]._add(line, number)
+        self.side[key]._add(line, number)  # noqa: SLF001  the same class
 
     def _add(self, line: Line, number: int) -> None:
         uuid = line.uuid or f"{self._id}/{number}"

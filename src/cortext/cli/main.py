@@ -1,0 +1,89 @@
+"""The entry points of the programs `cortext` and `aur`."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from cortext.cli.command_group import aur, cortext
+from cortext.cli.error_output import report
+from cortext.cli.warnings import show_warnings
+
+# The most bytes that can wait in a pseudo-terminal: 12 to 20 KB on Linux 6, 64 KB on old kernels.
+_TERMINAL_BUFFER = 1 << 16
+
+
+def main() -> int:
+    """Run a `cortext` command and return its exit code."""
+    return _run(cortext, "cortext")
+
+
+def aur_main() -> int:
+    """Run an `aur` command and return its exit code."""
+    return _run(aur, "aur")
+
+
+def _run(group: click.Group, program: str) -> int:
+    _replace_unusable_streams()
+    show_warnings()
+    code = _run_command(group, program)
+    _push_output_through_gemini()
+    return code
+
+
+def _run_command(group: click.Group, program: str) -> int:
+    try:
+        code = group.main(prog_name=program, standalone_mode=False)
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BaseException as error:  # noqa: BLE001  every error becomes a sentence and an exit code
+        return 0 if _is_closed_pipe(error) else report(error)
+    return code if isinstance(code, int) else 0
+
+
+def _push_output_through_gemini() -> None:
+    """Write invisible characters until Gemini CLI has read all output.
+
+    Gemini CLI runs commands in a pseudo-terminal and drops the bytes still waiting in it when the
+    command ends. No system call tells how many bytes wait. So write as many carriage returns as
+    the terminal can hold: no screen shows them, and Gemini CLI does not pass them on.
+    """
+    if not (os.environ.get("GEMINI_CLI") and sys.stdout.isatty()):
+        return
+    if os.environ.get("CODEX_THREAD_ID"):  # one tool runs in the other, and Codex keeps every byte
+        # No command needs these at its start.
+        from cortext.tools.registry import find_tool
+        from cortext.tools.tool_context import here
+
+        inside = here()
+        if inside and not find_tool(inside.tool).drops_pending_output:
+            return
+    try:
+        sys.stdout.write("\r" * _TERMINAL_BUFFER)
+        sys.stdout.flush()
+    except OSError:
+        return  # the terminal is closed
+
+
+def _replace_unusable_streams() -> None:
+    """Replace closed standard streams by the null device, and unencodable characters by `?`."""
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115  until exit
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  until exit
+        elif stream.encoding.lower() != "utf-8":
+            stream.reconfigure(errors="replace")
+
+
+def _is_closed_pipe(error: BaseException) -> bool:
+    """Tell whether the reader of stdout, such as `head`, has ended; then silence stdout."""
+    # click notices first, puts a quiet wrapper around stdout, and exits with 1.
+    pacified = isinstance(error, SystemExit) and "Pacify" in type(sys.stdout).__name__
+    if not (pacified or isinstance(error, BrokenPipeError)):
+        return False
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return True
