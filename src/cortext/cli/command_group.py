@@ -12,6 +12,7 @@ import click
 
 from cortext import __version__
 from cortext.cli.error_output import debugging
+from cortext.cli.picker import can_pick
 
 GROUPS = {
     "Daily": {
@@ -155,13 +156,12 @@ def cortext(ctx: click.Context, debug: bool) -> None:
     """
     debugging.on = debug
     if ctx.invoked_subcommand is None:
-        from cortext.cli.commands.list import command
-        from cortext.cli.picker import can_pick, pick
-
         if can_pick() and not os.environ.get("CORTEXT_STORE"):
+            from cortext.cli.picker.pick import pick
+
             pick()
         else:
-            ctx.invoke(command)
+            ctx.invoke(_load_command("list"))
 
 
 @click.group(cls=SpawnGroup, context_settings=_HELP_OPTIONS)

@@ -9,6 +9,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from cortext import paths
+from cortext.errors import CortextError
+from cortext.features.listing.conversation_list import Conversations
+from cortext.features.listing.time_ranges import since, until
+from cortext.model import json_codec
+from cortext.service.stores.server_urls import without_secrets
+from cortext.stores.store_registry import SERVERS, STORES, open_session_store
+from cortext.workspace.conversation_types import Types
+
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
@@ -16,13 +25,15 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+DOCUMENT, AGENTS = "document", "agents"
+"""Parts of a conversation that are no messages: `search` prints them, `show --at` opens them."""
+
 
 def check_store(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     """A store's URL as an option or argument; the usage error says which there are. `file:` is
     what conversations of a service are kept in: a log."""
     if value is None:
         return None
-    from cortext.stores.store_registry import SERVERS, STORES
 
     kind, colon, path = value.partition(":")
     if colon and kind in SERVERS:
@@ -37,7 +48,7 @@ def check_store(ctx: click.Context, param: click.Parameter, value: str | None) -
 
 
 def _folder(path: str) -> str:
-    from cortext.service.stores.open_by_url import folder
+    from cortext.service.stores.open_by_url import folder  # loads asyncio
 
     try:
         return folder(path)
@@ -47,8 +58,6 @@ def _folder(path: str) -> str:
 
 def _server(url: str) -> str:
     """Opening sends nothing, and says what is wrong with a URL without its password."""
-    from cortext.stores.store_registry import open_session_store
-
     try:
         open_session_store(url).close()
     except ValueError as error:
@@ -58,8 +67,6 @@ def _server(url: str) -> str:
 
 def _shown(url: str) -> str:
     """A URL of a server may hold a password."""
-    from cortext.service.stores.server_urls import without_secrets
-
     return without_secrets(url)
 
 
@@ -78,9 +85,6 @@ def complete_id(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """The conversations here whose id begins so, else those with such a word in their title."""
-    from cortext import paths
-    from cortext.features.listing.conversation_list import Conversations
-
     return complete_among(Conversations(paths.workspace_root()).list().rows, incomplete)
 
 
@@ -101,9 +105,6 @@ def complete_type(
 ) -> list[CompletionItem]:
     """The types of conversation that begin so, for the shell."""
     from click.shell_completion import CompletionItem
-
-    from cortext import paths
-    from cortext.workspace.conversation_types import Types
 
     names = Types(paths.workspace_root()).names()
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
@@ -162,7 +163,6 @@ class Since(click.ParamType[int]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         if isinstance(value, int):
             return value
-        from cortext.errors import CortextError
 
         try:
             return self._read(str(value))
@@ -170,8 +170,6 @@ class Since(click.ParamType[int]):
             self.fail(f"{error}; {error.hint}", param, ctx)
 
     def _read(self, text: str) -> int:
-        from cortext.features.listing.time_ranges import since
-
         return since(text)
 
 
@@ -179,12 +177,8 @@ class Until(Since):
     """As `Since`; of a day or a month, the end of it."""
 
     def _read(self, text: str) -> int:
-        from cortext.features.listing.time_ranges import until
-
         return until(text)
 
 
 def print_json(value: Any) -> None:
-    from cortext.model import json_codec
-
     click.echo(json_codec.encode(value))

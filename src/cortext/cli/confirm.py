@@ -8,8 +8,12 @@ from typing import Any, TypeVar
 
 import click
 
+from cortext import paths
+from cortext.cli.terminal_text import can_ask
 from cortext.cli.views.bar_chart import counted
+from cortext.config import Config
 from cortext.errors import CortextError
+from cortext.features.manage.delete import empty
 
 F = TypeVar("F", bound=Callable[..., Any])
 NOBODY_TO_ASK = "confirmation needed, but this is not a terminal"
@@ -23,7 +27,6 @@ def agree(question: str, yes: bool) -> None:
     """Return if the person agrees, or gave `--yes`; otherwise leave the command."""
     if yes:
         return
-    from cortext.cli.select_conversation import can_ask
 
     if not can_ask():
         raise CortextError(NOBODY_TO_ASK, hint="run it again with --yes")
@@ -34,10 +37,6 @@ def agree(question: str, yes: bool) -> None:
 
 def expire() -> None:
     """Let what has been in the trash for long go, and say so."""
-    from cortext import paths
-    from cortext.config import Config
-    from cortext.features.manage.delete import empty
-
     if not os.path.isdir(paths.trash()):
         return
     days = Config.load(paths.workspace_root())["trash.days"]

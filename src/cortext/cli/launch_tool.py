@@ -3,43 +3,38 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from cortext.catalog.row import AUR, SPAWN
-from cortext.cli.terminal_text import clean
-from cortext.tools.registry import tool_names
+from cortext.cli.common_options import print_json
+from cortext.cli.resume_actions import may_go_on, most_characters
+from cortext.cli.shell_quoting import quoted
+from cortext.cli.spawn_actions import go_on
+from cortext.cli.terminal_text import can_ask, clean
+from cortext.cli.views.spawn_list import load_spawn_settings
+from cortext.errors import CortextError
+from cortext.features.resume.agent_briefing import activate
+from cortext.features.resume.reopen import Prepared, choose_tool, finish, prepare
+from cortext.features.resume.resume_checks import LiveError
+from cortext.tools.launch import Plan, installed
+from cortext.tools.tool_context import here
 
 if TYPE_CHECKING:
     from cortext.catalog.row import ConversationRow
-    from cortext.features.resume.reopen import Prepared
-    from cortext.tools.launch import Plan
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def tool_option(command: F) -> F:
-    return click.option(
-        "--tool",
-        type=click.Choice(tool_names()),
-        help="The tool.  [default: the last one used for it]",
-    )(command)
 
 
 def can_talk() -> bool:
     """Whether there is a terminal, and no tool in it already."""
-    from cortext.tools.tool_context import here
-
     return sys.stdin.isatty() and sys.stdout.isatty() and here() is None
 
 
 def can_launch(wanted: str | None) -> bool:
     """Whether there is a terminal for a tool, no tool in it already, and one to start."""
-    from cortext.tools.launch import installed
-
     if not can_talk():
         return False
     if wanted or installed():
@@ -50,10 +45,6 @@ def can_launch(wanted: str | None) -> bool:
 
 def pick_tool(row: ConversationRow, wanted: str | None) -> str:
     """The tool to take; a person is asked where nothing else decides."""
-    from cortext.cli.select_conversation import can_ask
-    from cortext.errors import CortextError
-    from cortext.features.resume.reopen import choose_tool
-
     choice = choose_tool(row, wanted or "")
     for note in choice.notes:
         say(note)
@@ -78,8 +69,6 @@ def reopen_in_tool(
     extra: tuple[str, ...] = (),
 ) -> Prepared:
     """In a tool; or, for `printing`, what has to be done for it, and the conversation rests."""
-    from cortext.features.resume.agent_briefing import activate
-
     reopening = fork or may_go_on(row, reopen=reopen)
     chosen = pick_tool(row, tool)
     if not row.status:
@@ -100,51 +89,19 @@ def is_talk(row: ConversationRow, tool: str | None, *, fork: bool) -> bool:
 
 def talk_on(row: ConversationRow) -> NoReturn:
     """Go on with a session of `spawn`, and exit as that does."""
-    from cortext.cli.spawn_actions import go_on
-    from cortext.cli.views.spawn_list import prepare
-
-    raise click.exceptions.Exit(go_on(row.key, None, None, prepare()))
+    raise click.exceptions.Exit(go_on(row.key, None, None, load_spawn_settings()))
 
 
 def talk_plan(row: ConversationRow) -> Prepared:
     """What a person would type for that."""
-    from cortext.features.resume.reopen import Prepared
-    from cortext.tools.launch import Plan
-
     plan = Plan(SPAWN, ("cortext", "spawn", "--resume", row.key), os.getcwd())
     return Prepared("native", plan, row.key, row, [])
-
-
-def most_characters(budget: int | None) -> int:
-    """How much of a history is told."""
-    from cortext import paths
-    from cortext.config import Config
-
-    return budget or int(Config.load(paths.workspace_root())["resume.budget"])
-
-
-def may_go_on(row: ConversationRow, *, reopen: bool) -> bool:
-    """Whether one that was completed is reopened; if that is not meant, this is the end."""
-    from cortext.cli.select_conversation import can_ask
-    from cortext.features.resume.agent_briefing import refuse_complete
-
-    if row.status == "completed" and not reopen and can_ask():
-        reopen = click.confirm("it was marked complete; go on with it all the same?", err=True)
-        if not reopen:
-            say("nothing was done")
-            raise click.exceptions.Exit(1)
-    refuse_complete(row, reopen=reopen)
-    return reopen
 
 
 def get_ready(
     row: ConversationRow, tool: str, *, budget: int, fork: bool, extra: tuple[str, ...]
 ) -> Prepared:
     """As `prepare`; where it is open elsewhere, a person is offered a fork."""
-    from cortext.cli.select_conversation import can_ask
-    from cortext.features.resume.reopen import prepare
-    from cortext.features.resume.resume_checks import LiveError
-
     try:
         return prepare(row, tool, budget=budget, fork=fork, extra=extra)
     except LiveError as error:
@@ -158,8 +115,6 @@ def get_ready(
 
 def launch(prepared: Prepared) -> None:
     """Start the tool, and exit as it does, with what was said in it kept."""
-    from cortext.features.resume.reopen import finish
-
     for note in prepared.notes:
         say(note)
     code = run(prepared.plan)
@@ -171,8 +126,6 @@ def launch(prepared: Prepared) -> None:
 
 def run(plan: Plan) -> int:
     """The tool in this terminal, until it ends; its exit code."""
-    import signal
-    import subprocess
 
     def pass_over(number: int, frame: object) -> None:
         """Keys that interrupt are the tool's. Unlike ignoring them, this is not inherited."""
@@ -190,8 +143,6 @@ def run(plan: Plan) -> int:
 
 def command_line(plan: Plan) -> str:
     """What a person would type into a shell."""
-    from cortext.cli.shell_quoting import quoted
-
     # So that the line stays one: at the end of a word a newline cannot be spelt.
     folder = f"{plan.cwd}/." if plan.cwd.endswith("\n") else plan.cwd
     variables = [f"{name}={quoted(value)}" for name, value in plan.environment.items()]
@@ -201,3 +152,24 @@ def command_line(plan: Plan) -> str:
 
 def say(text: str) -> None:
     click.echo(clean(text, lines=False), err=True)
+
+
+def print_plan(prepared: Prepared, *, as_json: bool) -> None:
+    """What a person would type."""
+    for note in prepared.notes:
+        say(note)
+    plan = prepared.plan
+    if not as_json:
+        click.echo(command_line(plan))
+        return
+    print_json(
+        {
+            "tool": plan.tool,
+            "way": prepared.way,
+            "session": prepared.id or None,
+            "conversation": None if prepared.row.tool else prepared.row.key,
+            "cwd": plan.cwd,
+            "environment": dict(plan.environment),
+            "command": plan.words,
+        }
+    )

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from cortext import paths
 from cortext.catalog.row import AUR, DOCUMENT, SPAWN
 from cortext.cli.common_options import Number, Since, all_option
-from cortext.features.listing.conversation_list import Wanted
+from cortext.features.listing.conversation_list import Conversations, Wanted
 from cortext.tools.registry import tool_names
 
 if TYPE_CHECKING:
@@ -36,12 +37,17 @@ def complete_owner(
     """The owners whose name begins so, for the shell."""
     from click.shell_completion import CompletionItem
 
-    from cortext import paths
-    from cortext.features.listing.conversation_list import Conversations
-
     rows = Conversations(paths.workspace_root(), everywhere=True).list().rows
     owners = sorted({row.owner for row in rows if row.owner})
     return [CompletionItem(owner) for owner in owners if owner.startswith(incomplete)]
+
+
+def tool_option(command: F) -> F:
+    return click.option(
+        "--tool",
+        type=click.Choice(tool_names()),
+        help="The tool.  [default: the last one used for it]",
+    )(command)
 
 
 def owner_option(command: F) -> F:

@@ -6,6 +6,9 @@ import sys
 import time
 from collections.abc import Callable
 
+from cortext.cli.terminal_text import cells, to_edge
+from cortext.cli.views.bar_chart import bar, can_draw
+
 _SOON = 1.0
 _OFTEN = 0.1
 _WIDTH = 30
@@ -33,15 +36,12 @@ class Bar:
         now = time.monotonic()
         if now - self._began < _SOON or now - self._last < _OFTEN or not of:
             return
-        from cortext.cli.views.bar_chart import bar, can_draw
 
         self._last = now
         drawn = bar(done, of, _WIDTH, blocks=can_draw(sys.stderr.encoding))
         self._write(f"{drawn} {self._what}: {done:,} of {of:,}")
 
     def _write(self, words: str) -> None:
-        from cortext.cli.terminal_text import cells, to_edge
-
         line = to_edge(words, err=True)
         rest = " " * (self._drawn - cells(line))
         self._drawn = max(self._drawn, cells(line))

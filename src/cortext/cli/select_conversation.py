@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 
 import click
 
 from cortext import paths
+from cortext.catalog.fulltext.spelling import unknown
+from cortext.catalog.lookup import OFFERED, misspelt, nearest, with_words
 from cortext.catalog.row import ConversationRow
 from cortext.cli.progress import Bar
-from cortext.cli.terminal_text import cells, clean, fit, one_line, say, to_edge
+from cortext.cli.terminal_text import can_ask, cells, clean, fit, one_line, say, to_edge
 from cortext.cli.views.bar_chart import counted
 from cortext.cli.views.list_view import brief_ids, keep_up, say_missing, say_paused, short, short_id
 from cortext.clock import ago
 from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
+from cortext.features.capture.current_session import conversation_of_session
 from cortext.features.listing.conversation_list import EVERYTHING, Conversations, Wanted
+from cortext.features.listing.conversation_names import Names
+from cortext.features.manage.edit import ours
+from cortext.formats.text_search.search_query import parse
 
 _SHOWN = 20
 _NARROWEST = 20
@@ -90,7 +95,6 @@ def choose_ours(query: str) -> ConversationRow:
     row = choose(query)
     if not row.tool:
         return row
-    from cortext.features.manage.edit import ours
 
     made = ours(row)
     where = "" if made.workspace == paths.workspace_root() else f" in {short(made.workspace)}"
@@ -103,7 +107,6 @@ def choose_active(words: tuple[str, ...]) -> ConversationRow:
     active, and never a guess."""
     if words:
         return choose(" ".join(words))
-    from cortext.features.capture.current_session import conversation_of_session
 
     conversations = Conversations(paths.workspace_root())
     bound = conversation_of_session(conversations)
@@ -145,15 +148,8 @@ def ask(rows: Sequence[ConversationRow], query: str = "") -> ConversationRow:
     return ask(left or rows, query)
 
 
-def can_ask() -> bool:
-    """Whether there is a person to ask."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
-
-
 def _several(rows: Sequence[ConversationRow], query: str) -> AmbiguousIdError:
     """For a program: each of them on a line, by the id that names it, and the error."""
-    from cortext.features.listing.conversation_names import Names
-
     names = Names(rows)
     for row in rows[:_SHOWN]:
         click.echo(one_line(f"{names.of(row)}  {_told(row)}"), err=True)
@@ -197,8 +193,6 @@ def _text(row: ConversationRow) -> str:
 
 def _misspelt(query: str, conversations: Conversations, wanted: Wanted) -> list[ConversationRow]:
     """Return the conversations with similar titles, and say that these are only similar."""
-    from cortext.catalog.lookup import misspelt
-
     found: list[ConversationRow] = []
     for everywhere in dict.fromkeys((conversations.everywhere, True)):
         found = found or misspelt(query, conversations.list(wanted, everywhere=everywhere).rows)
@@ -211,9 +205,6 @@ def _misspelt(query: str, conversations: Conversations, wanted: Wanted) -> list[
 
 def _say_other_words(query: str) -> dict[str, str]:
     """Say which words nobody ever said, and which may have been meant instead of each."""
-    from cortext.catalog.fulltext.spelling import unknown
-    from cortext.formats.text_search.search_query import parse
-
     tokens = [token for term in parse(query).terms for token in term.tokens]
     instead = {word: near for word, near in unknown(tokens).items() if near}
     for word, near in instead.items():
@@ -224,8 +215,6 @@ def _say_other_words(query: str) -> dict[str, str]:
 def _say_nearest(query: str, conversations: Conversations, instead: dict[str, str]) -> None:
     """Say which titles have the words that were meant; else, which look like those that were
     typed."""
-    from cortext.catalog.lookup import OFFERED, nearest, with_words
-
     here, found = conversations.list().rows, list[ConversationRow]()
     if instead:
         meant = " ".join(instead.get(word, word) for word in query.casefold().split())

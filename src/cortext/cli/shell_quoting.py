@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from cortext.model.safe_text import clean
 
 
@@ -11,8 +13,6 @@ def quoted(word: str) -> str:
     What could not be shown is spelt for `printf`. A substitution loses the newlines at its end:
     those stand as they are, in quotes.
     """
-    import shlex
-
     if clean(word) == word and not set("\n\t") & set(word):
         return shlex.quote(word)
     body = word.rstrip("\n")

@@ -8,8 +8,9 @@ import click
 
 from cortext.catalog.row import ConversationRow
 from cortext.cli.repl import run
+from cortext.cli.select_conversation import ask
+from cortext.cli.terminal_text import can_ask, to_edge
 from cortext.cli.terminal_text import clean as shown
-from cortext.cli.terminal_text import to_edge
 from cortext.cli.views.bar_chart import counted
 from cortext.durability.trash_folder import TrashEntry
 from cortext.errors import CortextError, SessionCorruptedError, SessionNotFoundError
@@ -138,8 +139,6 @@ def find(given: str) -> ConversationRow:
     if len(rows) == 1 and given.strip():
         return rows[0]
     if rows:
-        from cortext.cli.select_conversation import ask
-
         return ask(rows, given)
     raise not_found(given)
 
@@ -165,8 +164,6 @@ def _reopen(id: str, settings: SpawnSettings) -> Spawned:
     except SessionNotFoundError:
         raise not_found(id) from None
     except SessionCorruptedError as error:
-        from cortext.cli.select_conversation import can_ask
-
         if not can_ask():
             error.hint = "in a terminal you can delete or recover it; the file is as it was"
             raise

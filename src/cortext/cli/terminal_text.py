@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import unicodedata
 from collections.abc import Sequence
 from datetime import datetime
 
 from cortext.model.safe_text import clean as clean
 
 _FEW = 5
+
+
+def can_ask() -> bool:
+    """Tell whether there is a person to ask."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def show(text: str) -> None:
@@ -49,16 +56,14 @@ def local(when: datetime) -> str:
     try:
         when = when.astimezone()
     except OverflowError:
-        # The last day there is, in a zone where it is tomorrow already.
-        return f"{when:%Y-%m-%d %H:%M}"
-    return f"{when:%Y-%m-%d %H:%M}"
+        pass  # the last day there is, in a zone where it is tomorrow already
+    return when.isoformat(" ", "minutes")[:16]
 
 
 def to_edge(line: str, *, err: bool = False) -> str:
     """A line that a terminal shows as one; where there is no terminal, it stays as it is."""
     if not (sys.stderr if err else sys.stdout).isatty():
         return line
-    import shutil
 
     width = shutil.get_terminal_size().columns
     return line if cells(line) <= width else fit(line, width)
@@ -86,8 +91,6 @@ def fit(text: str, width: int) -> str:
 
 
 def _width(character: str) -> int:
-    import unicodedata
-
     if unicodedata.combining(character) or character in "\u200c\u200d\ufe0f":
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1

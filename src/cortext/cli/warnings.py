@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from copy import copy
 
 from cortext.cli.terminal_text import clean
+from cortext.errors import where_and_why
 
 _FORMAT = "warning: %(message)s"
 _MISSED = ("passed over", "could not read")
@@ -25,8 +26,6 @@ class CleanFormatter(logging.Formatter):
 
 def _in_words(value: object) -> object:
     """Return the system's reason without its number."""
-    from cortext.errors import where_and_why
-
     return where_and_why(value) if isinstance(value, OSError) else value
 
 

@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cortext.cli.repl import prompt_history
-from cortext.cli.repl.completion import complete
 from cortext.cli.repl.end_signals import Ended, Signals
 from cortext.cli.repl.markdown_stream import Blocks, rows
-from cortext.cli.repl.prompt_input import goes_on
+from cortext.cli.repl.prompt_input import complete, goes_on
 from cortext.durability.file_lock import FileLock
 
 TEXT = "One\ntwo\n\n```sh\n\necho\n```\n\n1. a\n\n   b\n\n2. c\n\nlast\n"

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from tests.features.doctor.damage import Kept
 
 from cortext import paths
 from cortext.features.doctor import checkup
 from cortext.features.doctor.repair import mend_all
+from tests.features.doctor.damage import Kept
 from tests.flow_counter import executed_modules
 
 MOST_MODULES = 50

@@ -6,9 +6,15 @@ import sys
 
 import click
 
+from cortext import paths
 from cortext.cli.common_options import complete_id, json_option, print_json
-from cortext.cli.launch_tool import pick_tool, tool_option
+from cortext.cli.launch_tool import pick_tool
+from cortext.cli.list_options import tool_option
+from cortext.cli.select_conversation import choose
 from cortext.cli.terminal_text import clean
+from cortext.config import Config
+from cortext.features.resume.ask import ask, require_question
+from cortext.tools.headless import headless_of, read_report
 
 
 @click.command("ask")
@@ -24,12 +30,6 @@ def command(query: str, text: str, tool: str | None, everywhere: bool, as_json: 
     conversation, with the tool's own tools off; the answer is printed, nothing else changes. With
     --json also the id of the copy, which is not kept, and the tokens, where the tool says them.
     """
-    from cortext import paths
-    from cortext.cli.select_conversation import choose
-    from cortext.config import Config
-    from cortext.features.resume.ask import ask, require_question
-    from cortext.tools.headless import headless_of, read_report
-
     question = sys.stdin.read() if text == "-" else text
     require_question(question)
     row = choose(query, everywhere=everywhere, forgiving=True)

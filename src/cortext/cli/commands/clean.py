@@ -15,6 +15,7 @@ from cortext.cli.confirm import agree, expire, yes_option
 from cortext.cli.select_conversation import describe
 from cortext.cli.terminal_text import clean
 from cortext.cli.views.bar_chart import counted
+from cortext.cli.warnings import missed
 from cortext.errors import CortextError, reason_of
 from cortext.features.listing.conversation_list import Conversations, Wanted
 from cortext.features.manage.delete import delete, rests_since
@@ -30,8 +31,6 @@ def command(days: int, everywhere: bool, yes: bool) -> None:
     Exit code 1: one was kept, or could not be looked at; it is said which, and all others are
     gone.
     """
-    from cortext.cli.warnings import missed
-
     limit = int((time.time() - days * 86_400) * 1_000_000)
     with missed() as passed_over:
         conversations = Conversations(paths.workspace_root(), everywhere=everywhere)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 from cortext.cli.common_options import json_option, print_json
 from cortext.cli.terminal_text import clean
@@ -20,16 +21,11 @@ from cortext.errors import CortextError
 from cortext.features.setup.config_file import current, files, set_value, unset
 from cortext.tools.registry import is_tool, tool_names
 
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
 
 def complete_name(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """The settings that begin so, for the shell."""
-    from click.shell_completion import CompletionItem
-
     found = (setting for setting in SETTINGS if setting.name.startswith(incomplete))
     return [CompletionItem(setting.name, help=setting.doc) for setting in found]
 
@@ -38,8 +34,6 @@ def complete_value(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """What the setting before may be, for the shell: one of some words, or a folder."""
-    from click.shell_completion import CompletionItem
-
     named = [setting for setting in SETTINGS if setting.name == ctx.params.get("name")]
     if named and named[0].kind == "path":
         return [CompletionItem(incomplete, type="dir")]

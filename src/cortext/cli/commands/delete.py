@@ -8,9 +8,11 @@ from cortext.catalog.row import AUR, ConversationRow
 from cortext.cli.common_options import complete_id
 from cortext.cli.confirm import agree, expire, yes_option
 from cortext.cli.select_conversation import choose, describe
+from cortext.cli.spawn_actions import delete_one
 from cortext.cli.standalone_refusals import not_deleted
 from cortext.cli.terminal_text import clean
 from cortext.cli.views.bar_chart import counted
+from cortext.features.archive.archive_sync import forget
 from cortext.features.manage.delete import delete, delete_log, files_of_log
 
 
@@ -23,8 +25,6 @@ def command(id: tuple[str, ...], yes: bool) -> None:
     keeps by an adapter, all that the adapter keeps of it, as the checkpoints of a thread."""
     row = choose(" ".join(id), origins=False)
     if row.tool == AUR:
-        from cortext.cli.spawn_actions import delete_one
-
         agree(f"Delete session {row.key}?", yes)
         delete_one(row.key)
         return
@@ -54,8 +54,6 @@ def _delete_log(row: ConversationRow, yes: bool) -> None:
 
 
 def _forget(row: ConversationRow, yes: bool) -> None:
-    from cortext.features.archive.archive_sync import forget
-
     click.echo(f"to the trash: our copy of {describe(row)}", err=True)
     agree("delete it?", yes)
     done = forget(row.tool, row.key, row.title)

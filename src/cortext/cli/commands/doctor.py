@@ -9,8 +9,15 @@ import click
 
 from cortext.cli.common_options import json_option, print_json
 from cortext.cli.confirm import NOBODY_TO_ASK, yes_option
+from cortext.cli.progress import Bar
 from cortext.cli.select_conversation import can_ask
 from cortext.cli.terminal_text import clean
+from cortext.cli.views.bar_chart import counted, size
+from cortext.cli.views.list_view import short
+from cortext.clock import ago
+from cortext.features.doctor.history_locations import looked
+from cortext.features.doctor.repair import Outcome, kind_of, mend_all, repeated
+from cortext.features.doctor.report import diagnose, recheck
 
 if TYPE_CHECKING:
     from cortext.features.doctor.repair import Outcome
@@ -50,9 +57,6 @@ def command(fix: bool, deep: bool, verbose: bool, yes: bool, as_json: bool) -> N
 
 
 def _look(deep: bool) -> Examined:
-    from cortext.cli.progress import Bar
-    from cortext.features.doctor.report import diagnose
-
     bar = Bar("bytes looked at")
     try:
         # Our MCP server is started to see whether it starts: that takes a second or more.
@@ -70,9 +74,6 @@ def _say(lines: list[str], *, err: bool = False) -> None:
 def _fix(found: Examined, *, yes: bool, verbose: bool, as_json: bool) -> None:
     """Show the plan, ask, do it, and say what is still wrong. What comes to light only when
     something else is mended has a plan of its own."""
-    from cortext.features.doctor.repair import Outcome, mend_all
-    from cortext.features.doctor.report import recheck
-
     outcome, steps = Outcome([], []), list[str]()
     for _ in range(_ROUNDS):
         new = [mend for mend in found.mends if mend.sentence not in steps]
@@ -135,8 +136,6 @@ def _done(outcome: Outcome) -> list[str]:
 
 
 def _sentences(health: Health, verbose: bool) -> list[str]:
-    from cortext.cli.views.list_view import short
-
     where = f"at {short(health.program)}" if health.program else "not on the PATH"
     lines = [f"cortext {health.version}, {where}"]
     lines += [_of_tool(tool) for tool in health.tools] or ["no AI tool was found"]
@@ -151,8 +150,6 @@ def _sentences(health: Health, verbose: bool) -> list[str]:
 
 
 def _problems(health: Health, verbose: bool) -> list[str]:
-    from cortext.features.doctor.repair import kind_of, repeated
-
     lines: list[str] = []
     of_file: dict[str, int] = {}
     count = Counter(problem.path for problem in health.problems if problem.path)
@@ -184,7 +181,6 @@ def _of_conversations(health: Health) -> list[str]:
     """Nothing, where there are none."""
     if not health.conversations:
         return []
-    from cortext.cli.views.bar_chart import counted
 
     looked = counted(health.conversations, "conversation")
     rest = health.conversations - health.read
@@ -193,9 +189,6 @@ def _of_conversations(health: Health) -> list[str]:
 
 
 def _of_places() -> str:
-    from cortext.cli.views.list_view import short
-    from cortext.features.doctor.history_locations import looked
-
     places = [
         f"{short(place.folder)} ({place.variable} is {'' if place.is_set else 'not '}set)"
         for place in looked()
@@ -204,8 +197,6 @@ def _of_places() -> str:
 
 
 def _of_tool(tool: ToolHealth) -> str:
-    from cortext.cli.views.list_view import short
-
     at = short(tool.program) if tool.program else "its program is not on the PATH"
     at += f" {tool.version}" if tool.version else ""
     at += "" if tool.tested else " (newer than what was tested)"
@@ -240,10 +231,6 @@ def _of_server(health: Health) -> list[str]:
 
 
 def _of_archive(archive: ArchiveHealth) -> str:
-    from cortext.cli.views.bar_chart import counted, size
-    from cortext.cli.views.list_view import short
-    from cortext.clock import ago
-
     if archive.enabled is None:
         return "archive: its setting cannot be read"
     if not archive.enabled:

@@ -10,9 +10,14 @@ from typing import NamedTuple
 import click
 
 from cortext.cli.common_options import check_store, complete_id
-from cortext.cli.terminal_text import clean
+from cortext.cli.select_conversation import choose
+from cortext.cli.terminal_text import can_ask, clean
 from cortext.errors import SessionNotFoundError
+from cortext.features.capture.capture_pending import take_in
+from cortext.features.listing.load_row import read_all
+from cortext.features.listing.store_sessions import show_session
 from cortext.features.transfer.export import FORMATS, format_for, target_file, write_export
+from cortext.formats.exports.export_codec import encode
 from cortext.formats.record_lines import Damage
 from cortext.model.session import Session
 
@@ -32,8 +37,6 @@ def command(
     it goes to standard output, as markdown unless --format says otherwise. `cortext import` reads
     each of them back.
     """
-    from cortext.formats.exports.export_codec import encode
-
     found = _find(" ".join(query), store)
     written = encode(found.session, format or format_for(output or ""))
     if output is None or output == "-":
@@ -56,11 +59,6 @@ class _Found(NamedTuple):
 
 
 def _find(query: str, store: str | None) -> _Found:
-    from cortext.cli.select_conversation import choose
-    from cortext.features.capture.capture_pending import take_in
-    from cortext.features.listing.load_row import read_all
-    from cortext.features.listing.store_sessions import show_session
-
     if store is not None:
         return _Found(*show_session(store, query))
     row = choose(query, forgiving=True)
@@ -74,8 +72,6 @@ def _find(query: str, store: str | None) -> _Found:
 
 def _may_overwrite(path: str) -> bool:
     """Whether the person says so; without one to ask, writing will say what is in the way."""
-    from cortext.cli.select_conversation import can_ask
-
     if not (os.path.lexists(path) and can_ask()):
         return False
     click.confirm(f"{clean(path, lines=False)} is there; write over it?", abort=True, err=True)

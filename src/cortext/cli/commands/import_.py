@@ -8,10 +8,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from cortext import paths
 from cortext.cli.common_options import check_store, complete_among, json_option, print_json
+from cortext.cli.select_conversation import choose
+from cortext.cli.shell_quoting import quoted
 from cortext.cli.terminal_text import clean
+from cortext.cli.views.list_view import short
 from cortext.errors import CortextError, SessionNotFoundError
+from cortext.features.listing.conversation_list import Conversations
+from cortext.features.listing.conversation_names import whole_path
 from cortext.features.transfer.import_file import Read, parse_export, put, read_export, refuse_large
+from cortext.features.transfer.import_session import already_kept, import_session, is_own_id
 from cortext.features.transfer.import_sqlite import (
     is_database,
     open_programs,
@@ -19,6 +26,8 @@ from cortext.features.transfer.import_sqlite import (
     read_database,
 )
 from cortext.stores.port import SessionStore
+from cortext.stores.store_registry import open_session_store
+from cortext.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -42,9 +51,6 @@ class _Done(NamedTuple):
 def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Sessions, as `complete_id` has them; else files."""
     from click.shell_completion import CompletionItem
-
-    from cortext import paths
-    from cortext.features.listing.conversation_list import Conversations
 
     rows = Conversations(paths.workspace_root()).list().rows
     sessions = complete_among([row for row in rows if row.tool], incomplete)
@@ -108,7 +114,6 @@ def _is_file(name: str) -> bool:
         return True
     if "/" not in name:
         return False
-    from cortext.features.transfer.import_session import is_own_id
 
     return not is_own_id(name)
 
@@ -121,9 +126,6 @@ def _joined(names: tuple[str, ...]) -> tuple[str, ...]:
 
 def _import_session(query: str, id: str | None, store: str | None) -> list[_Done]:
     """A conversation of a tool's session; those that were had in it, if there are."""
-    from cortext.cli.select_conversation import choose
-    from cortext.features.transfer.import_session import already_kept, import_session
-
     if id is not None or store is not None:
         raise click.UsageError("--as and --store are for files; a session gets its own id")
     kept = already_kept(query)
@@ -142,18 +144,12 @@ def _import_session(query: str, id: str | None, store: str | None) -> list[_Done
 
 def _kept(row: ConversationRow) -> _Done:
     """A conversation that there was before, in whichever workspace."""
-    from cortext import paths
-    from cortext.features.listing.conversation_names import whole_path
-
     if row.workspace == paths.workspace_root():
         return _Done(row.key, new=False)
     return _Done(row.key, new=False, elsewhere=row.workspace, path=whole_path(row))
 
 
 def _say(done: _Done) -> None:
-    from cortext.cli.shell_quoting import quoted
-    from cortext.cli.views.list_view import short
-
     if not done.elsewhere:
         click.echo(f"{'imported' if done.new else 'already here'}: {done.id}")
         return
@@ -179,9 +175,6 @@ def _import_database(file: str, id: str | None, store: str | None) -> list[_Done
 
 
 def _open(store: str | None) -> SessionStore:
-    from cortext.stores.store_registry import open_session_store
-    from cortext.workspace.workspace import Workspace
-
     return open_session_store(store) if store else Workspace.find().store
 
 

@@ -13,6 +13,7 @@ from cortext.cli.commands.setup import complete_tools, parse_tool_names
 from cortext.cli.select_conversation import can_ask
 from cortext.cli.terminal_text import clean, one_line
 from cortext.errors import CortextError
+from cortext.features.setup.tool_setup import found_tools
 from cortext.workspace.init_workspace import Initialized, initialize
 
 
@@ -32,8 +33,6 @@ def command(path: str, tools: tuple[str, ...] | None, force: bool) -> None:
     Your AI tools get a command for each type of conversation there: /workspace.brainstorm and so
     on. A type of your own is a file in .workspace/commands; `cortext upgrade` makes its commands.
     """
-    from cortext.features.setup.tool_setup import found_tools
-
     root = _absolute(path)
     outer = _enclosing_workspace(root)
     result = bring_up_to_date(root, force=force, tools=found_tools() if tools is None else tools)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +12,9 @@ from cortext.cli.list_options import Source, filters, wanted
 from cortext.cli.terminal_text import clean, local, one_line, say
 from cortext.cli.views.list_view import as_json as conversations_as_json
 from cortext.cli.views.list_view import columns, list_here, short, show_conversations
+from cortext.features.listing.store_sessions import folder_of, is_server, list_sessions
+from cortext.service.stores.server_urls import without_secrets
+from cortext.workspace.known_folders import forget_gone
 
 if TYPE_CHECKING:
     from cortext.model.summary import SessionSummary
@@ -69,15 +73,11 @@ def _list_conversations(
 
 
 def _forget() -> None:
-    from cortext.workspace.known_folders import forget_gone
-
     for root in forget_gone():
         say(f"forgotten: {short(root)}")
 
 
 def _list_store(store: str, as_json: bool, options: dict[str, Any]) -> None:
-    from cortext.features.listing.store_sessions import list_sessions
-
     if any(options[name] for name in ("everywhere", "kind", "status", "since", "tool")):
         raise click.UsageError("--all, --type, --status, --since and --tool are for conversations")
     limit = options["limit"] or 50
@@ -107,11 +107,6 @@ def _title(summary: SessionSummary) -> str:
 
 def _say_why(store: str, *, filtered: bool) -> None:
     """Nothing was found: say whether there is nothing at all."""
-    import os
-
-    from cortext.features.listing.store_sessions import folder_of, is_server
-    from cortext.service.stores.server_urls import without_secrets
-
     folder = folder_of(store)
     if filtered:
         click.echo("no session matches", err=True)

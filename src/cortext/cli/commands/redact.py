@@ -10,6 +10,13 @@ import click
 from cortext.cli.commands.scan import lasting, listed, look, named, print_findings, theirs, told
 from cortext.cli.common_options import Number, all_option, complete_id
 from cortext.cli.confirm import agree, yes_option
+from cortext.cli.select_conversation import describe
+from cortext.cli.warnings import missed
+from cortext.durability.replace_file import collect_errors
+from cortext.errors import CortextError
+from cortext.features.secrets.purge_index import forget_words, forgetting, is_unfinished
+from cortext.features.secrets.redact import note_vanished, path_of, redact
+from cortext.features.secrets.redact_archive import redact_copies
 
 if TYPE_CHECKING:
     from cortext.catalog.row import ConversationRow
@@ -58,8 +65,6 @@ def command(
     copies of the tools' transcripts; what an AI tool keeps is not, and is named. There is no way
     back: a masked secret is gone from the file.
     """
-    from cortext.cli.warnings import missed
-
     _end_what_was_begun()
     with missed() as passed_over:
         rows = _rows(query, everywhere, number)
@@ -70,8 +75,6 @@ def command(
     plans = [plan for row in rows if (plan := _plan(row, scanned.found, number)).found]
     if not plans:
         if not whole:
-            from cortext.errors import CortextError
-
             raise CortextError("no secrets were found in what could be read; nothing was done")
         click.echo("no secrets were found; nothing was done", err=True)
         return
@@ -86,8 +89,6 @@ def command(
 
 def _end_what_was_begun() -> None:
     """A redact that was killed has masked a file, and not told the search index yet."""
-    from cortext.features.secrets.purge_index import forget_words, is_unfinished
-
     if is_unfinished():
         click.echo("forgetting the words of a redact that did not end", err=True)
         forget_words()
@@ -106,8 +107,6 @@ def _rows(query: tuple[str, ...], everywhere: bool, number: int | None) -> list[
 
 
 def _plan(row: ConversationRow, found: Sequence[Finding], number: int | None) -> _Plan:
-    from cortext.errors import CortextError
-
     own = [one for one in found if one.row.identity == row.identity]
     if number is not None:
         own = [one for one in own if one.number == number]
@@ -118,8 +117,6 @@ def _plan(row: ConversationRow, found: Sequence[Finding], number: int | None) ->
 
 
 def _show(plans: Sequence[_Plan], archive: bool) -> None:
-    from cortext.cli.select_conversation import describe
-
     for plan in plans:
         click.echo(told(describe(plan.row)))
         print_findings(plan.found)
@@ -147,8 +144,6 @@ def _said_of(found: Sequence[Finding], archive: bool) -> str:
 
 def _do(plans: Sequence[_Plan], only: bool, archive: bool, unread: Sequence[str]) -> int:
     """Mask one conversation after the other, whatever fails; return the exit code."""
-    from cortext.features.secrets.purge_index import forgetting
-
     masked, done = list[int](), list[_Plan]()
     with forgetting([plan.row for plan in plans]) as failures:
         for plan in plans:
@@ -166,10 +161,6 @@ def _do(plans: Sequence[_Plan], only: bool, archive: bool, unread: Sequence[str]
 
 def _redact(plan: _Plan, only: bool, archive: bool, failures: list[CortextError]) -> list[Redacted]:
     """Mask what the plan names. Add what fails to `failures`, and mask the rest."""
-    from cortext.durability.replace_file import collect_errors
-    from cortext.features.secrets.redact import note_vanished, path_of, redact
-    from cortext.features.secrets.redact_archive import redact_copies
-
     results: list[Redacted] = []
     if plan.is_own:
         with collect_errors(failures, "mask", path_of(plan.row)):

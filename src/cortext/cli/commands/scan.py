@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -9,9 +10,21 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cortext import paths
 from cortext.cli.common_options import all_option, complete_id, json_option, print_json
 from cortext.cli.list_options import Source
+from cortext.cli.progress import Bar
+from cortext.cli.select_conversation import choose, describe
+from cortext.cli.terminal_text import one_line
 from cortext.cli.views.list_view import say_missing
+from cortext.cli.warnings import missed
+from cortext.errors import SessionNotFoundError
+from cortext.features.listing.conversation_list import Conversations, Wanted
+from cortext.features.manage.delete import find_entry
+from cortext.features.secrets.redact_archive import are_kept_out
+from cortext.features.secrets.scan import archive_row, scan, state_row, trash_rows
+from cortext.features.secrets.tool_files import how_to_remove
+from cortext.model.secrets.detector import mask_text
 
 if TYPE_CHECKING:
     from cortext.catalog.row import ConversationRow
@@ -34,8 +47,6 @@ def command(query: tuple[str, ...], everywhere: bool, tool: str | None, as_json:
     and our archive keep, and the trash. A secret is never printed. Exit code 1: something was
     found, or not all could be looked at; 0: nothing, and all was looked at.
     """
-    from cortext.cli.warnings import missed
-
     with missed() as passed_over:
         rows = [named(" ".join(query), tool)] if query else listed(everywhere, tool)
         scanned = look(rows)
@@ -52,16 +63,9 @@ def command(query: tuple[str, ...], everywhere: bool, tool: str | None, as_json:
 
 def named(query: str, tool: str | None = None) -> ConversationRow:
     """The conversation that is meant; one that was deleted is found in the trash."""
-    from cortext.cli.select_conversation import choose
-    from cortext.errors import SessionNotFoundError
-    from cortext.features.listing.conversation_list import Wanted
-    from cortext.features.manage.delete import find_entry
-
     try:
         return choose(query, wanted=Wanted(tool=tool))
     except SessionNotFoundError:
-        from cortext.features.secrets.scan import trash_rows
-
         entry = None if tool else find_entry(query)
         if entry is None:
             raise
@@ -72,10 +76,6 @@ def named(query: str, tool: str | None = None) -> ConversationRow:
 def listed(everywhere: bool, tool: str | None) -> list[ConversationRow]:
     """The conversations here, or all; then also what is in the trash, and in our archive of no
     conversation."""
-    from cortext import paths
-    from cortext.features.listing.conversation_list import Conversations, Wanted
-    from cortext.features.secrets.scan import archive_row, state_row, trash_rows
-
     conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
     which = Wanted(tool=tool)
     rows, missing = conversations.list(which, patience=None, copies=everywhere, empty=True)
@@ -88,17 +88,12 @@ def listed(everywhere: bool, tool: str | None) -> list[ConversationRow]:
 
 def _pass_over(notes: Sequence[str]) -> None:
     """Files of sessions that cannot be listed are not looked at either."""
-    import logging
-
     for note in notes:
         logging.getLogger("cortext.scan").warning("could not read %s", note)
 
 
 def look(rows: Sequence[ConversationRow]) -> Scanned:
     """What is in them; a person who waits sees how far it is."""
-    from cortext.cli.progress import Bar
-    from cortext.features.secrets.scan import scan
-
     bar = Bar("looking through conversations")
     try:
         return scan(rows, bar.progress)
@@ -120,23 +115,16 @@ def place_of(one: Finding) -> str:
 def told(text: str) -> str:
     """As it may be shown to anybody, on one line: a tool's title is the first request, secrets
     included, and so may be what a file is called."""
-    from cortext.cli.terminal_text import one_line
-    from cortext.model.secrets.detector import mask_text
-
     return one_line(mask_text(text)[0])
 
 
 def told_path(path: str) -> str:
     """A path for programs: as it is, unless a file's name is a secret."""
-    from cortext.model.secrets.detector import mask_text
-
     return mask_text(path)[0]
 
 
 def print_findings(found: Sequence[Finding]) -> None:
     """One line each, in columns."""
-    from cortext.cli.terminal_text import one_line
-
     lines = [(str(one.number), one.family, place_of(one), one.preview) for one in found]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for number, *rest in lines:
@@ -146,8 +134,6 @@ def print_findings(found: Sequence[Finding]) -> None:
 
 
 def _print(found: Sequence[Finding], names: dict[tuple[str, str], str]) -> None:
-    from cortext.cli.select_conversation import describe
-
     for _, group in groupby(found, key=lambda one: one.row.identity):
         each = list(group)
         row = each[0].row
@@ -176,8 +162,6 @@ def _advice(found: Sequence[Finding], id: str) -> Iterator[str]:
 
 def lasting(found: Sequence[Finding]) -> Iterator[str]:
     """What no redact changes, and how it goes away."""
-    from cortext.features.secrets.tool_files import how_to_remove
-
     if any(one.is_name for one in found):
         yield EMPTY if found[0].row.tool == "trash" else RENAME
     for path in sorted({one.path for one in found if one.stays and not one.is_name}):
@@ -186,15 +170,12 @@ def lasting(found: Sequence[Finding]) -> Iterator[str]:
 
 def theirs(found: Sequence[Finding], id: str) -> Iterator[str]:
     """What is left with the tools, and how it goes away there."""
-    from cortext.features.secrets.tool_files import how_to_remove
-
     for path in sorted({one.path for one in found if not one.ours}):
         yield f"not touched, it is the tool's own: {path}"
         yield f"  {how_to_remove(path)}"
     tools = [one for one in found if not one.ours]
     if not tools or any(one.is_copy for one in found):
         return
-    from cortext.features.secrets.redact_archive import are_kept_out
 
     if not are_kept_out(found[0].row, tools):
         yield f"  `cortext redact {id} --archive` keeps it out of our copies"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cortext import paths
 from cortext.cli.common_options import (
     Number,
     Since,
@@ -19,6 +20,11 @@ from cortext.cli.common_options import (
     plain_words,
 )
 from cortext.cli.list_options import Source, owner_option, wanted
+from cortext.cli.select_conversation import choose
+from cortext.cli.views.search_view import look, search, typed
+from cortext.features.listing.conversation_list import Conversations
+from cortext.features.search.results import Question
+from cortext.features.search.search import Narrow
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -73,9 +79,6 @@ def complete_tag(
 ) -> list[CompletionItem]:
     """The tags that begin so, for the shell."""
     from click.shell_completion import CompletionItem
-
-    from cortext import paths
-    from cortext.features.listing.conversation_list import Conversations
 
     rows = Conversations(paths.workspace_root(), everywhere=True).list().rows
     tags = sorted({tag for row in rows for tag in row.tags})
@@ -152,9 +155,6 @@ def command(
     AND, OR and NOT in capitals and parentheses mean that; a * at the end of a word is for any
     ending. The exit code is 1 if no message has it all.
     """
-    from cortext.cli.views.search_view import look, search, typed
-    from cortext.features.search.results import Question
-
     options.pop("all")  # it is what a search does
     narrow = _narrow(since, until, folder, role)
     finder = look()
@@ -171,8 +171,6 @@ def command(
 
 
 def _narrow(since: int | None, until: int | None, folder: str | None, role: str | None) -> Narrow:
-    from cortext.features.search.search import Narrow
-
     if since is not None and until is not None and since >= until:
         raise click.UsageError("--since is after --until: nothing was said between them")
     return Narrow(since, until, os.path.realpath(folder) if folder else "", role or "")
@@ -180,8 +178,6 @@ def _narrow(since: int | None, until: int | None, folder: str | None, role: str 
 
 def _one(name: str, finder: Finder) -> ConversationRow:
     """The conversation that is meant."""
-    from cortext.cli.select_conversation import choose
-
     shown = finder.conversations.shown_as(name)
     found = [row for row in finder.rows if row.identity == shown]
     return found[0] if len(found) == 1 else choose(name, everywhere=True)

@@ -11,6 +11,11 @@ import click
 
 from cortext import paths
 from cortext.cli.common_options import Number
+from cortext.config import Config
+from cortext.errors import CortextError, InvalidIdError
+from cortext.model.ids import check_id
+from cortext.service.http.auth import new_token
+from cortext.service.http.store_urls import shown_store
 
 _SPAN = re.compile(r"([0-9]{1,10}(?:\.[0-9]{1,6})?) ?([smhd]?)")
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -114,11 +119,8 @@ def command(
     """
     folder = paths.service_tokens()
     if client is not None:
-        from cortext.service.http.auth import new_token
-
         click.echo(new_token(folder, _name(client)))
         return
-    from cortext.config import Config
     from cortext.service.http.http_server import Settings, serve
 
     config = Config.load(None)
@@ -143,7 +145,6 @@ def command(
 
 def _tell(address: str, store: str, folder: str, *, pages: bool) -> None:
     from cortext.service.http.http_server import is_loopback, page_link
-    from cortext.service.http.store_urls import shown_store
 
     _say(f"serving {shown_store(store)} on {address}")
     _say(f"tokens: {folder}")
@@ -161,9 +162,6 @@ def _say(line: str) -> None:
 
 def _name(client: str) -> str:
     """It becomes the name of a file."""
-    from cortext.errors import CortextError, InvalidIdError
-    from cortext.model.ids import check_id
-
     try:
         return check_id(client)
     except InvalidIdError:

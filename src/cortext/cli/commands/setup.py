@@ -9,7 +9,13 @@ import click
 
 from cortext.cli.confirm import agree, yes_option
 from cortext.cli.terminal_text import clean
+from cortext.cli.views.list_view import short
 from cortext.errors import CortextError
+from cortext.features.setup.tool_setup import carry_out, found_tools, plan_setup, plugin_of
+from cortext.model.secrets.detector import mask_text
+from cortext.tools.registry import find_tool, is_tool, tool_names
+from cortext.tools.registry import tools as tools_there
+from cortext.workspace.init_workspace import difference
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -21,8 +27,6 @@ def parse_tool_names(
     ctx: click.Context, param: click.Parameter, value: str | None
 ) -> tuple[str, ...] | None:
     """Names of tools, with commas; None for those that are found here."""
-    from cortext.tools.registry import is_tool, tool_names
-
     if value is None:
         return None
     names = tuple(name.strip() for name in value.split(",") if name.strip())
@@ -38,8 +42,6 @@ def complete_tools(
 ) -> list[CompletionItem]:
     """The names that may follow what is typed, for the shell."""
     from click.shell_completion import CompletionItem
-
-    from cortext.tools.registry import tool_names
 
     given, comma, begun = incomplete.rpartition(",")
     left = [
@@ -68,9 +70,6 @@ def command(tools: tuple[str, ...] | None, plugin: bool, dry_run: bool, yes: boo
     again, `cortext doctor` says whether it works. What cannot be read is left as it is and named,
     all the rest is done, and the exit code is 1.
     """
-    from cortext.features.setup.tool_setup import carry_out, found_tools, plan_setup, plugin_of
-    from cortext.tools.registry import tools as tools_there
-
     names = tools or found_tools()
     if not names:
         raise CortextError(
@@ -107,9 +106,6 @@ def command(tools: tuple[str, ...] | None, plugin: bool, dry_run: bool, yes: boo
 def show(plan: Plan, *, whole: bool) -> None:
     """What would be done: the files, and how those change that are there. With `whole` that is
     what was asked for: every line, on stdout."""
-    from cortext.cli.views.list_view import short
-    from cortext.workspace.init_workspace import difference
-
     for change in plan.changes:
         click.echo(f"{_verb(change)} {short(change.path)}", err=not whole)
     for change in plan.changes:
@@ -124,8 +120,6 @@ def show(plan: Plan, *, whole: bool) -> None:
 def _told(difference: str) -> str:
     """Without the keys of other servers and programs, which stand in the same files. Line by line:
     what is one value there must not hide a part of what changes."""
-    from cortext.model.secrets.detector import mask_text
-
     return "".join(mask_text(line)[0] for line in difference.splitlines(keepends=True))
 
 
@@ -146,9 +140,6 @@ def _have(names: Sequence[str]) -> str:
 
 def _say_consent(names: Sequence[str]) -> None:
     """Say what only the person can allow, where it matters and was not done yet."""
-    from cortext.cli.views.list_view import short
-    from cortext.tools.registry import find_tool
-
     for tool in map(find_tool, names):
         consent = tool.load("consent")(tool) if tool.consent else None
         if consent:

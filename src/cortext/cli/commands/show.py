@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from cortext import paths
+from cortext.catalog.lookup import is_number
 from cortext.cli.common_options import (
+    AGENTS,
+    DOCUMENT,
     Number,
     all_option,
     complete_id,
@@ -20,11 +24,27 @@ from cortext.cli.common_options import (
     print_json,
     store_option,
 )
+from cortext.cli.select_conversation import ask, choose
 from cortext.cli.terminal_text import clean
-from cortext.cli.views.page_render import Page, plain, rendered
+from cortext.cli.views.list_view import keep_up
+from cortext.cli.views.page_render import Block, Page, plain, rendered
 from cortext.cli.views.pager import can_page, encodable, page_through
-from cortext.cli.views.show_part import AGENTS, DOCUMENT, around, opened_at, told_around
+from cortext.cli.views.session_blocks import (
+    around,
+    facts,
+    in_full,
+    opened_at,
+    short,
+    side_by_side,
+    told_around,
+)
+from cortext.durability.read_files import read_file
 from cortext.errors import InvalidIdError, SessionNotFoundError
+from cortext.features.capture.capture_pending import take_in
+from cortext.features.listing.conversation_list import Conversations
+from cortext.features.listing.load_row import read_all
+from cortext.features.listing.store_sessions import default_store, show_session
+from cortext.stores.workspace_layout import document_in
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -150,20 +170,11 @@ def command(
 
 
 def _in_store(store: str, id: str) -> _Found:
-    from cortext.features.listing.store_sessions import show_session
-
     session, damages = show_session(store, id)
     return _Found(session, damages)
 
 
 def _conversation(words: str, everywhere: bool) -> _Found:
-    from cortext import paths
-    from cortext.catalog.lookup import is_number
-    from cortext.cli.select_conversation import ask, choose
-    from cortext.cli.views.list_view import keep_up
-    from cortext.features.listing.conversation_list import Conversations
-    from cortext.features.listing.store_sessions import default_store
-
     conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
     rows = conversations.find(words)
     keep_up(conversations)
@@ -179,10 +190,6 @@ def _conversation(words: str, everywhere: bool) -> _Found:
 
 def _read(row: ConversationRow) -> _Found:
     """A conversation; of one without a session, its markdown is what there is."""
-    from cortext.features.capture.capture_pending import take_in
-    from cortext.features.listing.load_row import read_all
-    from cortext.stores.workspace_layout import document_in
-
     row = take_in(row)
     document = "" if row.tool else document_in(row.place.folder)
     markdown = f"{row.place.folder}/{document}" if document else ""
@@ -233,9 +240,6 @@ def _as_dict(found: _Found, wanted: range) -> dict[str, Any]:
 
 
 def _page(found: _Found, wanted: range, *, whole: bool, alone: bool, at: int | None = None) -> Page:
-    from cortext.cli.views.page_render import Block
-    from cortext.cli.views.session_blocks import facts, in_full, short, side_by_side
-
     session, row = found.session, found.row
     files = [found.markdown] if found.markdown else []
     if session is None:
@@ -258,8 +262,6 @@ def _page(found: _Found, wanted: range, *, whole: bool, alone: bool, at: int | N
 
 
 def _text(path: str) -> str:
-    from cortext.durability.read_files import read_file
-
     return read_file(path).decode("utf-8", "replace")
 
 

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from cortext.cli.error_output import debugging
 from cortext.errors import CortextError
-
-if TYPE_CHECKING:
-    from cortext.features.slash.replies import Slash
+from cortext.features.slash.pagination import in_pieces, next_piece
+from cortext.features.slash.replies import Slash
+from cortext.formats.slash_frame import frame, without_mentions
+from cortext.tools.opencode.prompt_args import typed_words
+from cortext.tools.registry import find_tool
 
 F = TypeVar("F", bound=Callable[..., Any])
 _WORDS: dict[str, Any] = {"ignore_unknown_options": True}
@@ -57,9 +59,6 @@ def briefing(
     rest: str | None,
 ) -> None:
     """All that an agent needs to go on with a conversation; without words, the list."""
-    from cortext.features.slash.pagination import in_pieces, next_piece
-    from cortext.formats.slash_frame import without_mentions
-
     if rest is not None:
         _print(lambda slash: without_mentions(next_piece(rest)))
         return
@@ -102,7 +101,6 @@ def stop(
     if how:
         _answer(lambda slash, said: slash.how_to_stop(said), words, stdin, typed, name)
         return
-    from cortext.features.slash.replies import Slash
 
     slash = Slash()
     text, notes = slash.stop(_said(slash, words, stdin, typed), id=id, done=done)
@@ -112,11 +110,8 @@ def stop(
 def _said(slash: Slash, words: tuple[str, ...], stdin: bool, typed: str | None) -> str:
     """What the person wrote, without what tools put into it on its way to us."""
     if typed is not None:
-        from cortext.tools.opencode.prompt_args import typed_words
-
         return typed_words(typed, slash.inside.process if slash.inside else None)
     text = sys.stdin.buffer.read().decode("utf-8", "replace") if stdin else " ".join(words)
-    from cortext.tools.registry import find_tool
 
     # Some tools put a backslash before a bang, for shells that expand it.
     escapes = slash.inside and find_tool(slash.inside.tool).escapes_bangs
@@ -133,8 +128,6 @@ def _answer(
     """Print what is made of the words; in a frame where it becomes part of a transcript."""
 
     def framed(slash: Slash) -> str:
-        from cortext.formats.slash_frame import frame, without_mentions
-
         said = _said(slash, words, stdin, typed)
         text = without_mentions(made(slash, said))
         if command:
@@ -148,8 +141,6 @@ def _answer(
 
 def _print(made: Callable[[Slash], str], *, typed: bool = False) -> None:
     """Print it; so that the agent can tell of a failure, that is printed too, and no error."""
-    from cortext.features.slash.replies import Slash
-
     try:
         text = made(Slash(typed=typed))
     except (CortextError, OSError) as error:

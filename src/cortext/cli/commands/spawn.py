@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cortext.cli import spawn_actions
 from cortext.cli.common_options import json_option
-from cortext.features.spawn.spawn_list import SAME, STATUSES
+from cortext.cli.views.spawn_list import load_spawn_settings, show_sessions
+from cortext.errors import CortextError
+from cortext.features.spawn.agents import find_agents
+from cortext.features.spawn.cleanup import start_expiry
+from cortext.features.spawn.spawn_list import SAME, STATUSES, list_spawned
+from cortext.tools.registry import tool_names
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -22,8 +28,6 @@ def complete_session(
     """The sessions whose id begins so, for the shell."""
     from click.shell_completion import CompletionItem
 
-    from cortext.features.spawn.spawn_list import list_spawned
-
     rows = (row for row in list_spawned() if row.key.startswith(incomplete))
     return [CompletionItem(row.key, help=row.title) for row in rows]
 
@@ -33,8 +37,6 @@ def complete_agent(
 ) -> list[CompletionItem]:
     """The agents whose name begins so, for the shell."""
     from click.shell_completion import CompletionItem
-
-    from cortext.features.spawn.agents import find_agents
 
     agents = find_agents(os.getcwd())
     found = (agent for name, agent in agents.items() if name.startswith(incomplete))
@@ -46,8 +48,6 @@ def complete_tool(
 ) -> list[CompletionItem]:
     """The tools, for the shell."""
     from click.shell_completion import CompletionItem
-
-    from cortext.tools.registry import tool_names
 
     return [CompletionItem(tool) for tool in tool_names() if tool.startswith(incomplete)]
 
@@ -107,12 +107,8 @@ def command(task_file: str | None, **options: Any) -> int:
     Agents are markdown files in .workspace/agents/, .claude/agents/ and ~/.aurora/agents/.
     Sessions are files in ~/.aurora/spawn/sessions/, one line a turn.
     """
-    from cortext.cli import spawn_actions
-    from cortext.cli.views.spawn_list import prepare, show_sessions
-    from cortext.features.spawn.cleanup import start_expiry
-
     _check(task_file, options)
-    settings = prepare()
+    settings = load_spawn_settings()
     if options["list_sessions"]:
         show_sessions(settings, **{name: options[name] for name in ("agent", "status", "as_json")})
         return 0
@@ -130,8 +126,6 @@ def command(task_file: str | None, **options: Any) -> int:
 
 def _check(task_file: str | None, options: dict[str, Any]) -> None:
     """One thing is asked for, and what goes with it."""
-    from cortext.errors import CortextError
-
     if task_file is not None:
         if options["interactive"] or options["resume"] is not None:
             raise CortextError("Cannot use --interactive with task file")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from datetime import date, timedelta
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,11 +17,12 @@ from cortext.cli.list_options import Source
 from cortext.cli.progress import Bar
 from cortext.cli.terminal_text import cells, clean, fit
 from cortext.cli.views.bar_chart import bar, can_draw, columns, counted, short, size
-from cortext.cli.views.longest import names_of
+from cortext.features.stats.conversation_stats import UNKNOWN
+from cortext.features.stats.stats import gather
 
 if TYPE_CHECKING:
     from cortext.features.archive.archive_state import Size
-    from cortext.features.stats.stats import Cost, Share, Stats, TokenCount
+    from cortext.features.stats.stats import Cost, Long, Share, Stats, TokenCount
 
 _DAYS = 30
 _HEIGHT = 6
@@ -45,8 +48,6 @@ def command(
     everywhere: bool, since: int | None, kind: str | None, tool: str | None, as_json: bool
 ) -> None:
     """Count your conversations: how many, when, of which type, in which tool, at what cost."""
-    from cortext.features.stats.stats import gather
-
     waiting = Bar("reading conversations")
     stats = gather(
         paths.workspace_root(),
@@ -86,8 +87,6 @@ class _Report:
         self._colour = self._colour and os.environ.get("TERM") not in (None, "", "dumb")
         self._width = _PIPED
         if terminal:
-            import shutil
-
             self._width = min(max(shutil.get_terminal_size().columns, 50), _WIDEST)
 
     def print(self) -> None:
@@ -153,8 +152,6 @@ class _Report:
         self._say(f"  streak   {counted(now, 'day')}, longest {counted(best, 'day')}")
 
     def _shares(self, title: str, shares: list[Share]) -> None:
-        from cortext.features.stats.conversation_stats import UNKNOWN
-
         if [share.name for share in shares] == [UNKNOWN]:
             return
         shown = shares[:_SHOWN] if self._cut else shares
@@ -222,8 +219,6 @@ class _Report:
         self._say(" " * 9 + line, dim=True)
 
     def _facts(self, name: str, facts: list[str]) -> None:
-        from textwrap import wrap
-
         lines = [line for fact in facts for line in wrap(fact, self._width - 8)]
         for number, line in enumerate(lines):
             self._say(f"{self._styled(fit('' if number else name, 8), bold=True)}{line}")
@@ -295,3 +290,20 @@ def _number(share: Share, head: str) -> str:
 
 def _dollars(amount: float) -> str:
     return f"${amount:,.2f}" if amount >= 0.01 or not amount else f"${amount:.4f}"
+
+
+def names_of(longest: list[Long]) -> list[str]:
+    """The ids; where two are the same, with the day, or even the workspace."""
+    ids = [long.id for long in longest]
+    days = [long.address for long in longest]
+    return [
+        clean(
+            long.id
+            if ids.count(long.id) == 1
+            else long.address
+            if days.count(long.address) == 1
+            else f"{os.path.basename(long.workspace)}/{long.address}",
+            lines=False,
+        )
+        for long in longest
+    ]

@@ -14,6 +14,7 @@ from cortext.cli.standalone_refusals import not_stopped
 from cortext.cli.terminal_text import clean
 from cortext.cli.views.list_view import short, short_id
 from cortext.features.listing.folder_filters import is_below
+from cortext.features.manage.adopt import as_conversation
 from cortext.features.manage.stop import Stopped, stop
 
 
@@ -51,8 +52,6 @@ def _say_personal(row: ConversationRow, *, is_new: bool) -> None:
 def _stoppable(row: ConversationRow) -> ConversationRow:
     """The conversation that is stopped: of what a program keeps, one is made of it, as of a tool's
     session."""
-    from cortext.features.manage.adopt import as_conversation
-
     if row.tool == AUR:
         raise not_stopped(row)
     return as_conversation(row)

@@ -13,7 +13,9 @@ from cortext.cli.commands.setup import complete_tools
 from cortext.cli.common_options import json_option, print_json
 from cortext.cli.terminal_text import clean
 from cortext.cli.views.bar_chart import bar, can_draw, counted, size
+from cortext.cli.warnings import missed
 from cortext.errors import SessionLockedError
+from cortext.features.archive.archive_sync import sync
 from cortext.features.archive.background import notice
 from cortext.tools.registry import is_tool, tool_names
 
@@ -40,8 +42,6 @@ def command(tools: str | None, quiet: bool, as_json: bool) -> None:
 
     What cannot be copied is named, and all the rest is copied. Exit code 1: something was not, or
     could not be looked at; 0: all that there is."""
-    from cortext.cli.warnings import missed
-
     chosen = _chosen(tools)
     with missed() as passed_over:
         result = _quietly(chosen) if quiet else _patiently(chosen)
@@ -76,8 +76,6 @@ def _chosen(tools: str | None) -> list[str]:
 
 def _quietly(chosen: list[str]) -> Synced | None:
     """None where another one is at work, which does it."""
-    from cortext.features.archive.archive_sync import sync
-
     os.nice(10)
     try:
         return sync(tools=chosen)
@@ -86,8 +84,6 @@ def _quietly(chosen: list[str]) -> Synced | None:
 
 
 def _patiently(chosen: list[str]) -> Synced:
-    from cortext.features.archive.archive_sync import sync
-
     shown = _Shown()
     progress: Progress | None = shown.say if sys.stderr.isatty() else None
     try:

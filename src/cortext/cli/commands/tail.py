@@ -14,10 +14,20 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cortext import paths
 from cortext.cli.common_options import Number, all_option, complete_id, json_option
+from cortext.cli.select_conversation import ask, choose
 from cortext.cli.terminal_text import clean
+from cortext.cli.views.list_view import keep_up
 from cortext.cli.views.page_render import Block, Page, plain, rendered
+from cortext.cli.views.session_blocks import facts, in_full, short
 from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError
+from cortext.features.listing.conversation_list import Conversations
+from cortext.features.listing.store_sessions import default_store
+from cortext.features.watch.follow_conversation import Tail
+from cortext.features.watch.live_sources import growing, stored
+from cortext.formats.tool_call_stubs import id_of
+from cortext.model import json_codec, record_dicts
 
 if TYPE_CHECKING:
     from cortext.catalog.row import ConversationRow
@@ -62,8 +72,6 @@ def command(
     ID is as for `cortext show`: conversations of workspaces, sessions of AI tools and of `spawn`.
     With --json each message is an object on a line of its own.
     """
-    from cortext.features.watch.follow_conversation import Tail
-
     growing, row = _find(" ".join(query), everywhere)
     tail = Tail(growing)
     shown = _Shown(tail, row, full=full, as_json=as_json)
@@ -76,13 +84,6 @@ def command(
 
 def _find(words: str, everywhere: bool) -> tuple[Growing, ConversationRow | None]:
     """As `show` finds it."""
-    from cortext import paths
-    from cortext.cli.select_conversation import ask, choose
-    from cortext.cli.views.list_view import keep_up
-    from cortext.features.listing.conversation_list import Conversations
-    from cortext.features.listing.store_sessions import default_store
-    from cortext.features.watch.live_sources import growing, stored
-
     conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
     rows = conversations.find(words)
     keep_up(conversations)
@@ -151,7 +152,6 @@ class _Shown:
         if self._as_json:
             self._print_json(numbers)
             return
-        from cortext.cli.views.session_blocks import facts
 
         session, row = self._tail.session, self._row
         title = row.title if row else session.title
@@ -166,8 +166,6 @@ class _Shown:
             self._print(Page("", (), chain(late, self._blocks(numbers))), headed=False)
 
     def _blocks(self, numbers: Sequence[int]) -> Iterator[Block]:
-        from cortext.cli.views.session_blocks import in_full, short
-
         session = self._tail.session
         for run in _runs(numbers):
             yield from in_full(session, run, alone=False) if self._whole else short(session, run)
@@ -186,8 +184,6 @@ class _Shown:
         click.echo(text, color=True if self._rich else None)
 
     def _print_json(self, numbers: Sequence[int]) -> None:
-        from cortext.model import json_codec, record_dicts
-
         messages = self._tail.session.messages
         dicts = ({"number": n, **record_dicts.message_to_dict(messages[n - 1])} for n in numbers)
         click.echo(b"".join(json_codec.encode(each) + b"\n" for each in dicts), nl=False)
@@ -211,9 +207,6 @@ def _runs(numbers: Sequence[int]) -> Iterator[range]:
 
 def _late(session: Session, numbers: Sequence[int]) -> Iterator[Block]:
     """The calls that were shown before their results came, now with these."""
-    from cortext.cli.views.session_blocks import short
-    from cortext.formats.tool_call_stubs import id_of
-
     first = numbers[0]
     messages = session.messages
     answered = {messages[n - 1].tool_call_id for n in numbers if messages[n - 1].role == "tool"}

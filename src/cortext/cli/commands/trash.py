@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import click
+from click.shell_completion import CompletionItem
 
 from cortext import clock
 from cortext.cli.common_options import Number, json_option, print_json
@@ -14,19 +15,12 @@ from cortext.cli.terminal_text import clean, local
 from cortext.features.manage.delete import empty, list_trash, restore
 from cortext.model import record_dicts
 
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
 
 def complete_entry(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """What may be restored, for the shell: the conversation's id, or the entry's where several
     have the same or it is not one word."""
-    from collections import Counter
-
-    from click.shell_completion import CompletionItem
-
     if ctx.params.get(param.name or ""):
         return []
     entries = list_trash()

@@ -6,6 +6,8 @@ import click
 
 from cortext.cli.commands.setup import complete_tools, count, parse_tool_names, show
 from cortext.cli.confirm import agree, yes_option
+from cortext.features.setup.tool_setup import carry_out, plan_uninstall
+from cortext.tools.registry import tool_names
 
 
 @click.command("uninstall")
@@ -23,9 +25,6 @@ def command(tools: tuple[str, ...] | None, dry_run: bool, yes: bool) -> None:
 
     Your conversations, the archive and the files of workspaces stay as they are.
     """
-    from cortext.features.setup.tool_setup import carry_out, plan_uninstall
-    from cortext.tools.registry import tool_names
-
     plan = plan_uninstall(tools or tool_names())
     show(plan, whole=dry_run)
     if plan.changes and not dry_run:

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cortext import clock
+from cortext import clock, paths
 from cortext.cli.terminal_text import clean, local
+from cortext.features.archive.background import notice
+from cortext.features.watch.watch import Did, Watching, take_turn
+from cortext.model import json_codec, record_dicts
+from cortext.workspace.known_folders import remember_workspace
 
 if TYPE_CHECKING:
     from types import FrameType
 
-    from cortext.features.watch.watch import Did, Watching
 
 _MOST = 1000
 """Warnings that are remembered, so that each is said once."""
@@ -32,9 +35,6 @@ def command(once: bool, quiet: bool, as_json: bool) -> None:
     A line is printed for each thing that was done. It runs until Ctrl+C, and nothing else needs
     it; the folders of the tools are only read.
     """
-    from cortext.features.archive.background import notice
-    from cortext.features.watch.watch import Watching, take_turn
-
     shown = _Shown(quiet=quiet, as_json=as_json)
     logger = logging.getLogger("cortext")
     logger.addHandler(_Once(shown))
@@ -60,9 +60,6 @@ def command(once: bool, quiet: bool, as_json: bool) -> None:
 
 def _leave_here() -> None:
     """Let the folder that it was started in be known, and be removed."""
-    from cortext import paths
-    from cortext.workspace.known_folders import remember_workspace
-
     remember_workspace(paths.workspace_root())
     os.chdir("/")
 
@@ -96,8 +93,6 @@ class _Shown:
         if self._quiet and not failed:
             return
         if self._as_json:
-            from cortext.model import json_codec, record_dicts
-
             facts = {"time": record_dicts.iso(clock.now()), "did": did.did, **did.facts}
             click.echo(json_codec.encode(facts))
             return
@@ -116,8 +111,6 @@ class _Once(logging.Handler):
         self._shown, self._said = shown, set[str]()
 
     def emit(self, record: logging.LogRecord) -> None:
-        from cortext.features.watch.watch import Did
-
         text = record.getMessage()
         if text in self._said:
             return

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+import webbrowser
 from urllib.parse import urlsplit
 
 import click
 
 from cortext.cli.common_options import Number
+from cortext.service.http.store_urls import store_to_show
 
 
 @click.command("web")
@@ -29,7 +32,6 @@ def command(port: int | None, store: str | None, no_open: bool) -> None:
     It prints a link, opens it, and serves its pages until Ctrl+C. Only this machine can reach them,
     and only a browser that was given the link; nothing is fetched from anywhere else.
     """
-    from cortext.service.http.store_urls import store_to_show
     from cortext.web.web_server import PORT, serve
 
     shown = store_to_show(store) if store is not None else None
@@ -49,9 +51,6 @@ def command(port: int | None, store: str | None, no_open: bool) -> None:
 def _open(link: str) -> bool:
     """Open a link in the person's browser, in a window of its own; not in one that would take this
     terminal."""
-    import threading
-    import webbrowser
-
     try:
         browser = webbrowser.get()
     except webbrowser.Error:

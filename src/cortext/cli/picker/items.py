@@ -6,7 +6,11 @@ from typing import NamedTuple
 
 from cortext import paths
 from cortext.catalog.row import AUR, ConversationRow
+from cortext.cli.views.list_view import short
+from cortext.features.doctor.history_locations import looked
 from cortext.features.listing.conversation_list import Conversations
+from cortext.features.listing.list_refresh import read_the_rest
+from cortext.tools.registry import display_name
 
 
 class Shelf:
@@ -60,7 +64,6 @@ class Shelf:
         left, self.conversations.left = self.conversations.left, 0
         if not left:
             return ""
-        from cortext.features.listing.list_refresh import read_the_rest
 
         how = "being read now: Tab Tab lists them" if read_the_rest() else "not read yet"
         return f"{left} older transcript{'s are' if left > 1 else ' is'} {how}"
@@ -95,10 +98,6 @@ def _text(row: ConversationRow) -> str:
 
 def _nothing_at_all() -> list[str]:
     """Where conversations were looked for, when there is none."""
-    from cortext.cli.views.list_view import short
-    from cortext.features.doctor.history_locations import looked
-    from cortext.tools.registry import display_name
-
     return [
         "no conversations yet; looked in:",
         "",

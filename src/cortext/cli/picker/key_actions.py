@@ -12,7 +12,9 @@ from textual.app import App
 
 from cortext.catalog.row import DOCUMENT, ConversationRow
 from cortext.cli.picker import operations
+from cortext.cli.picker.dialogs import Choice, Help, Line
 from cortext.cli.picker.items import Chosen, is_spawned
+from cortext.tools.launch import installed
 
 if TYPE_CHECKING:
     from cortext.durability.trash_folder import TrashEntry
@@ -58,9 +60,6 @@ class Acting(App[Chosen | None]):
             self.exit(Chosen(row, fork=True))
 
     def action_resume_in(self) -> None:
-        from cortext.cli.picker.dialogs import Choice
-        from cortext.tools.launch import installed
-
         row, among = self.chosen, installed()
         if row is None:
             return
@@ -98,8 +97,6 @@ class Acting(App[Chosen | None]):
             self._do(partial(operations.stop, self.chosen, completed=completed))
 
     def action_delete(self) -> None:
-        from cortext.cli.picker.dialogs import Choice
-
         row = self.chosen
         if row is None:
             return
@@ -131,8 +128,6 @@ class Acting(App[Chosen | None]):
         self._do(partial(operations.undo, self._trash.pop()))
 
     def action_help(self) -> None:
-        from cortext.cli.picker.dialogs import Help
-
         self.push_screen(Help())
 
     def _ask(
@@ -144,8 +139,6 @@ class Acting(App[Chosen | None]):
     ) -> None:
         """Ask for a line about what is chosen, and do something with it. The note is for what
         belongs to no workspace."""
-        from cortext.cli.picker.dialogs import Line
-
         row = self.chosen
         if row is None:
             return

@@ -9,6 +9,15 @@ from cortext.catalog.row import ConversationRow
 from cortext.cli.picker.items import is_spawned
 from cortext.cli.standalone_refusals import not_deleted, not_stopped
 from cortext.errors import CortextError
+from cortext.features.archive.archive_sync import forget
+from cortext.features.capture.capture_pending import take_in
+from cortext.features.listing.load_row import read
+from cortext.features.manage import delete as trash
+from cortext.features.manage import edit
+from cortext.features.manage import stop as stopping
+from cortext.features.spawn import cleanup
+from cortext.features.transfer.export import format_for, target_file, write_export
+from cortext.formats.exports.export_codec import encode
 from cortext.model.safe_text import clean
 from cortext.tools.registry import display_name
 
@@ -31,8 +40,6 @@ def told(error: Exception) -> str:
 
 
 def rename(row: ConversationRow, title: str) -> str:
-    from cortext.features.manage import edit
-
     text = edit.as_title(title)  # before anything is made of it
     session = edit.rename(edit.ours(row), text)
     return f'it is now "{clean(session.title, lines=False)}"'
@@ -40,8 +47,6 @@ def rename(row: ConversationRow, title: str) -> str:
 
 def tag(row: ConversationRow, text: str) -> str:
     """Have these tags and no others, with spaces or commas between them."""
-    from cortext.features.manage import edit
-
     wanted = text.replace(",", " ").split()
     bare = [name.lstrip("#") for name in wanted]
     old = [name for name in row.tags if name not in bare]
@@ -51,11 +56,6 @@ def tag(row: ConversationRow, text: str) -> str:
 
 def export(row: ConversationRow, path: str) -> str:
     """Write it to a file whose name says the format. Nothing is written over."""
-    from cortext.features.capture.capture_pending import take_in
-    from cortext.features.listing.load_row import read
-    from cortext.features.transfer.export import format_for, target_file, write_export
-    from cortext.formats.exports.export_codec import encode
-
     if not row.status:
         raise CortextError("only its own file is there", hint=f"it is {row.path}")
     given = os.path.expanduser(path.strip())
@@ -76,8 +76,6 @@ def export(row: ConversationRow, path: str) -> str:
 
 
 def stop(row: ConversationRow, *, completed: bool) -> str:
-    from cortext.features.manage import stop as stopping
-
     if is_spawned(row):
         raise not_stopped(row)
     done = stopping.stop(row, summary=None, completed=completed)
@@ -88,20 +86,13 @@ def stop(row: ConversationRow, *, completed: bool) -> str:
 def delete(row: ConversationRow) -> tuple[str, TrashEntry | None]:
     """Into the trash; what to restore, if anything can be."""
     if is_spawned(row):
-        from cortext.features.spawn import cleanup
-
         return f"{name_of(row)} is in the trash", cleanup.delete(row.key)
     if not row.tool:
-        from cortext.features.manage import delete as trash
-
         return f"{name_of(row)} is in the trash", trash.delete(row)
     if row.is_log:
-        from cortext.features.manage import delete as trash
-
         return f"{name_of(row)} is in the trash", trash.delete_log(row)
     if row.is_standalone:
         raise not_deleted(row)
-    from cortext.features.archive.archive_sync import forget
 
     done = forget(row.tool, row.key, row.title)
     ours = f"our copy of {name_of(row)} is in the trash" if done.entry else "there was no copy"
@@ -110,6 +101,4 @@ def delete(row: ConversationRow) -> tuple[str, TrashEntry | None]:
 
 
 def undo(entry: TrashEntry) -> str:
-    from cortext.features.manage import delete as trash
-
     return f"back again: {clean(trash.restore(entry.id).label, lines=False)}"

@@ -6,21 +6,32 @@ Only some messages are laid out: the last ones, or those around the words that w
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import TYPE_CHECKING, NamedTuple
 
+from rich.console import Console
+from rich.text import Text
+
+from cortext.catalog.fulltext.fulltext_index import MARKDOWN, SIDE
 from cortext.catalog.row import ConversationRow
-from cortext.cli.picker.preview_blocks import Part, blocks, piece
+from cortext.cli.terminal_text import local
+from cortext.cli.views import page_render
+from cortext.cli.views.page_render import Block
+from cortext.durability.read_files import read_file
 from cortext.errors import CortextError
+from cortext.features.listing.load_row import read, read_all
+from cortext.features.search.text_entries import side_text
+from cortext.formats.message_history import history
 from cortext.formats.text_search import search_query as queries
+from cortext.formats.text_search.searchable_text import wording
 from cortext.model.safe_text import clean
+from cortext.model.session import Session
+from cortext.stores.workspace_layout import document_in
+from cortext.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from cortext.formats.text_search.search_query import Term
     from cortext.model.message import SessionMessage
-    from cortext.model.session import Session
 
 _SHOWN = 24
 """Messages."""
@@ -28,8 +39,23 @@ _DOCUMENT = 24_000
 """Characters of a document, of which the rest is left out."""
 _RESULT = 1000
 """Characters of what a tool printed."""
+_LONGEST = 6000
+"""Characters of a message, of which the rest is left out."""
+_BEFORE = 1000
+"""Of these, how many before the words."""
 _NOTHING = "nothing was said yet"
 _MARK = "bold yellow reverse"
+
+
+class Part(NamedTuple):
+    """Messages of a session that are laid out: the number of the first, how many come after them,
+    the places in all of it, and the one that is shown."""
+
+    session: Session
+    first: int = 1
+    after: int = 0
+    places: Sequence[int] = ()
+    number: int = 0
 
 
 class Page(NamedTuple):
@@ -64,8 +90,6 @@ class Wanted(NamedTuple):
 
 def make(wanted: Wanted) -> Page:
     """The page; what cannot be read is said on it."""
-    from rich.text import Text
-
     try:
         page = _told(wanted)
     except (CortextError, OSError) as error:
@@ -75,8 +99,6 @@ def make(wanted: Wanted) -> Page:
 
 def _marked(page: Page, terms: Sequence[Term]) -> Page:
     """With the words marked, also where a line ends between two of them."""
-    from rich.text import Text
-
     whole = Text("\n").join(page.lines)
     for start, end in queries.find(whole.plain, terms):
         whole.stylize(_MARK, start, end)
@@ -99,10 +121,6 @@ def as_typed(text: str) -> str:
 
 def _told(wanted: Wanted) -> Page:
     """The conversation, or what matters of it."""
-    from rich.text import Text
-
-    from cortext.catalog.fulltext.fulltext_index import MARKDOWN, SIDE
-
     row = wanted.row
     if not row.status or wanted.number in (MARKDOWN, SIDE):
         other = _of_agents(row) if wanted.number == SIDE else _markdown(row)
@@ -120,18 +138,12 @@ def _told(wanted: Wanted) -> Page:
 
 
 def _wrapped(text: Text, width: int) -> Page:
-    from rich.console import Console
-
     lines = [*text.wrap(Console(width=width), width)]
     return Page(lines, [0] * len(lines))
 
 
 def _laid_out(part: Part, wanted: Wanted) -> tuple[list[Text], list[int]]:
     """The lines, and of which message each is."""
-    from rich.text import Text
-
-    from cortext.cli.views import page_render
-
     lines: list[Text] = []
     numbers: list[int] = []
     for number, block in blocks(part, _terms(wanted.text)):
@@ -150,12 +162,8 @@ def _left(count: int, when: str) -> str:
 
 def _read(wanted: Wanted) -> Part:
     """What is laid out of the session: around a place that has the words, or its end."""
-    from cortext.model.session import Session
-
     row = wanted.row
     if not row.tool and not wanted.text and row.messages > 2 * _SHOWN:
-        from cortext.workspace.workspace import Workspace
-
         last = Workspace(row.workspace).store.tail(row.path, _SHOWN)
         return Part(Session(row.key, messages=last), row.messages - len(last) + 1)
     session = _whole(row)
@@ -171,16 +179,12 @@ def _read(wanted: Wanted) -> Part:
 
 
 def _whole(row: ConversationRow) -> Session:
-    from cortext.features.listing.load_row import read
-
     return read(row, _RESULT)[0]
 
 
 def _places(messages: Sequence[SessionMessage], text: str) -> list[int]:
     """The numbers of the messages that a search for it finds, the last first; if there is none,
     of those that have the most of its words."""
-    from cortext.formats.text_search.searchable_text import wording
-
     query = queries.parse(text)
     if not query:
         return []
@@ -204,9 +208,6 @@ def _has(text: str, part: Term | queries.Clause) -> bool:
 
 
 def _markdown(row: ConversationRow) -> str:
-    from cortext.durability.read_files import read_file
-    from cortext.stores.workspace_layout import document_in
-
     name = "" if row.tool else document_in(row.place.folder)
     if not name:
         return ""
@@ -214,7 +215,69 @@ def _markdown(row: ConversationRow) -> str:
 
 
 def _of_agents(row: ConversationRow) -> str:
-    from cortext.features.listing.load_row import read_all
-    from cortext.features.search.text_entries import side_text
-
     return side_text(read_all(row, _RESULT).side)
+
+
+def blocks(part: Part, terms: Sequence[Term]) -> Iterator[tuple[int, Block]]:
+    """Each with the number of its message. The result of a call stands in the stub of that, and
+    below it as well if it has the words: then it is what is looked for."""
+    told, before = "", part.first - 1
+    parts = history(part.session, lambda number: f"message {number + before}")
+    folded = _folded(part, {one.number for one in parts})
+    for one in parts:
+        while folded and folded[0] < one.number:
+            yield _result(part, folded.pop(0), terms)
+        past = one.past
+        heading = _heading(part.session, one.number, past.role)
+        spoken = past.role in ("user", "assistant")
+        shown = "" if heading == told else heading
+        text = past.text if spoken else _with_words(part, one.number, past.text, terms)
+        yield one.number + before, Block(shown, past.role, piece(text, terms), spoken)
+        told = heading if past.role != "tool" else told
+    for number in folded:
+        yield _result(part, number, terms)
+
+
+def _folded(part: Part, told: Set[int]) -> list[int]:
+    """Of the messages that have the words, those that have no block; counted from the first."""
+    hits = {number - part.first + 1 for number in (*part.places, part.number)}
+    return [n for n in range(1, len(part.session.messages) + 1) if n in hits and n not in told]
+
+
+def _result(part: Part, number: int, terms: Sequence[Term]) -> tuple[int, Block]:
+    content = part.session.messages[number - 1].content
+    return number + part.first - 1, Block("", "tool", piece(content, terms))
+
+
+def _with_words(part: Part, number: int, stub: str, terms: Sequence[Term]) -> str:
+    """A stub, below which stands what it leaves out, if that is where the words are."""
+    messages = part.session.messages
+    if not terms or number > len(messages):
+        return stub
+
+    def words_in(text: str) -> int:
+        return sum(bool(queries.find(text, [term])) for term in terms)
+
+    message = messages[number - 1]
+    said = "" if message.role == "tool" else message.content
+    whole = wording(message)[len(said) :].strip()
+    return f"{stub}\n{whole}" if words_in(whole) > words_in(stub) else stub
+
+
+def piece(text: str, terms: Sequence[Term], longest: int = _LONGEST) -> str:
+    """Of a long text, the part that has the words, or the beginning."""
+    if len(text) <= longest:
+        return text
+    at = next((start for start, _ in queries.find(text, terms)), 0)
+    start = at - _BEFORE if at > longest - _BEFORE else 0
+    left, right = "… " if start else "", " …" if start + longest < len(text) else ""
+    return f"{left}{text[start : start + longest]}{right}"
+
+
+def _heading(session: Session, number: int, role: str) -> str:
+    """Who speaks; what tools did belongs to whoever called them."""
+    if role == "tool" or number > len(session.messages):
+        return ""
+    message = session.messages[number - 1]
+    who = {"user": "you", "assistant": "agent"}.get(role, role)
+    return f"{who} · {local(message.timestamp)}"

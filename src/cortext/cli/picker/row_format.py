@@ -5,7 +5,8 @@ from __future__ import annotations
 from rich.cells import cell_len, set_cell_size
 
 from cortext.catalog.row import ConversationRow
-from cortext.cli.views.list_view import age
+from cortext.cli.views.list_view import age, short, short_id
+from cortext.clock import ago
 from cortext.model.safe_text import clean
 
 MARKS = {"active": "●", "completed": "✓"}
@@ -80,9 +81,6 @@ def where(row: ConversationRow) -> str:
 
 def facts(row: ConversationRow, now: float) -> str:
     """What there is to say about it beside its title, on one line."""
-    from cortext.cli.views.list_view import short, short_id
-    from cortext.clock import ago
-
     found = [row.kind or "chat", row.status or "no session", ago(row.last_active, now)]
     found += row.tool_names
     if not row.tool or row.is_standalone:

@@ -13,11 +13,16 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from cortext.cli.picker.items import Found, Shelf
 from cortext.cli.picker.preview_content import as_typed
+from cortext.features.search.no_results import why_nothing
+from cortext.features.search.partial_matches import nearly
+from cortext.features.search.results import Answer, Finder, Question
+from cortext.features.search.search import Narrow
+from cortext.formats.text_search.search_query import parse
+from cortext.model.safe_text import clean
 
 if TYPE_CHECKING:
     from cortext.catalog.fulltext.fulltext_index import Identity
     from cortext.catalog.row import ConversationRow
-    from cortext.features.search.results import Finder
 
 SAID = "said in these"
 LOOSE = "with the words, not the signs"
@@ -25,6 +30,8 @@ _MOST = 60
 """Conversations."""
 _FEW = 20
 """Conversations that are read before anybody needs to know of it."""
+_TITLES = 3
+"""Titles that are offered where no text has the words."""
 Q = TypeVar("Q")
 A = TypeVar("A")
 
@@ -104,9 +111,6 @@ class Said(NamedTuple):
 
 def having(finder: Finder, text: str, rows: dict[Identity, ConversationRow]) -> Said:
     """Those of the rows in which it was said; nothing is read of what was."""
-    from cortext.features.search.search import Narrow
-    from cortext.formats.text_search.search_query import parse
-
     query = parse(as_typed(text))
     if not query:
         return Said()
@@ -131,13 +135,10 @@ class Contents:
         said = having(finder, asked.text, {row.identity: row for row in asked.shelf.rows})
         if said.found or asked.is_titled:
             return said
-        from cortext.cli.picker.empty_list import instead
 
         return instead(finder, asked)
 
     def _up_to_date(self, shelf: Shelf) -> Finder:
-        from cortext.features.search.results import Finder
-
         if self._finder is None or self._of is not shelf:
             self._finder, self._of = Finder(), shelf
             self._finder.refresh(progress=self._progress)
@@ -151,3 +152,51 @@ class Contents:
         if of > _FEW and done % _FEW == 0:
             self._has_said = True
             self._say(f"reading what was said: {done} of {of}")
+
+
+def instead(finder: Finder, asked: Asked) -> Said:
+    """How many others have it, where these are not all; else what comes near, and what may be
+    meant."""
+    if not asked.shelf.is_everywhere and (count := _elsewhere(finder, asked.text)):
+        return Said(instead=[f"nothing here; {count} elsewhere: Tab"])
+    known = {row.identity for row in asked.shelf.rows}
+    here = finder.only(lambda row: row.identity in known)
+    words, titles = _meant(finder, asked.text)
+    if near := _near(here, asked.text):
+        return near._replace(instead=[*near.instead, *words])
+    return Said(instead=["nothing has these words", *(words or titles)])
+
+
+def _near(finder: Finder, text: str) -> Said | None:
+    """The conversations that come near, the best first, with what they are without."""
+    found = nearly(finder, Question(as_typed(text)))
+    if found is None:
+        return None
+    without = clean(", ".join(found.without), lines=False)
+    said = ["none has it all; these come near", *([f"without: {without}"] * bool(without))]
+    return Said(_first(found.answer), more=found.answer.more, instead=said, near=True)
+
+
+def _first(answer: Answer) -> Sequence[Found]:
+    """Of each conversation, the best message."""
+    return [Found(group.row, group.hits[0].number) for group in answer.groups if group.hits]
+
+
+def _elsewhere(finder: Finder, text: str) -> str:
+    rows = finder.among(Question(text))
+    said = having(finder, text, rows)
+    titled = Shelf([*rows.values()], finder.conversations).titled(text)
+    count = len({row.identity for row in (*titled, *(one.row for one in said.found))})
+    return f"{count:,}{' or more' if said.more else ''}" if count else ""
+
+
+def _meant(finder: Finder, text: str) -> tuple[list[str], list[str]]:
+    """Questions: words that may be meant, and titles."""
+    why = why_nothing(finder, Question(text))
+    words = dict.fromkeys(near for _, near in why.unknown if near)
+    titles = dict.fromkeys(row.title for row in why.titles)
+
+    def asked(texts: Sequence[str]) -> list[str]:
+        return [f'did you mean "{clean(text, lines=False)}"?' for text in texts]
+
+    return asked([*words]), asked([*titles][:_TITLES])

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Protocol
 
 from cortext.cli.repl.markdown_stream import Blocks, rows
 from cortext.cli.terminal_text import clean
+from cortext.cli.views.page_render import Block, Page, rendered
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _TAB = " " * 4
@@ -141,8 +143,6 @@ class _Spinner:
     """One character that moves, on a line of its own, until it is stopped."""
 
     def __init__(self, who: str) -> None:
-        import threading
-
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._spin, args=(who,), daemon=True)
         self._thread.start()
@@ -162,8 +162,6 @@ class _Spinner:
 
 
 def _rendered(text: str, columns: int) -> str:
-    from cortext.cli.views.page_render import Block, Page, rendered
-
     parts = rendered(
         Page("", (), [Block("", "assistant", text, markdown=True)]), width=columns, colour=True
     )

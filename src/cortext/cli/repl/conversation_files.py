@@ -6,7 +6,13 @@ import os
 
 from cortext.cli.repl.repl_state import Repl, has_person, tell
 from cortext.cli.views.bar_chart import counted
+from cortext.durability.read_files import read_file
+from cortext.durability.replace_file import storage_errors
 from cortext.errors import CortextError, SessionStorageError
+from cortext.features.transfer.export import format_for, target_file, write_export
+from cortext.features.transfer.import_file import read_export
+from cortext.formats import log
+from cortext.formats.exports.export_codec import encode
 
 
 def save(repl: Repl, given: str) -> None:
@@ -30,8 +36,6 @@ def export_over(repl: Repl, given: str) -> None:
 def take_in(repl: Repl, given: str) -> None:
     """The turns of another conversation, after those of this one; those that are in it are not
     added twice."""
-    from cortext.features.transfer.import_file import read_export
-
     found = read_export(_path(repl, given, "import"))
     for warning in found.warnings:
         tell(f"warning: {warning}")
@@ -50,9 +54,6 @@ def _were(count: int) -> str:
 
 
 def _save(repl: Repl, given: str, *, over: bool) -> None:
-    from cortext.features.transfer.export import format_for, target_file
-    from cortext.formats.exports.export_codec import encode
-
     path = _path(repl, given, "save")
     try:
         format = format_for(path)
@@ -64,11 +65,6 @@ def _save(repl: Repl, given: str, *, over: bool) -> None:
 
 
 def _export(repl: Repl, given: str, *, over: bool) -> None:
-    from cortext.durability.read_files import read_file
-    from cortext.durability.replace_file import storage_errors
-    from cortext.features.transfer.export import target_file
-    from cortext.formats import log
-
     path = target_file(_path(repl, given, "export"), repl.session.id, "jsonl")
     with storage_errors("read", repl.session.path):
         try:
@@ -87,8 +83,6 @@ def _path(repl: Repl, given: str, name: str) -> str:
 
 
 def _write(path: str, data: bytes, name: str, *, over: bool) -> None:
-    from cortext.features.transfer.export import write_export
-
     if not over and os.path.lexists(path):
         hint = f"/{name}! writes over it" if has_person() else "give it another name"
         raise SessionStorageError(f"{path} is there already", path=path, hint=hint)

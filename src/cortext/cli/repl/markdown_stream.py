@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 
 _FENCE = re.compile(r"( *)(`{3,}|~{3,})(.*)")
@@ -76,7 +77,6 @@ def rows(text: str, width: int) -> int | None:
 def _line_rows(line: str, width: int) -> int | None:
     if line.isascii():
         return max(1, -(-len(line) // width))
-    import unicodedata
 
     found, column = 1, 0
     for character in line:

@@ -10,6 +10,7 @@ from cortext.durability.file_lock import FileLock
 from cortext.durability.file_tail import read_last_lines
 from cortext.durability.read_files import read_tail
 from cortext.durability.replace_file import make_private_dir, replace, write_all
+from cortext.features.errors_log import write_error
 from cortext.model import json_codec
 
 # Not to wait for a pipe that stands where the file should.
@@ -83,6 +84,4 @@ def _decoded(line: bytes) -> str:
 
 
 def _log(error: OSError) -> None:
-    from cortext.features.errors_log import write_error
-
     write_error("aur spawn's history", error)

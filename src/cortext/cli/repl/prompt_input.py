@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cortext.cli.repl import prompt_history
 from cortext.cli.repl.answer_output import is_screen, screen_size
-from cortext.cli.repl.completion import complete
 from cortext.cli.repl.end_signals import Ended
 from cortext.cli.terminal_text import clean
+from cortext.features.spawn.agents import find_agents
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from prompt_toolkit.output import Output
 
     from cortext.cli.repl.repl_state import Repl
+
+
+FILES = ("/save", "/save!", "/export", "/export!", "/import")
+"""The commands that are followed by the name of a file, spaces and all."""
+_MOST = 200
 
 
 class Reader(Protocol):
@@ -178,8 +183,6 @@ def _completer(repl: Repl, commands: list[str]) -> Any:
     from prompt_toolkit.document import Document
 
     def agents() -> Iterable[str]:
-        from cortext.features.spawn.agents import find_agents
-
         return find_agents(repl.cwd)
 
     class Ours(Completer):
@@ -191,3 +194,38 @@ def _completer(repl: Repl, commands: list[str]) -> Any:
                 yield Completion(text, start_position=-size)
 
     return Ours()
+
+
+def complete(
+    text: str, *, commands: Iterable[str], agents: Callable[[], Iterable[str]], cwd: str
+) -> list[tuple[str, int]]:
+    """What may stand in the place of the last characters of a text, and how many those are."""
+    name, space, rest = text.partition(" ")
+    if text.startswith("/") and not space:
+        found = [each for each in commands if each.startswith(text)]
+        if found:
+            return [(each, len(text)) for each in found]
+    if name == "/agent" and space:
+        return [(each, len(rest)) for each in sorted(agents()) if each.startswith(rest)]
+    word = rest if name in FILES and space else text.rpartition(" ")[2].rpartition("\n")[2]
+    if not word and name not in FILES:
+        return []
+    return [(each, len(word)) for each in _files(word, cwd)]
+
+
+def _files(word: str, cwd: str) -> list[str]:
+    """The files and folders whose path begins so; hidden ones only for who asks for them."""
+    folder, name = os.path.split(word)
+    start = word[: len(word) - len(name)]
+    try:
+        with os.scandir(os.path.join(cwd, os.path.expanduser(folder))) as entries:
+            found = [
+                f"{start}{entry.name}{'/' if entry.is_dir() else ''}"
+                for entry in entries
+                if entry.name.startswith(name)
+                and (name or not entry.name.startswith("."))
+                and clean(entry.name, lines=False) == entry.name
+            ]
+    except OSError:
+        return []  # no such folder: nothing to offer
+    return sorted(found)[:_MOST]

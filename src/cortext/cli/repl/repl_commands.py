@@ -12,8 +12,13 @@ from cortext.cli.repl.agent_turn import ask_again
 from cortext.cli.repl.answer_output import screen_size
 from cortext.cli.repl.repl_state import Repl, has_person, tell
 from cortext.cli.terminal_text import cells, clean, fit, local, show, to_edge
-from cortext.cli.views.bar_chart import counted
+from cortext.cli.views.bar_chart import bar, can_draw, counted
+from cortext.clock import ago
 from cortext.errors import CortextError
+from cortext.features.spawn.agents import agent_of, find_agents, get_agent
+from cortext.features.spawn.run_agent import choose_runner
+from cortext.features.spawn.spawn_list import find_spawned, list_spawned
+from cortext.features.spawn.spawn_sessions import Spawned
 
 if TYPE_CHECKING:
     from cortext.catalog.row import ConversationRow
@@ -152,8 +157,6 @@ def _clear(repl: Repl, given: str) -> None:
 
 
 def _stats(repl: Repl, given: str) -> None:
-    from cortext.cli.views.bar_chart import bar, can_draw
-
     session, context = repl.session, repl.session.context
     blocks = can_draw(sys.stdout.encoding)
     used = min(context.used, context.max_tokens)
@@ -168,8 +171,6 @@ def _stats(repl: Repl, given: str) -> None:
 
 
 def _agent(repl: Repl, given: str) -> None:
-    from cortext.features.spawn.agents import find_agents, get_agent
-
     if not given:
         for name, agent in find_agents(repl.cwd).items():
             show(to_edge(clean(f"  {name:<18}{agent.description}".rstrip())))
@@ -186,8 +187,6 @@ def _agent(repl: Repl, given: str) -> None:
 def _runner_for(repl: Repl, agent: Agent) -> Runner:
     """What runs another agent. A tool that was asked for stays, and one that came with the agent
     goes with it."""
-    from cortext.features.spawn.run_agent import choose_runner
-
     return choose_runner(repl.asked_tool, agent, repl.settings)
 
 
@@ -213,8 +212,6 @@ def _retry(repl: Repl, given: str) -> None:
 
 
 def _resume(repl: Repl, given: str) -> None:
-    from cortext.features.spawn.spawn_list import find_spawned, list_spawned
-
     if not given:
         _show_rows(repl, list_spawned()[:_LISTED])
         return
@@ -236,8 +233,6 @@ def _resume(repl: Repl, given: str) -> None:
 
 
 def _show_rows(repl: Repl, rows: Sequence[ConversationRow]) -> None:
-    from cortext.clock import ago
-
     repl.listed = list(rows)
     for number, row in enumerate(rows, 1):
         facts = [row.agent, counted(row.messages, "turn"), ago(row.last_active), row.status]
@@ -249,9 +244,6 @@ def _show_rows(repl: Repl, rows: Sequence[ConversationRow]) -> None:
 
 
 def _reopen(repl: Repl, id: str) -> None:
-    from cortext.features.spawn.agents import agent_of
-    from cortext.features.spawn.spawn_sessions import Spawned
-
     if id == repl.session.id:
         raise CortextError(f"{id} is the session that is open here")
     _settle(repl)

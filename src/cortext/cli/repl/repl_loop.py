@@ -12,6 +12,7 @@ from cortext.cli.repl.repl_commands import as_text, banner, is_command, run_comm
 from cortext.cli.repl.repl_state import Repl, has_person, tell, tell_error
 from cortext.cli.terminal_text import spawn
 from cortext.errors import CortextError
+from cortext.features.errors_log import write_error
 
 if TYPE_CHECKING:
     from cortext.features.spawn.agents import Agent
@@ -56,8 +57,6 @@ def _break_off(repl: Repl) -> None:
     try:
         repl.session.close(completed=repl.over and not repl.session.waiting)
     except CortextError as error:
-        from cortext.features.errors_log import write_error
-
         write_error("aur spawn", error)
 
 

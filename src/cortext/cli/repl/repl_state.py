@@ -8,6 +8,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from cortext import clock
+from cortext.cli.error_output import report
 from cortext.cli.repl.end_signals import Signals
 from cortext.cli.terminal_text import clean, say
 from cortext.errors import CortextError, SessionStorageError
@@ -99,7 +100,5 @@ def tell(text: str) -> None:
 
 def tell_error(error: CortextError) -> None:
     """What went wrong and what can be done, as any command says it."""
-    from cortext.cli.error_output import report
-
     sys.stdout.flush()
     report(error)

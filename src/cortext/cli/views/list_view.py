@@ -13,8 +13,13 @@ from cortext import paths
 from cortext.catalog.row import AUR, DOCUMENT, ConversationRow
 from cortext.cli.terminal_text import cells, fit, local, say, say_damaged, show, to_edge
 from cortext.clock import ago, from_micros
+from cortext.features.archive.background import notice, start_in_background
+from cortext.features.doctor.history_locations import looked
 from cortext.features.listing.conversation_list import EVERYTHING, Conversations, Listing, Wanted
+from cortext.features.listing.list_refresh import read_the_rest
 from cortext.model.safe_text import clean
+from cortext.tools.registry import display_name
+from cortext.workspace.conversation_types import Types, UnknownTypeError
 
 _FEW = 3
 _WIDEST = 32
@@ -91,8 +96,6 @@ def _say_none(what: str, command: str, wanted: Wanted, *, everywhere: bool, begi
 
 def _check_type(kind: str) -> None:
     """Raise UnknownTypeError for a type that no conversation can have here."""
-    from cortext.workspace.conversation_types import Types, UnknownTypeError
-
     known = ["chat", *Types(paths.workspace_root()).names()]
     if kind not in known:
         raise UnknownTypeError(kind, known)
@@ -100,9 +103,6 @@ def _check_type(kind: str) -> None:
 
 def nothing_yet() -> list[str]:
     """What there is to say before anything exists: where was looked, and how to begin."""
-    from cortext.features.doctor.history_locations import looked
-    from cortext.tools.registry import display_name
-
     places = looked()
     names = [display_name(place.tool) for place in places]
     said = [
@@ -144,8 +144,6 @@ def keep_up(conversations: Conversations) -> None:
     something is new to the archive is not asked here: the catalog may have seen it long before."""
     if not conversations.has_transcripts:
         return
-    from cortext.features.archive.background import notice, start_in_background
-    from cortext.features.listing.list_refresh import read_the_rest
 
     if left := conversations.left:
         what = "1 older transcript is" if left == 1 else f"{left} older transcripts are"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from io import StringIO
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from cortext.cli.terminal_text import clean
@@ -132,8 +133,6 @@ def _block(console: Console, block: Block) -> Iterator[str]:
 
 
 def _console(width: int, colour: bool) -> Console:
-    from io import StringIO
-
     from rich.console import Console
     from rich.theme import Theme
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import sys
 from collections.abc import Iterable
 from itertools import chain
+
+import click
 
 
 def can_page() -> bool:
@@ -13,22 +17,17 @@ def can_page() -> bool:
     program: one that is found from the current folder may have come with somebody's workspace."""
     if not (sys.stdout.isatty() and os.environ.get("TERM") not in (None, "", "dumb")):
         return False
-    import shutil
 
     return os.path.isabs(shutil.which(_pager()) or "")
 
 
 def is_long(lines: int) -> bool:
     """Whether so many lines leave no room for a prompt."""
-    import shutil
-
     return lines >= shutil.get_terminal_size().lines
 
 
 def page_through(lines: Iterable[str]) -> None:
     """Show them with the pager."""
-    import click
-
     # As git has it: colours stay, and what fits on the screen is not paged.
     os.environ.setdefault("LESS", "-FRX")
     # click finds out whether `less` shows colours.
@@ -45,8 +44,6 @@ def encodable(line: str) -> str:
 
 
 def _pager() -> str:
-    import shlex
-
     try:
         return next(iter(shlex.split(os.environ.get("PAGER", ""))), "less")
     except ValueError:

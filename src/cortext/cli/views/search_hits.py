@@ -8,11 +8,11 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from cortext.catalog.row import ConversationRow
+from cortext.cli.common_options import AGENTS, DOCUMENT
 from cortext.cli.shell_quoting import quoted
 from cortext.cli.terminal_text import cells, clean, fit, local
 from cortext.cli.views.list_view import short as short_path
 from cortext.cli.views.list_view import short_id
-from cortext.cli.views.show_part import AGENTS, DOCUMENT
 from cortext.clock import from_micros
 from cortext.features.listing.conversation_names import Names, reopens
 from cortext.features.search.results import Group, Question

@@ -3,18 +3,35 @@ why. No option is parsed here."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from cortext.catalog.row import name_of_tool
 from cortext.cli.progress import Bar
-from cortext.cli.terminal_text import clean, say, say_damaged, show
-from cortext.cli.views.list_view import keep_up, say_missing, where_it_is
+from cortext.cli.shell_quoting import quoted
+from cortext.cli.terminal_text import clean, say, say_damaged, show, to_edge
+from cortext.cli.views.list_view import (
+    keep_up,
+    nothing_yet,
+    say_missing,
+    short,
+    short_id,
+    where_it_is,
+)
+from cortext.cli.views.pager import can_page, encodable, is_long, page_through
+from cortext.cli.views.search_hits import HitPage
+from cortext.clock import from_micros
+from cortext.features.listing.conversation_names import Names, reopens
+from cortext.features.search.no_results import Nothing, why_nothing
+from cortext.features.search.partial_matches import nearly, told
 from cortext.features.search.results import Answer, Finder, Question
 from cortext.features.search.search import Hit
+from cortext.formats.text_search.search_query import parse
+from cortext.model import json_codec, record_dicts
 
-if TYPE_CHECKING:
-    from cortext.features.listing.conversation_names import Names
+_IN_PART = "of what tools printed, only a part is searched"
 
 
 def search(
@@ -42,7 +59,6 @@ def search(
 def _nothing(finder: Finder, question: Question, *, as_json: bool, paged: bool) -> Answer:
     """Say why there is nothing, and show what comes near; for programs only what was asked for is
     an answer."""
-    from cortext.cli.views.search_failure import say_why
 
     near = say_why(finder, question)
     # What is not there, or cannot be read, may have what was asked for.
@@ -64,8 +80,6 @@ def _say_loose(exact: Sequence[bool]) -> None:
 
 
 def _say_dropped(question: Question) -> None:
-    from cortext.formats.text_search.search_query import parse
-
     query = parse(question.text)
     if query.cut:
         say("of so long a question only the first words were looked for: 40, or 2,000 characters")
@@ -96,8 +110,6 @@ def typed(words: Sequence[str]) -> str:
 
 
 def _show(finder: Finder, answer: Answer, question: Question, *, paged: bool) -> None:
-    from cortext.cli.views.search_hits import HitPage
-
     page = HitPage(finder.rows, question)
     lines: list[str] = []
     for number, group in enumerate(answer.groups, 1):
@@ -113,8 +125,6 @@ def _show(finder: Finder, answer: Answer, question: Question, *, paged: bool) ->
 
 def _paged(lines: list[str]) -> bool:
     """Whether they were too many for the screen, and were shown with a pager."""
-    from cortext.cli.views.pager import can_page, encodable, is_long, page_through
-
     if not (is_long(len(lines)) and sys.stdin.isatty() and can_page()):
         return False
     page_through(map(encodable, lines))
@@ -122,9 +132,6 @@ def _paged(lines: list[str]) -> bool:
 
 
 def _show_json(finder: Finder, answer: Answer, question: Question) -> None:
-    from cortext.features.listing.conversation_names import Names
-    from cortext.model import json_codec
-
     hits = [hit for group in answer.groups for hit in group.hits]
     if not question.best:
         hits.sort(key=lambda hit: hit.time, reverse=True)
@@ -133,11 +140,6 @@ def _show_json(finder: Finder, answer: Answer, question: Question) -> None:
 
 
 def _as_json(hit: Hit, names: Names) -> dict[str, Any]:
-    from cortext.cli.shell_quoting import quoted
-    from cortext.clock import from_micros
-    from cortext.features.listing.conversation_names import reopens
-    from cortext.model import record_dicts
-
     row, name = hit.row, names.of(hit.row)
     return {
         "id": name,
@@ -156,3 +158,78 @@ def _as_json(hit: Hit, names: Names) -> dict[str, Any]:
         "matches": [list(span) for span in hit.snippet.spans],
         "resume": reopens(row, name, quoted),
     }
+
+
+def say_why(finder: Finder, question: Question) -> Answer:
+    """Say it; what comes near, if anything does."""
+    if not finder.rows:
+        for line in ("nothing was found: there is no conversation yet", *nothing_yet()):
+            say(line)
+        return Answer([], more=False)
+    why = why_nothing(finder, question)
+    if not why.asked or why.excluded:
+        _say_excluded(why)
+    elif why.empty or why.elsewhere:
+        _say_narrowed(why, question)
+    else:
+        found = nearly(finder, question)
+        say(clean(told(found), lines=False) if found else "nothing was found")
+        # What is not given up was found with another ending.
+        _say_unknown([each for each in why.unknown if not found or each[0] in found.without])
+        if found:
+            return found.answer
+        for row in why.titles:
+            say(to_edge(f"did you mean {short_id(row)}: {row.title}", err=True))
+    return Answer([], more=False)
+
+
+def _say_unknown(words: Sequence[tuple[str, str]]) -> None:
+    """Each with what may be meant; those for which there is nothing, together."""
+    for word, other in words:
+        if other:
+            say(f'"{clean(word)}" was not found anywhere; did you mean "{clean(other)}"?')
+    lost = [f'"{clean(word, lines=False)}"' for word, other in words if not other]
+    if lost:
+        was = "was" if len(lost) == 1 else "were"
+        say(f"{', '.join(lost)} {was} not found anywhere ({_IN_PART})")
+
+
+def _say_excluded(why: Nothing) -> None:
+    words = clean(", ".join(why.excluded), lines=False)
+    if why.asked:
+        say(f"nothing was found: all messages with these words have what you exclude too: {words}")
+        say(f'hint: a minus excludes; in quotes of its own, "-{words}" is looked for')
+    elif words:
+        say(f"there is no word to look for: {words} is only excluded")
+    else:
+        say("there is no word to look for")
+
+
+def _say_narrowed(why: Nothing, question: Question) -> None:
+    if why.empty:
+        for option in why.empty:
+            given = _given(option, question)
+            say(f"nothing was found: with {given} there is no conversation at all")
+    elif why.narrowed:
+        options = " or without ".join(_given(option, question) for option in why.narrowed)
+        say(f"nothing was found; without {options} there is something")
+    else:
+        say("nothing was found with these options together; without them there is something")
+
+
+def _given(option: str, question: Question) -> str:
+    """An option as it was given, where that can be told."""
+    wanted, narrow = question.wanted, question.narrow
+    values = {
+        "--tool": name_of_tool(wanted.tool or ""),
+        "--type": wanted.kind,
+        "--status": wanted.status,
+        "--tag": " --tag ".join(wanted.tags),
+        "--owner": wanted.owner,
+        "--role": narrow.role,
+        "--in": short(narrow.folder),
+    }
+    value = clean(values.get(option) or "", lines=False)
+    if option == "--in" and not os.path.isdir(narrow.folder):
+        value += " (there is no such folder)"
+    return f"{option} {value}".rstrip()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from cortext.cli.terminal_text import local
 from cortext.cli.views.bar_chart import counted
-from cortext.cli.views.page_render import Block
+from cortext.cli.views.page_render import Block, Page
 from cortext.formats import tool_call_stubs
 from cortext.formats.head_and_lines import place_invocations
 from cortext.formats.message_history import history
@@ -16,7 +16,15 @@ from cortext.model import json_codec
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
 
+if TYPE_CHECKING:
+    from cortext.model.message import SessionMessage
+    from cortext.model.session import Session
+
 _SPOKEN = ("user", "assistant")
+_BESIDE = 2
+"""Messages that say something, before and after the one that is opened at."""
+_FARTHEST = 20
+_HERE = "◀"
 
 
 def facts(session: Session, key: str, status: str) -> list[str]:
@@ -159,3 +167,47 @@ def _text(value: Any) -> str:
 
 def _shifted(text: str) -> str:
     return "\n".join(f"  {line}" for line in text.split("\n"))
+
+
+def around(messages: Sequence[SessionMessage], at: int) -> range:
+    """The numbers of a message and of some before and after it. Those that say something count;
+    what tools did between them is there as well, unless it is much."""
+
+    def reach(numbers: range) -> int:
+        left = _BESIDE
+        for number in numbers:
+            message = messages[number - 1]
+            left -= message.role in ("user", "assistant") and bool(message.content)
+            if not left:
+                return number
+        return numbers[-1] if numbers else at
+
+    first = reach(range(at - 1, max(at - _FARTHEST, 0), -1))
+    last = reach(range(at + 1, min(at + _FARTHEST, len(messages)) + 1))
+    return range(first, last + 1)
+
+
+def told_around(session: Session, wanted: range, at: int) -> Iterator[Block]:
+    """Messages with their tool calls as stubs, but for the one that is opened at: that is told in
+    full, also if it is a result that stands in the stub of its call."""
+
+    yield from short(session, range(wanted.start, at))
+    yield from in_full(session, range(at, at + 1), alone=False)
+    if session.messages[at - 1].tool_calls:
+        # What came of them.
+        stubs = short(session, range(at, at + 1))
+        yield from (block for block in stubs if block.role == "tool" and not block.heading)
+    yield from short(session, range(at + 1, wanted.stop))
+
+
+def opened_at(page: Page, at: int, wanted: range, session: Session | None) -> Page:
+    """The page with the message marked, and with how much of the conversation it is."""
+    count = len(session.messages) if session else 0
+    blocks = (
+        block._replace(heading=f"{block.heading} {_HERE}")
+        if block.heading.startswith(f"#{at} ")
+        else block
+        for block in page.blocks
+    )
+    facts = [*page.facts, f"messages {wanted.start} to {wanted.stop - 1} of {count}"]
+    return Page(page.title, facts, blocks)

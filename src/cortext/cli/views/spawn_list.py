@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -11,7 +12,10 @@ from typing import TYPE_CHECKING, Any
 from cortext.catalog.row import ConversationRow
 from cortext.cli.terminal_text import cells, clean, fit, say, say_damaged, show, spawn
 from cortext.clock import from_micros
+from cortext.features.spawn.cleanup import start_expiry, told
 from cortext.features.spawn.spawn_list import list_spawned, only
+from cortext.features.spawn.spawn_settings import load
+from cortext.model.json_codec import encode
 
 if TYPE_CHECKING:
     from cortext.features.spawn.spawn_settings import SpawnSettings
@@ -25,11 +29,8 @@ _SHORT = 13
 """Columns of an id that still names a session."""
 
 
-def prepare() -> SpawnSettings:
+def load_spawn_settings() -> SpawnSettings:
     """The settings that hold. What is wrong with them, and what a clean-up did, is said."""
-    from cortext.features.spawn.cleanup import told
-    from cortext.features.spawn.spawn_settings import load
-
     settings = load()
     for warning in settings.warnings:
         say(f"warning: {clean(warning, lines=False)}")
@@ -47,8 +48,6 @@ def show_sessions(
 ) -> None:
     """The list with these filters. What is old goes to the trash, if the settings say so, when the
     list has been shown."""
-    from cortext.features.spawn.cleanup import start_expiry
-
     rows = list_spawned()
     show_list(only(rows, agent, status), of=len(rows), json=as_json)
     start_expiry(settings, rows)
@@ -59,8 +58,6 @@ def show_list(
 ) -> None:
     """The rows as a table and how many they are, or as JSON; `of` are all that there are."""
     if json:
-        from cortext.model.json_codec import encode
-
         show(encode(as_json(rows)).decode())
     elif rows:
         show(table(rows))
@@ -201,7 +198,6 @@ def _edge() -> int:
     """The columns of the terminal that a list goes to; 0 if there is none."""
     if not sys.stdout.isatty():
         return 0
-    import shutil
 
     return shutil.get_terminal_size().columns
 

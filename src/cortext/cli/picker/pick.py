@@ -1,0 +1,32 @@
+"""The picker's beginning and end: the conversations to show, and the one that was chosen."""
+
+from __future__ import annotations
+
+import click
+
+from cortext.cli.launch_tool import can_launch, is_talk, reopen_in_tool, say, talk_on
+from cortext.cli.picker.items import Chosen, Shelf
+from cortext.cli.picker.picker_app import run
+from cortext.cli.views.list_view import keep_up
+
+
+def pick() -> None:
+    """Let a person choose, and do what was chosen; it ends as that does."""
+    shelf = Shelf.here()
+    if not shelf.rows:
+        shelf = Shelf.everywhere()
+    chosen = run(shelf)
+    keep_up(shelf.conversations)
+    if chosen is not None:
+        _reopen(chosen)
+
+
+def _reopen(chosen: Chosen) -> None:
+    """As `cortext resume` does, with the row that was chosen. It ends as the tool does."""
+    row, tool = chosen.row, chosen.tool or None
+    if is_talk(row, tool, fork=chosen.fork):
+        talk_on(row)
+    if not can_launch(tool):
+        say(f"`cortext resume --context {row.key}`")
+        raise click.exceptions.Exit(1)
+    reopen_in_tool(row, tool, None, fork=chosen.fork)
