@@ -21,7 +21,7 @@ from cortext import (
 from cortext.adapters.session_log import Kept
 from cortext.catalog.log_index import SpawnIndex
 from cortext.catalog.row import DOCUMENT, ConversationRow
-from cortext.features.doctor.checkup import look_over
+from cortext.features.doctor.checkup import run_checkup
 from cortext.features.listing.conversation_list import Conversations
 from cortext.features.manage import delete
 from cortext.features.open_store import open_store
@@ -181,7 +181,7 @@ def _open(root: str, id: str) -> None:
 
 
 def _look_over(size: int, *, deep: bool) -> None:
-    looked = look_over(deep=deep)
+    looked = run_checkup(deep=deep)
     _expect(looked.conversations, size)
     if any(problem.path and "conversations" in problem.path for problem in looked.problems):
         raise SystemExit(f"something is wrong: {looked.problems[0]}")

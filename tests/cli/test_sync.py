@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cortext.durability.file_lock import FileLock
-from cortext.features.archive.archive_sync import pass_over
+from cortext.features.archive.archive_sync import skip_session
 from tests.command import SCRIPT, cortext, ok
 from tests.features.archive.archived_sessions import ID, other, say
 
@@ -71,7 +71,7 @@ def test_session_that_is_kept_elsewhere_is_passed_over(sync_home: Path) -> None:
     """It is neither copied nor listed, while the tool has it."""
     say(sync_home, "one")
     assert ID in ok(sync_home, "list", "--all", "--json")
-    pass_over("claude", ID)
+    skip_session("claude", ID)
     assert ID not in ok(sync_home, "list", "--all", "--json")
     ok(sync_home, "sync")
     assert not list(archive(sync_home).rglob("*.gz"))

@@ -11,15 +11,15 @@ from typing import Any
 from cortext import paths
 from cortext.cli.commands.hook import command as hook_command
 from cortext.features.archive.archive_state import Memory
-from cortext.features.secrets.archive_redactions import Masks
+from cortext.features.secrets.archive_redactions import ArchiveRedactions
 from cortext.features.secrets.redact_value import (
-    Marker,
-    masked_file,
-    secrets_in,
+    Redactor,
+    decode_line,
+    list_secrets,
+    redact_file_bytes,
     suspect_lines,
-    value_of,
 )
-from cortext.features.transfer.import_file import parse_export, put
+from cortext.features.transfer.import_file import parse_export, save_imported
 from cortext.formats import llm_messages, openai_items
 from cortext.model import json_codec
 from cortext.stores.folder import FolderStore
@@ -32,21 +32,21 @@ TOKEN = b"ghp_" + b"R4nd0mAbCdEfGhIjKlMn" + b"OpQrStUvWxYz1234"
 def _masking(folder: Path) -> Iterator[Feed]:
     """A token in a line of its own is masked whatever stands around it, and a log has as many lines
     as before."""
-    mask = Marker()
+    mask = Redactor()
 
     def feed(data: bytes) -> None:
         data = data.replace(b"{token}", TOKEN, 50).replace(b"{kind}", b"PRIVATE", 50)
         for name in ("x.jsonl", "x.md"):
             at = len(data) // 2
             holding = data[:at] + b"\n" + TOKEN + b"\n" + data[at:]
-            masked = masked_file(name, holding, mask)
+            masked = redact_file_bytes(name, holding, mask)
             assert b"\n" + TOKEN + b"\n" not in masked, f"the token is still in {name}"
             if name == "x.jsonl":
                 assert masked.count(b"\n") == holding.count(b"\n"), "lines are gone"
             # Nothing is left to be found: a second time it is as it was.
-            assert masked_file(name, masked, mask) == masked, f"{name} changes again"
+            assert redact_file_bytes(name, masked, mask) == masked, f"{name} changes again"
         for line in suspect_lines(data):
-            secrets_in(value_of(line))
+            list_secrets(decode_line(line))
 
     yield feed
 
@@ -64,7 +64,7 @@ def _export(folder: Path) -> Iterator[Feed]:
             read = parse_export(data, "x.md")
             id = read.session.id
             fresh = not store.exists(id)
-            put(read.session, store)
+            save_imported(read.session, store)
             if fresh:
                 found = [message.content for message in store.load(id).messages]
                 assert found == [message.content for message in read.session.messages]
@@ -116,16 +116,16 @@ def _notes(folder: Path) -> Iterator[Feed]:
 
     def feed(data: bytes) -> None:
         with files.holding(data, data):
-            attempt(lambda: Memory("claude"), lambda: _all(Masks("claude")))
+            attempt(lambda: Memory("claude"), lambda: _all(ArchiveRedactions("claude")))
 
     yield feed
     (archive / ".masked").unlink()
     (archive / ".known/claude.json").unlink()
 
 
-def _all(masks: Masks) -> None:
+def _all(masks: ArchiveRedactions) -> None:
     if mask := masks.of_all():
-        masked_file("x.md", b"token " + TOKEN, mask)
+        redact_file_bytes("x.md", b"token " + TOKEN, mask)
 
 
 def _items(folder: Path) -> Iterator[Feed]:

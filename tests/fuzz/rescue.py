@@ -6,8 +6,8 @@ from pathlib import Path
 
 from cortext.errors import CortextError
 from cortext.features.doctor.problem import UNFORESEEN
-from cortext.features.doctor.repair import mend_all
-from cortext.features.doctor.salvage.text_encoding import whole_value
+from cortext.features.doctor.repair import run_repairs
+from cortext.features.doctor.salvage.text_encoding import repair_value_characters
 from tests.features.doctor.damage import Kept
 from tests.fuzz.files import PARTS
 from tests.fuzz.target import Feed, Target
@@ -44,7 +44,7 @@ def _mend(kept: Kept) -> None:
     assert all(problem.text and problem.hint for problem in found.problems)
     if found.mend is None:
         return
-    outcome = mend_all([found.mend])
+    outcome = run_repairs([found.mend])
     for failed in outcome.failed:
         # It may see that it would lose something; but it is never taken by surprise.
         assert failed.hint != UNFORESEEN, failed.why
@@ -67,7 +67,7 @@ def _read(kept: Kept) -> set[str] | None:
     """The ids of the messages that can be read, with U+FFFD for half a character as mending has it;
     None if nothing can be."""
     try:
-        return {*whole_value(kept.ids())}
+        return {*repair_value_characters(kept.ids())}
     except CortextError:
         return None
 

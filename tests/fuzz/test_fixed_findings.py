@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 from cortext import Session, SessionMessage
-from cortext.features.doctor.repair import mend_all
-from cortext.features.doctor.salvage.json_scan import fields_in
-from cortext.features.doctor.salvage.salvage_heads import session_of
+from cortext.features.doctor.repair import run_repairs
+from cortext.features.doctor.salvage.json_scan import find_fields
+from cortext.features.doctor.salvage.salvage_heads import build_session
 from cortext.formats.log import LOG
 from cortext.formats.record_lines import MOST_DAMAGES, record_ids
 from cortext.mcp.tool_table import TOOLS, schema
@@ -151,7 +151,7 @@ def test_a_half_character_in_a_message_without_an_id(tmp_path: Path) -> None:
     before = kept.ids()
     mend = kept.check().mend
     assert mend is not None
-    assert mend_all([mend]).failed == []
+    assert run_repairs([mend]).failed == []
     assert (kept.ids(), len(kept.check().problems)) == (before, 0)
     assert b"\xef\xbf\xbd b" in kept.lines.read_bytes()
 
@@ -163,7 +163,7 @@ def _check(kind: str, data: bytes, folder: Path) -> None:
 
 
 def _all_but_one(head: dict[str, Any]) -> None:
-    found = session_of(head, "s", [], datetime(2026, 1, 1, tzinfo=UTC), LOG)
+    found = build_session(head, "s", [], datetime(2026, 1, 1, tzinfo=UTC), LOG)
     assert len(found.extra) == len(head) - 1
 
 
@@ -171,7 +171,7 @@ _SAID = b'{"type":"turn","role":"user","content":"hi","timestamp":"2026-01-01T00
 SLOW: dict[str, Callable[[Path, int], object]] = {
     "empty lines": lambda at, n: _check("document", _SAID + b"\n" * (4 * n) + _SAID, at),
     "broken lines": lambda at, n: _check("log", b"{\n" * n, at),
-    "nested fields": lambda at, n: fields_in('{"a":' * n),
+    "nested fields": lambda at, n: find_fields('{"a":' * n),
     "many fields": lambda at, n: _all_but_one({"tags": 5} | {f"k{k}": k for k in range(n)}),
 }
 
@@ -205,7 +205,7 @@ def test_doctor_names_a_thousand_broken_lines_and_counts_the_rest(tmp_path: Path
     assert sum("this is no message that can be read" in text for text in told) == MOST_DAMAGES
     assert [text for text in told if "500 more lines cannot be read as messages" in text]
     assert found.mend is not None
-    assert mend_all([found.mend]).failed == []
+    assert run_repairs([found.mend]).failed == []
     assert (len(kept.ids()), len(kept.check().problems)) == (6, 0)
 
 
@@ -216,5 +216,5 @@ def test_a_half_character_in_a_document_in_utf_16(tmp_path: Path) -> None:
     utf16(kept)
     mend = kept.check().mend
     assert mend is not None
-    assert mend_all([mend]).failed == []
+    assert run_repairs([mend]).failed == []
     assert (len(kept.ids()), len(kept.check().problems)) == (6, 0)

@@ -13,7 +13,7 @@ from cortext import Session, SessionMessage
 from cortext.config import parse_settings
 from cortext.errors import CortextError, SessionStorageError
 from cortext.features.doctor.problem import Problem
-from cortext.features.doctor.repair import kind_of
+from cortext.features.doctor.repair import problem_kind
 from cortext.features.doctor.salvage import json_scan, salvage_documents
 from cortext.features.search.decisions import decisions_in
 from cortext.formats import briefing, document, json_edit, slash_frame, toml_edit, tool_inputs
@@ -128,11 +128,11 @@ CASES: list[Case] = [
     ("secret addresses", detector.find_secrets, "", "://a:"),
     ("printed secrets", detector.without_prints, "", "[redacted a"),
     ("decisions", lambda t: list(decisions_in(messages(t))), "", "let's use a "),
-    ("objects", lambda t: list(json_scan.objects_in(t)), "", '{"type":'),
-    ("fields", json_scan.fields_in, "", '"a" : '),
-    ("records", lambda t: salvage_documents.records_in(t.encode(), "x"), "", '{ "role"'),
+    ("objects", lambda t: list(json_scan.find_objects(t)), "", '{"type":'),
+    ("fields", json_scan.find_fields, "", '"a" : '),
+    ("records", lambda t: salvage_documents.salvage_records(t.encode(), "x"), "", '{ "role"'),
     ("document", lambda t: document.salvage(t.encode(), "x"), '{"messages":[', '{"role":"'),
-    ("problems", lambda t: kind_of(Problem(t, "")), "", "("),
+    ("problems", lambda t: problem_kind(Problem(t, "")), "", "("),
     ("addresses", lambda t: without_places(SessionStorageError(t)), "", "a"),
     ("hosts", lambda t: without_places(SessionStorageError(t)), "", "a."),
     ("signs on a page", lambda t: list_page._SIGNS.sub("", t), "", "**a"),

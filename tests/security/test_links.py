@@ -12,11 +12,11 @@ from cortext.errors import CortextError
 from cortext.features.archive.archive_state import Memory
 from cortext.features.doctor.checkup import SoundFiles, fingerprints_of
 from cortext.features.doctor.inventory import Item
-from cortext.features.doctor.problem import Found
+from cortext.features.doctor.problem import CheckResult
 from cortext.features.errors_log import write_error
 from cortext.features.secrets import archive_redactions
 from cortext.features.secrets.redact_value import redaction_key
-from cortext.features.setup.manifest import Installed
+from cortext.features.setup.manifest import SetupRecord
 from cortext.workspace.known_folders import remember_documents, remember_program, remember_workspace
 from tests.command import begin, cortext, folder_of, ok
 
@@ -24,7 +24,7 @@ VICTIM = b"somebody else's\n"
 
 
 def _mask() -> None:
-    masks = archive_redactions.Masks("claude")
+    masks = archive_redactions.ArchiveRedactions("claude")
     masks.add("a.jsonl", ["0123456789ab"])
     masks.save()
 
@@ -36,7 +36,7 @@ def _know() -> None:
 
 
 def _set_up() -> None:
-    Installed.load().keep("/x/settings.json", {"tool": "claude", "digest": "d", "folders": []})
+    SetupRecord.load().keep("/x/settings.json", {"tool": "claude", "digest": "d", "folders": []})
 
 
 def _find_sound() -> None:
@@ -45,7 +45,7 @@ def _find_sound() -> None:
     Path(file).touch()
     os.utime(file, (1, 1))
     sound = SoundFiles()
-    sound.add(Item(file, (file,), Found), fingerprints_of([file]))
+    sound.add(Item(file, (file,), CheckResult), fingerprints_of([file]))
     sound.save()
 
 
@@ -53,7 +53,7 @@ WRITERS: dict[str, tuple[Callable[[], str], Callable[[], object]]] = {
     "workspaces": (paths.known_workspaces, lambda: remember_workspace("/x")),
     "program-folders": (paths.known_programs, lambda: remember_program("/x")),
     "document-folders": (paths.known_documents, lambda: remember_documents("/x")),
-    ".masked": (archive_redactions.path, _mask),
+    ".masked": (archive_redactions.redactions_path, _mask),
     ".known": (lambda: f"{paths.archive()}/.known/claude.json", _know),
     "errors.log": (paths.log_file, lambda: write_error("it", ValueError("x"))),
     "redaction.key": (paths.redaction_key, redaction_key),

@@ -143,8 +143,8 @@ def test_a_network_disk_is_told(kind: str, tmp_path: Path, monkeypatch: pytest.M
     """Where locks may not hold between machines, doctor says so; it is no error."""
     table = f"server:/x {tmp_path} {kind} rw 0 0\n/dev/a / ext4 rw 0 0\n"
     monkeypatch.setattr(check_machine, "read_mounts", table.encode)
-    (problem,) = check_machine.check_disks([str(tmp_path / "sessions")])
+    (problem,) = check_machine.check_network_disks([str(tmp_path / "sessions")])
     assert kind in problem.text
     assert problem.severity == check_machine.NOTE
     monkeypatch.setattr(check_machine, "read_mounts", table.replace(kind, "ext4").encode)
-    assert check_machine.check_disks([str(tmp_path / "sessions")]) == []
+    assert check_machine.check_network_disks([str(tmp_path / "sessions")]) == []

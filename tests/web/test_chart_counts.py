@@ -131,7 +131,7 @@ def listed() -> list[ConversationRow]:
 
 def test_what_is_not_read_yet_is_said(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there was no time to count, the page does not say that there is nothing."""
-    monkeypatch.setattr(chart_counts.LooseParts, "catch_up", lambda *_: None)
+    monkeypatch.setattr(chart_counts.StandaloneCounts, "catch_up", lambda *_: None)
     found = Counting().count(Shelf().rows())
     assert (found.conversations, found.messages, found.unread) == (2, 0, 2)
 

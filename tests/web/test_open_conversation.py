@@ -11,7 +11,7 @@ import pytest
 from cortext import SessionMessage, SessionNotFoundError, SessionStorage, open_session_store
 from cortext.catalog.row import ConversationRow
 from cortext.features.listing.conversation_list import Conversations
-from cortext.features.watch.live_sources import Conversation
+from cortext.features.watch.live_sources import LiveConversation
 from cortext.model import json_codec
 from cortext.tools.opencode.reader import OpenCodeBridge
 from cortext.tools.protocol import Source
@@ -41,13 +41,13 @@ def row_of(root: str, id: str = ID) -> ConversationRow:
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """One entry for each time that all of a conversation is read."""
     reads: list[str] = []
-    whole: Callable[[Conversation], Any] = Conversation.read
+    whole: Callable[[LiveConversation], Any] = LiveConversation.read
 
-    def read(self: Conversation) -> Any:
+    def read(self: LiveConversation) -> Any:
         reads.append(self.path)
         return whole(self)
 
-    monkeypatch.setattr(Conversation, "read", read)
+    monkeypatch.setattr(LiveConversation, "read", read)
     return reads
 
 

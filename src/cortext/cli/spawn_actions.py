@@ -17,8 +17,8 @@ from cortext.errors import CortextError, SessionCorruptedError, SessionNotFoundE
 from cortext.features.spawn.agents import DEFAULT, Agent, agent_of, get_agent
 from cortext.features.spawn.cleanup import clean, delete
 from cortext.features.spawn.run_agent import ECHO, VARIABLE, Runner, choose_runner
-from cortext.features.spawn.session_paths import open_store, path_of, recover
-from cortext.features.spawn.spawn_list import Found, find_spawned, list_spawned
+from cortext.features.spawn.session_paths import open_store, recover, session_path
+from cortext.features.spawn.spawn_list import SpawnMatches, find_spawned, list_spawned
 from cortext.features.spawn.spawn_sessions import Spawned
 from cortext.features.spawn.spawn_settings import SpawnSettings
 from cortext.stores.session_file_names import is_id
@@ -58,7 +58,7 @@ def _say_gone(entry: TrashEntry) -> None:
 
 def begin(id: str | None, agent: str | None, tool: str | None, settings: SpawnSettings) -> int:
     """A new session; or, where there is one of this id, that one."""
-    if id and os.path.lexists(path_of(id)):
+    if id and os.path.lexists(session_path(id)):
         return _go_on(id, agent, tool, settings)
     cwd = os.getcwd()
     who = get_agent(agent or DEFAULT, cwd)
@@ -133,7 +133,7 @@ def _agent_of(name: str, cwd: str) -> Agent:
 def find(given: str) -> ConversationRow:
     """Find the session that is meant. If several match, ask; if none does, show the available
     sessions and exit."""
-    rows, note = find_spawned(given) if given.strip() else Found(list_spawned()[:_SOME])
+    rows, note = find_spawned(given) if given.strip() else SpawnMatches(list_spawned()[:_SOME])
     if note:
         click.echo(note, err=True)
     if len(rows) == 1 and given.strip():

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from msgspec import field
 
 from cortext.catalog.row import ConversationRow
-from cortext.features.doctor.problem import counted
+from cortext.features.doctor.problem import pluralize
 from cortext.features.listing.conversation_list import Wanted
 from cortext.features.listing.conversation_names import reopens
 from cortext.features.listing.time_ranges import Span, date_range
@@ -136,7 +136,7 @@ def search_workspace(reach: Reach, given: tool_arguments.Search) -> Answer:
     more = str(page[-1].place) if len(found) > len(page) else None
     loose = sum(not hit.exact for hit in page)
     hits = [_text(reach, hit, nonce) for hit in page]
-    first = f"{counted(len(hits), 'text')}, the newest first." if hits else "There are no more."
+    first = f"{pluralize(len(hits), 'text')}, the newest first." if hits else "There are no more."
     if loose:
         which = "The last one has" if loose == 1 else f"The last {loose} have"
         which = which if loose < len(hits) else "It has" if loose == 1 else "They have"
@@ -188,7 +188,9 @@ def get_context(reach: Reach, given: tool_arguments.Context) -> Answer:
         blocks.append(Block(f"{number}. {it.id} · {it.title} · {it.type} · {it.last_active}"))
         blocks += [Block("where it stopped:", barred(it.summary))] if it.summary else []
         blocks += [_block(text) for text in each.texts]
-    first = f"{counted(len(known), 'conversation')} about this." if known else "Nothing was found."
+    first = (
+        f"{pluralize(len(known), 'conversation')} about this." if known else "Nothing was found."
+    )
     last = [_HOW] if known else [] if given.everywhere else [_OUTSIDE]
     return Answer(Context(conversations=known), fenced(nonce, first, blocks, last))
 
@@ -207,7 +209,7 @@ def list_conversations(reach: Reach, given: tool_arguments.List) -> Answer:
         Block(f"{n}. {it.id} · {it.title} · {it.type} · {it.status}", barred(it.summary))
         for n, it in enumerate(listed, given.first)
     ]
-    first = f"{len(listed)} of {counted(len(rows), 'conversation')}, the latest first."
+    first = f"{len(listed)} of {pluralize(len(rows), 'conversation')}, the latest first."
     last = [f"There is more: `from: {more}` has the next ones."] if more and page else []
     more = more if page else None
     return Answer(
@@ -242,7 +244,7 @@ def get_decisions(reach: Reach, given: tool_arguments.Decisions) -> Answer:
         Block(f"{n}. {it.id} · {it.title} · message {it.message} · {it.role}", bars(it.text))
         for n, it in enumerate(found, 1)
     ]
-    first = f"{counted(len(found), 'decision')}." if found else "No decision was found."
+    first = f"{pluralize(len(found), 'decision')}." if found else "No decision was found."
     last = [_HOW] if found else [] if given.everywhere else [_OUTSIDE]
     return Answer(Decisions(decisions=found), fenced(nonce, first, blocks, last))
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from cortext import paths
 from cortext.catalog.row import ConversationRow
-from cortext.features.stats.conversation_stats import LooseParts
+from cortext.features.stats.conversation_stats import StandaloneCounts
 from cortext.features.stats.stats import Cost, Day, Share, gather
 from cortext.web.conversation_lookup import source_name
 
@@ -46,7 +46,7 @@ class Counting:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._parts = LooseParts()
+        self._parts = StandaloneCounts()
         self._found: Counted | None = None
         self._counted = float("-inf")
 

@@ -7,9 +7,13 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from cortext.catalog.row import ConversationRow
-from cortext.features.capture.transcript_reader import end_now, news, transcript_at
-from cortext.features.watch.follow_conversation import News, Tail
-from cortext.features.watch.live_sources import Growing
+from cortext.features.capture.transcript_reader import (
+    current_position,
+    read_new_messages,
+    transcript_at,
+)
+from cortext.features.watch.follow_conversation import NewMessages, Tail
+from cortext.features.watch.live_sources import LiveSource
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.tools.incremental import Changed, Mark
@@ -19,7 +23,7 @@ class RowsTail(Tail):
     """As `Tail`. Rows say to the millisecond when they were changed, and one may be changed again
     in the same: so each look goes back to before the last one."""
 
-    def __init__(self, growing: Growing, row: ConversationRow) -> None:
+    def __init__(self, growing: LiveSource, row: ConversationRow) -> None:
         self._row = row
         self._last: Mark | None = None
         self._before: Mark | None = None
@@ -30,7 +34,7 @@ class RowsTail(Tail):
         self._before = self._last = self._end()
         return super()._whole()
 
-    def _read(self) -> News:
+    def _read(self) -> NewMessages:
         changed = self._changed()
         if changed is None:
             return super()._read()
@@ -40,19 +44,19 @@ class RowsTail(Tail):
         if messages is None:
             return super()._read()
         self.session: Session = replace(self.session, messages=messages)
-        return News()
+        return NewMessages()
 
     def _end(self) -> Mark | None:
         found = transcript_at(self._row.tool, self._row.key, self._row.path)
         try:
-            return end_now(*found) if found else None
+            return current_position(*found) if found else None
         except FileNotFoundError:
             return None  # the tool has it no more; our copy may be there
 
     def _changed(self) -> Changed | None:
         found = transcript_at(self._row.tool, self._row.key, self._row.path)
         try:
-            return news(*found, self._before) if found and self._before else None
+            return read_new_messages(*found, self._before) if found and self._before else None
         except FileNotFoundError:
             return None
 

@@ -15,12 +15,12 @@ from cortext.features.capture.capture_pending import take_in
 from cortext.features.listing.load_row import read_all
 from cortext.features.watch.follow_conversation import Tail
 from cortext.features.watch.live_sources import (
-    Conversation,
-    Growing,
+    LiveConversation,
+    LiveSource,
+    LiveToolSession,
     Prints,
     Reading,
-    ToolSession,
-    growing,
+    open_live_source,
 )
 from cortext.formats.record_lines import Damage
 from cortext.model.message import SessionMessage
@@ -100,7 +100,7 @@ class _Watched:
     """A growing conversation, and what else its last whole reading said: all that is wrong with
     it, and how many sub-agents it has."""
 
-    def __init__(self, inner: Growing) -> None:
+    def __init__(self, inner: LiveSource) -> None:
         self._inner = inner
         self.path = inner.path
         self.damages: Sequence[Damage] = ()
@@ -131,7 +131,7 @@ class _Watched:
         return self._inner.over()
 
 
-class _Whole(ToolSession):
+class _Whole(LiveToolSession):
     """A tool's session with its results in full: a page has an address for each of them."""
 
     side = 0
@@ -183,7 +183,7 @@ def _begin(row: ConversationRow) -> tuple[_Watched, Tail]:
         return watched, Tail(watched)
 
 
-def _growing(row: ConversationRow) -> Growing:
+def _growing(row: ConversationRow) -> LiveSource:
     if row.is_standalone:
-        return growing(row)
-    return _Whole(row) if row.tool else Conversation(row)
+        return open_live_source(row)
+    return _Whole(row) if row.tool else LiveConversation(row)

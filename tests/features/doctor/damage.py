@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cortext import Session, SessionMessage
-from cortext.features.doctor.check_conversations import check_folder
+from cortext.features.doctor.check_conversations import check_conversation
 from cortext.features.doctor.check_documents import check_document
 from cortext.features.doctor.check_logs import check_log
-from cortext.features.doctor.problem import Found
+from cortext.features.doctor.problem import CheckResult
 from cortext.formats.head_and_lines import with_checksums
 from cortext.stores import workspace_layout
 from cortext.stores.document import SessionStorage
@@ -77,10 +77,10 @@ class Kept(NamedTuple):
         """Which line has the first message, from 0."""
         return 0 if self.kind == "workspace" else 1
 
-    def check(self) -> Found:
+    def check(self) -> CheckResult:
         if self.kind == "workspace":
             place = workspace_layout.Place(f"{self.root}/conversations", DAY, self.id)
-            return check_folder(str(self.root), place)
+            return check_conversation(str(self.root), place)
         check = check_log if self.kind == "log" else check_document
         return check(str(self.root), self.id)
 

@@ -1,10 +1,10 @@
 """A damaged session after `cortext doctor --fix`."""
 
-from cortext.features.doctor.problem import Mended
+from cortext.features.doctor.problem import Repaired
 from tests.features.doctor.damage import Kept
 
 
-def mended(kept: Kept) -> Mended:
+def mended(kept: Kept) -> Repaired:
     mend = kept.check().mend
     assert mend is not None
     done = mend.do()

@@ -8,25 +8,25 @@ import pytest
 
 from cortext import paths
 from cortext.durability.gzip_members import pack, read_packed
-from cortext.features.doctor.check_archive import Copy, check_copy, copies
+from cortext.features.doctor.check_archive import ArchiveCopy, check_copy, list_copies
 
 LINES = [b'{"n":%d,"text":"%s"}\n' % (n, b"word " * 40) for n in range(30)]
 
 
 @pytest.fixture
-def copy() -> Copy:
+def copy() -> ArchiveCopy:
     """A copy in three parts, whose transcript is gone."""
     path = Path(paths.archive(), "claude/projects/-x/11111111-2222-4333-8444-555555555555.jsonl.gz")
     path.parent.mkdir(parents=True)
     path.write_bytes(b"".join(pack(b"".join(LINES[n : n + 10])) for n in (0, 10, 20)))
-    return Copy("claude", str(path))
+    return ArchiveCopy("claude", str(path))
 
 
 def held(path: str) -> list[bytes]:
     return b"".join(read_packed(path)).splitlines(keepends=True)
 
 
-def mended(copy: Copy) -> list[bytes]:
+def mended(copy: ArchiveCopy) -> list[bytes]:
     """The lines after it was mended; the original is kept, and nothing is wrong any more."""
     before = Path(copy.path).read_bytes()
     found = check_copy(copy)
@@ -36,16 +36,16 @@ def mended(copy: Copy) -> list[bytes]:
     assert [Path(path).read_bytes() for path in done.kept] == [before]
     assert check_copy(copy).problems == ()
     assert found.mend.do() is None
-    assert list(copies()) == [copy]
+    assert list(list_copies()) == [copy]
     return held(copy.path)
 
 
-def test_a_sound_copy_has_nothing_wrong(copy: Copy) -> None:
+def test_a_sound_copy_has_nothing_wrong(copy: ArchiveCopy) -> None:
     assert check_copy(copy).problems == ()
     assert held(copy.path) == LINES
 
 
-def test_of_a_truncated_one_every_whole_line_stays(copy: Copy) -> None:
+def test_of_a_truncated_one_every_whole_line_stays(copy: ArchiveCopy) -> None:
     """Also those of the part that was cut."""
     os.truncate(copy.path, os.path.getsize(copy.path) - 12)
     assert "it is truncated" in check_copy(copy).problems[0].text
@@ -54,7 +54,7 @@ def test_of_a_truncated_one_every_whole_line_stays(copy: Copy) -> None:
     assert len(lines) >= 20
 
 
-def test_a_damaged_part_hides_no_other(copy: Copy) -> None:
+def test_a_damaged_part_hides_no_other(copy: ArchiveCopy) -> None:
     data = bytearray(Path(copy.path).read_bytes())
     first = len(pack(b"".join(LINES[:10])))
     data[first + 60 : first + 90] = b"\0" * 30
@@ -65,7 +65,7 @@ def test_a_damaged_part_hides_no_other(copy: Copy) -> None:
     assert set(lines) <= set(LINES)
 
 
-def test_the_time_of_a_copy_stays(copy: Copy) -> None:
+def test_the_time_of_a_copy_stays(copy: ArchiveCopy) -> None:
     """It is the transcript's."""
     os.truncate(copy.path, os.path.getsize(copy.path) - 12)
     os.utime(copy.path, (1.7e9, 1.7e9))
@@ -73,7 +73,7 @@ def test_the_time_of_a_copy_stays(copy: Copy) -> None:
     assert os.stat(copy.path).st_mtime == 1.7e9
 
 
-def test_one_in_which_nothing_can_be_read_is_named_and_left(copy: Copy) -> None:
+def test_one_in_which_nothing_can_be_read_is_named_and_left(copy: ArchiveCopy) -> None:
     """Where the tool has it no more, there is nothing to put in its place."""
     Path(copy.path).write_bytes(b"\0" * 500)
     found = check_copy(copy)
@@ -82,7 +82,7 @@ def test_one_in_which_nothing_can_be_read_is_named_and_left(copy: Copy) -> None:
     assert Path(copy.path).read_bytes() == b"\0" * 500
 
 
-def test_what_another_program_packed_is_checked_too(copy: Copy) -> None:
+def test_what_another_program_packed_is_checked_too(copy: ArchiveCopy) -> None:
     whole = gzip.compress(b"".join(LINES))
     Path(copy.path).write_bytes(whole)
     assert check_copy(copy).problems == ()

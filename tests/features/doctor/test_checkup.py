@@ -20,18 +20,24 @@ from cortext.durability.trash_folder import Trash
 from cortext.errors import SessionLockedError
 from cortext.features.capture.capture import capture
 from cortext.features.doctor import check_machine
-from cortext.features.doctor.check_conversations import check_folder
+from cortext.features.doctor.check_conversations import check_conversation
 from cortext.features.doctor.check_indexes import check_database
 from cortext.features.doctor.check_leftovers import (
     check_modes,
-    check_temps,
-    open_to_others,
-    temp_files,
+    check_temp_files,
+    find_readable_by_others,
+    find_temp_files,
 )
-from cortext.features.doctor.check_locks import check_locks, lock_files
-from cortext.features.doctor.checkup import look_over
-from cortext.features.doctor.problem import Mend, Mended, Trouble, problem_of, reworded
-from cortext.features.doctor.repair import mend_all
+from cortext.features.doctor.check_locks import check_locks, list_lock_files
+from cortext.features.doctor.checkup import run_checkup
+from cortext.features.doctor.problem import (
+    Repair,
+    Repaired,
+    Trouble,
+    describe_trouble,
+    reword_decode_error,
+)
+from cortext.features.doctor.repair import run_repairs
 from cortext.stores.log import LogStore
 from cortext.workspace.known_folders import remember_program, remember_workspace
 from cortext.workspace.workspace import Workspace
@@ -80,11 +86,11 @@ def test_a_stopped_holder_is_named(lock: Path) -> None:
     """With its number and since when it runs; one that runs is nothing to tell."""
     folders = [str(lock.parents[2])]
     with held(lock) as process:
-        assert check_locks(lock_files(folders)) == []
+        assert check_locks(list_lock_files(folders)) == []
         process.send_signal(signal.SIGSTOP)
         try:
-            until(lambda: bool(check_locks(lock_files(folders))))
-            (problem,) = check_locks(lock_files(folders))
+            until(lambda: bool(check_locks(list_lock_files(folders))))
+            (problem,) = check_locks(list_lock_files(folders))
         finally:
             process.send_signal(signal.SIGCONT)
     assert f"{lock} is held by process {process.pid} (" in problem.text
@@ -96,7 +102,7 @@ def test_a_dead_holder_holds_nothing(lock: Path) -> None:
     """The lock file that it leaves is free: the next writer gets it."""
     with held(lock) as process:
         process.kill()
-    assert check_locks(lock_files([str(lock.parents[2])])) == []
+    assert check_locks(list_lock_files([str(lock.parents[2])])) == []
     fd = os.open(lock, os.O_RDWR)
     fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     os.close(fd)
@@ -106,7 +112,7 @@ def test_a_child_that_outlived_its_parent_is_told_of(lock: Path) -> None:
     """The system names the parent, which has ended; the child has the file open."""
     with held(lock, "child") as process:
         process.wait()
-        (problem,) = check_locks(lock_files([str(lock.parents[2])]))
+        (problem,) = check_locks(list_lock_files([str(lock.parents[2])]))
         assert f"is held for process {process.pid}, which has ended" in problem.text
         assert re.search(r"one that it started has it open: process \d+ \(", problem.text)
         with pytest.raises(SessionLockedError):
@@ -120,7 +126,7 @@ def test_temp_files_go_to_the_trash(tmp_path: Path) -> None:
         path.write_bytes(b"words")
         os.utime(path, (0, 0))
     os.utime(new)
-    found = check_temps(temp_files([str(tmp_path)]))
+    found = check_temp_files(find_temp_files([str(tmp_path)]))
     assert found.problems[0].text.endswith(f"1 temp file of processes that were killed: {old}")
     assert found.mend is not None
     found.mend.do()
@@ -146,7 +152,7 @@ def test_temp_files_are_looked_for_wherever_we_write(
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"words")
         os.utime(path, (0, 0))
-    (problem,) = [one for one in look_over().problems if "temp file" in one.text]
+    (problem,) = [one for one in run_checkup().problems if "temp file" in one.text]
     assert problem.text.startswith(f"{len(left)} temp files of processes that were killed")
 
 
@@ -157,7 +163,7 @@ def test_modes_are_closed_to_others(tmp_path: Path) -> None:
         (folder / name).touch()
         (folder / name).chmod(mode)
     folder.chmod(0o750)
-    found = check_modes("keys", list(open_to_others([str(folder)])))
+    found = check_modes("keys", list(find_readable_by_others([str(folder)])))
     assert found.problems[0].text.startswith("other users can read or change 2 places with keys: ")
     assert found.mend is not None
     done = found.mend.do()
@@ -167,7 +173,7 @@ def test_modes_are_closed_to_others(tmp_path: Path) -> None:
         0o700,
         0o600,
     ]
-    assert list(open_to_others([str(folder)])) == []
+    assert list(find_readable_by_others([str(folder)])) == []
 
 
 def test_a_damaged_database_is_removed_and_a_sound_one_is_not(tmp_path: Path) -> None:
@@ -194,7 +200,7 @@ def test_another_program_of_our_name_is_named(
         (tmp_path / name).write_text(text, encoding="utf-8")
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    (problem,) = check_machine.check_names()
+    (problem,) = check_machine.check_program_names()
     where = f"{tmp_path}/cortext"
     assert problem.text == f"another program called `cortext` comes first on the PATH: {where}"
 
@@ -206,9 +212,9 @@ def test_a_home_that_cannot_be_written_is_a_problem(
     home = tmp_path / "home"
     home.mkdir()
     monkeypatch.setenv("XDG_DATA_HOME", str(home / "data"))
-    assert look_over().problems == []
+    assert run_checkup().problems == []
     monkeypatch.setattr(check_machine.os, "access", lambda path, mode: path != str(home))
-    (problem,) = look_over().problems
+    (problem,) = run_checkup().problems
     assert problem.text.startswith(f"{home} cannot be written to: nothing new is kept in {home}/")
     assert (problem.severity, problem.path) == ("problem", str(home))
 
@@ -216,7 +222,7 @@ def test_a_home_that_cannot_be_written_is_a_problem(
 def test_what_cannot_be_mended_is_told_before_it_is_tried() -> None:
     """Without `--fix` nothing was left as it is: nobody has tried."""
     torn_line = Trouble("not JSON", 2)
-    hints = [problem_of("a.jsonl", torn_line, mend).hint for mend in ("it goes", "")]
+    hints = [describe_trouble("a.jsonl", torn_line, mend).hint for mend in ("it goes", "")]
     verbs = ("mends it", "leaves it as it is")
     assert hints == [f"`cortext doctor --fix` {verb}" for verb in verbs]
 
@@ -226,7 +232,9 @@ def test_a_network_disk_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     folder = tmp_path / "my share/work"
     table = f"/dev/a / ext4 rw 0 0\nserver:/x {tmp_path}/my\\040share nfs4 rw 0 0\n"
     monkeypatch.setattr(check_machine, "read_mounts", table.encode)
-    (problem,) = check_machine.check_disks([str(folder), str(folder / "b"), str(tmp_path / "near")])
+    (problem,) = check_machine.check_network_disks(
+        [str(folder), str(folder / "b"), str(tmp_path / "near")]
+    )
     assert problem.text.startswith(f"{folder} is on a network disk (nfs4, at {tmp_path}/my share)")
     assert "locks may not hold there" in problem.text
     assert problem.severity == "note"
@@ -241,7 +249,7 @@ def test_doctor_looks_at_the_disks_of_all_conversations(
     Kept("log", tmp_path / "share/logs").make()
     table = f"s:/x {tmp_path}/share nfs4 rw 0 0\ns:/y {tmp_path}/data cifs rw 0 0\n"
     monkeypatch.setattr(check_machine, "read_mounts", table.encode)
-    told = [one.text for one in look_over().problems if "network disk" in one.text]
+    told = [one.text for one in run_checkup().problems if "network disk" in one.text]
     assert sorted(re.findall(r"\((\w+), at", text)[0] for text in told) == ["cifs", "nfs4"]
 
 
@@ -251,9 +259,11 @@ def test_a_network_disk_is_known_by_its_file_system(
     """As `statfs` tells, also where no table of mounts does."""
     monkeypatch.setattr(check_machine, "read_mounts", lambda: b"")
     monkeypatch.setattr(
-        check_machine, "type_of", lambda folder: 0x6969 if "share" in folder else 0xEF53
+        check_machine, "filesystem_type", lambda folder: 0x6969 if "share" in folder else 0xEF53
     )
-    (problem,) = check_machine.check_disks([str(tmp_path / "near"), str(tmp_path / "share")])
+    (problem,) = check_machine.check_network_disks(
+        [str(tmp_path / "near"), str(tmp_path / "share")]
+    )
     assert problem.text.startswith(f"{tmp_path}/share is on a network disk (nfs, at ")
 
 
@@ -262,7 +272,7 @@ def test_the_type_of_a_file_system_is_what_the_system_says(tmp_path: Path) -> No
     said = subprocess.run(
         ["stat", "-f", "-c", "%t", tmp_path], check=True, capture_output=True, text=True
     )
-    assert check_machine.type_of(str(tmp_path / "a/b")) == int(said.stdout, 16) > 0
+    assert check_machine.filesystem_type(str(tmp_path / "a/b")) == int(said.stdout, 16) > 0
 
 
 def test_locks_of_no_session_are_looked_at_too(tmp_path: Path) -> None:
@@ -273,7 +283,7 @@ def test_locks_of_no_session_are_looked_at_too(tmp_path: Path) -> None:
     with held(lock) as process:
         process.send_signal(signal.SIGSTOP)
         try:
-            until(lambda: any(one.path == str(lock) for one in look_over().problems))
+            until(lambda: any(one.path == str(lock) for one in run_checkup().problems))
         finally:
             process.send_signal(signal.SIGCONT)
 
@@ -285,10 +295,10 @@ def test_programs_logs_are_looked_at(tmp_path: Path) -> None:
         torn(Kept("log", folder).make())
     (named / "other.jsonl").write_text("{no\n", encoding="utf-8")
     remember_program(str(named))
-    found = [one.path for one in look_over().problems if "the last line is torn" in one.text]
+    found = [one.path for one in run_checkup().problems if "the last line is torn" in one.text]
     name = "001-debug-slow.jsonl"
     assert found == [f"{paths.program_sessions()}/{name}", f"{named}/{name}"]
-    assert all(one.path != f"{named}/other.jsonl" for one in look_over().problems)
+    assert all(one.path != f"{named}/other.jsonl" for one in run_checkup().problems)
 
 
 @pytest.mark.parametrize("name", ["checkpoints", "state", "subagents"])
@@ -299,13 +309,13 @@ def test_what_adapters_keep_beside_sessions_is_looked_at(name: str, tmp_path: Pa
     nul_line(kept)
     kept.lines.chmod(0o644)
     (tmp_path / name / "other.jsonl").write_text("{no\n", encoding="utf-8")
-    looked = look_over()
+    looked = run_checkup()
     assert looked.conversations == 0
     told = [one.text for one in looked.problems if one.path == str(kept.lines)]
     assert any("64 NUL bytes" in text for text in told)
     assert any("other users can read" in text for text in told)
-    mend_all(looked.mends)
-    assert look_over().problems == []
+    run_repairs(looked.mends)
+    assert run_checkup().problems == []
     assert kept.ids() == ["m1", "m2", "m3", "m4", "m5", "m6"]
 
 
@@ -317,7 +327,7 @@ def test_a_damaged_key_and_a_damaged_tombstone_are_named() -> None:
     key.chmod(0o600)
     deleted.write_bytes(b"claude\tid\t2025-11-22T09:00:00Z\nclaude\n")
     deleted.chmod(0o600)
-    found = {one.path: one for one in look_over().problems}
+    found = {one.path: one for one in run_checkup().problems}
     assert "is damaged" in found[str(key)].text
     assert "line 2: which session was deleted" in found[str(deleted)].text
     assert (found[str(key)].mend, found[str(deleted)].mend) == ("", "")
@@ -329,13 +339,13 @@ def test_versions_are_read_and_not_asked_for(tmp_path: Path) -> None:
     package.mkdir(parents=True)
     (package.parent / "package.json").write_text(json.dumps({"version": "9.1.0"}), encoding="utf-8")
     (package / "gemini.js").touch()
-    assert check_machine.version_of(str(package / "gemini.js")) == "9.1.0"
+    assert check_machine.read_tool_version(str(package / "gemini.js")) == "9.1.0"
     versions = tmp_path / "versions"
     versions.mkdir()
     (versions / "2.1.300").touch()
     (tmp_path / "claude").symlink_to(versions / "2.1.300")
-    assert check_machine.version_of(str(tmp_path / "claude")) == "2.1.300"
-    assert check_machine.version_of(None) == ""
+    assert check_machine.read_tool_version(str(tmp_path / "claude")) == "2.1.300"
+    assert check_machine.read_tool_version(None) == ""
     assert check_machine.is_tested("claude", "2.1.300")
     assert not check_machine.is_tested("gemini", "9.1.0")
     assert check_machine.is_tested("codex", "")
@@ -347,24 +357,26 @@ def test_what_is_sound_is_read_once(tmp_path: Path) -> None:
     Kept("document", Path(paths.document_dir())).make()
     for path in (kept.lines, *Path(paths.document_dir()).glob("*.json")):
         os.utime(path, (1.7e9, 1.7e9))
-    assert (look_over().conversations, look_over().read) == (2, 0)
+    assert (run_checkup().conversations, run_checkup().read) == (2, 0)
     size = kept.lines.stat().st_size
     flipped_bit(kept)
     os.utime(kept.lines, (1.7e9, 1.7e9))
     assert kept.lines.stat().st_size == size
-    assert look_over().problems == []
+    assert run_checkup().problems == []
     seen: list[tuple[int, int]] = []
-    deep = look_over(deep=True, progress=lambda done, of: seen.append((done, of)))
+    deep = run_checkup(deep=True, progress=lambda done, of: seen.append((done, of)))
     assert [problem.line for problem in deep.problems] == [4]
     assert seen[-1][0] == seen[-1][1] > size
 
 
 def test_a_step_that_fails_stops_no_other() -> None:
-    def fails() -> Mended | None:
+    def fails() -> Repaired | None:
         raise PermissionError(13, "Permission denied")
 
-    done = Mended("b", [])
-    outcome = mend_all([Mend("a", fails), Mend("b", lambda: done), Mend("c", lambda: None)])
+    done = Repaired("b", [])
+    outcome = run_repairs(
+        [Repair("a", fails), Repair("b", lambda: done), Repair("c", lambda: None)]
+    )
     assert outcome.mended == [done]
     assert [(failed.step, failed.why) for failed in outcome.failed] == [("a", "Permission denied")]
 
@@ -385,7 +397,7 @@ def test_lost_messages_are_taken_from_the_tool_again(
     assert capture(root, place).new > 3
     before = [m.id for m in bench.workspace.store.read(place.name).session.messages]
     damage(Path(place.lines))
-    found = check_folder(root, place)
+    found = check_conversation(root, place)
     assert found.mend is not None
     done = found.mend.do()
     assert done is not None
@@ -398,7 +410,7 @@ def test_lost_messages_are_taken_from_the_tool_again(
 def test_what_the_trash_cannot_list_is_named() -> None:
     lost = Path(paths.trash(), "somebody")
     lost.mkdir(parents=True)
-    (problem,) = [one for one in look_over().problems if one.path == str(lost)]
+    (problem,) = [one for one in run_checkup().problems if one.path == str(lost)]
     assert problem.text == f"{lost} is in the trash, and its note cannot be read: where was it?"
 
 
@@ -409,7 +421,7 @@ def test_conversations_are_private_where_they_began(tmp_path: Path) -> None:
     Kept("workspace", tmp_path / "work", "900-debug-cloned").make().lines.chmod(0o644)
     lines = document.parent / ".session/messages.jsonl"
     lines.chmod(0o640)
-    (problem,) = [one for one in look_over().problems if "other users" in one.text]
+    (problem,) = [one for one in run_checkup().problems if "other users" in one.text]
     assert problem.text.endswith(f"1 place with conversations: {lines}")
 
 
@@ -421,7 +433,7 @@ def test_a_look_writes_nothing_but_what_it_remembers(tmp_path: Path) -> None:
     half_emoji(kept)
     remember_workspace(str(workspace))
     before = {path: path.lstat().st_mtime_ns for path in workspace.rglob("*")}
-    assert [problem.line for problem in look_over().problems if problem.mend] == [2]
+    assert [problem.line for problem in run_checkup().problems if problem.mend] == [2]
     assert {path: path.lstat().st_mtime_ns for path in workspace.rglob("*")} == before
 
 
@@ -442,4 +454,4 @@ def test_a_look_writes_nothing_but_what_it_remembers(tmp_path: Path) -> None:
 )
 def test_a_decoder_is_put_in_plain_words(said: str, told: str) -> None:
     """What is wrong with a message, for who has never seen a schema."""
-    assert reworded(said) == told
+    assert reword_decode_error(said) == told

@@ -6,7 +6,7 @@ import pytest
 
 from cortext import paths
 from cortext.features.doctor import checkup
-from cortext.features.doctor.repair import mend_all
+from cortext.features.doctor.repair import run_repairs
 from tests.features.doctor.damage import Kept
 from tests.flow_counter import executed_modules
 
@@ -33,9 +33,9 @@ def test_recheck_runs_only_checks_that_had_a_repair(monkeypatch: pytest.MonkeyPa
     sound, torn = Kept("log", logs, "sound").make(), Kept("log", logs, "torn").make()
     with torn.lines.open("ab") as file:
         file.write(TORN)
-    found = checkup.look_over()
+    found = checkup.run_checkup()
     assert [problem.path for problem in found.problems] == [str(torn.lines)]
-    assert len(mend_all(found.mends).mended) == 1
+    assert len(run_repairs(found.mends).mended) == 1
     sound.lines.unlink()  # a check of this file would fail now
     monkeypatch.setattr(checkup, "check_locks", None)
     found.recheck()

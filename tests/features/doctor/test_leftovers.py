@@ -9,9 +9,9 @@ import pytest
 from cortext import paths
 from cortext.durability.replace_file import temp_name
 from cortext.errors import SessionStorageError
-from cortext.features.doctor.checkup import look_over
-from cortext.features.doctor.repair import mend_all
-from cortext.features.setup.manifest import Installed
+from cortext.features.doctor.checkup import run_checkup
+from cortext.features.doctor.repair import run_repairs
+from cortext.features.setup.manifest import SetupRecord
 from cortext.features.transfer import export
 from cortext.features.transfer.export import write_export
 
@@ -42,14 +42,14 @@ def _temps(person: Path) -> list[Path]:
 
 
 def _mended() -> list[str]:
-    return [mended.did for mended in mend_all(look_over().mends).mended]
+    return [mended.did for mended in run_repairs(run_checkup().mends).mended]
 
 
 def test_of_setup_in_the_folders_of_a_tool(leftover_home: Path) -> None:
     """What is named after a file of ours goes to the trash; what is another program's stays."""
     settings = leftover_home / ".claude/settings.json"
     settings.parent.mkdir()
-    Installed.load().keep(str(settings), {"tool": "claude", "digest": "d", "folders": []})
+    SetupRecord.load().keep(str(settings), {"tool": "claude", "digest": "d", "folders": []})
     ours = settings.with_name(temp_name(settings.name))
     theirs = settings.with_name(temp_name("history.jsonl"))
     young = settings.with_name(temp_name(settings.name))

@@ -11,7 +11,7 @@ import pytest
 from cortext import SessionMessage
 from cortext.features.doctor import check_conversations, check_documents, check_logs
 from cortext.features.doctor.problem import NOTE
-from cortext.features.doctor.repair import mend_all
+from cortext.features.doctor.repair import run_repairs
 from cortext.stores.damage_report import refuse_damage
 from tests.features.doctor import damage
 from tests.features.doctor.damage import DAMAGES, LOST, Damage, Kept
@@ -268,10 +268,10 @@ def test_a_full_disk_changes_nothing(
         for module in (check_conversations, check_logs, check_documents):
             name = "write_folder" if module is check_conversations else "replace"
             disk.setattr(module, name, full)
-        outcome = mend_all([found.mend])
+        outcome = run_repairs([found.mend])
     assert outcome.mended == []
     assert "no space left on device" in outcome.failed[0].why
     assert outcome.failed[0].hint.startswith("free some space")
     assert (kept.lines.read_bytes(), kept.head.read_bytes()) == before
-    assert len(mend_all([found.mend]).mended) == 1
+    assert len(run_repairs([found.mend]).mended) == 1
     assert kept.check().problems == ()

@@ -13,10 +13,15 @@ from cortext import paths
 from cortext.errors import SessionStorageError
 from cortext.features.archive.archive_sync import sync
 from cortext.features.doctor import checkup
-from cortext.features.doctor.checkup import look_over
-from cortext.features.doctor.problem import Mend, Mended, Problem
-from cortext.features.doctor.repair import MANY, mend_all, refuse_fewer, repeated
-from cortext.features.doctor.salvage.json_scan import objects_in
+from cortext.features.doctor.checkup import run_checkup
+from cortext.features.doctor.problem import Problem, Repair, Repaired
+from cortext.features.doctor.repair import (
+    MANY,
+    count_repeated_kinds,
+    ensure_nothing_lost,
+    run_repairs,
+)
+from cortext.features.doctor.salvage.json_scan import find_objects
 from cortext.workspace.known_folders import remember_program, remember_workspace
 from tests.features.doctor.damage import (
     DAY,
@@ -73,9 +78,9 @@ def test_a_damaged_head_costs_no_message(
 
 def test_nothing_is_written_with_fewer_messages() -> None:
     """Whatever a rescue gives: what can be read now has to be in it."""
-    refuse_fewer("x", messages, messages())
+    ensure_nothing_lost("x", messages, messages())
     with pytest.raises(SessionStorageError, match="1 message that can be read would not be in it"):
-        refuse_fewer("x", messages, messages()[1:])
+        ensure_nothing_lost("x", messages, messages()[1:])
 
 
 @pytest.mark.parametrize("kind", ["workspace", "log"])
@@ -116,7 +121,7 @@ def test_odd_content_ends_no_look(line: bytes, kind: str, tmp_path: Path) -> Non
         found = kept.check()
         assert found.problems
         if found.mend is not None:
-            assert mend_all([found.mend]).failed == []
+            assert run_repairs([found.mend]).failed == []
             assert set(kept.ids()) >= set(ALL)
 
 
@@ -129,7 +134,7 @@ def test_a_file_that_nobody_thought_of_hides_no_other(
     second = Kept("log", tmp_path, "b").make()
     for kept in (first, second):
         kept.lines.write_bytes(kept.lines.read_bytes() + b'{"role":')
-    check = checkup.items
+    check = checkup.list_conversation_items
 
     def breaking(*args: object) -> object:
         def fail() -> None:
@@ -138,8 +143,8 @@ def test_a_file_that_nobody_thought_of_hides_no_other(
         for item in check(*args):  # type: ignore[arg-type]
             yield item._replace(check=fail) if item.name == str(first.lines) else item
 
-    monkeypatch.setattr(checkup, "items", breaking)
-    found = {one.path: one.text for one in look_over().problems}
+    monkeypatch.setattr(checkup, "list_conversation_items", breaking)
+    found = {one.path: one.text for one in run_checkup().problems}
     assert found[str(first.lines)].endswith("cannot be looked at: ZeroDivisionError: no such luck")
     assert "the last line is torn" in found[str(second.lines)]
 
@@ -147,10 +152,10 @@ def test_a_file_that_nobody_thought_of_hides_no_other(
 def test_a_step_that_nobody_thought_of_stops_no_other() -> None:
     """It is told, with what it was to do."""
 
-    def fail() -> Mended | None:
+    def fail() -> Repaired | None:
         raise ZeroDivisionError("no such luck")
 
-    done = mend_all([Mend("one", fail), Mend("two", lambda: Mended("did", []))])
+    done = run_repairs([Repair("one", fail), Repair("two", lambda: Repaired("did", []))])
     assert [(one.step, one.why) for one in done.failed] == [
         ("one", "it cannot be done: ZeroDivisionError: no such luck")
     ]
@@ -173,7 +178,7 @@ def test_what_is_in_the_place_of_something_else_is_named(tmp_path: Path) -> None
     (Path(paths.archive()) / "claude").write_bytes(b"")
     Path(paths.trash()).write_bytes(b"")
     said = dict[str, str]()
-    for one in look_over().problems:
+    for one in run_checkup().problems:
         said[one.path] = f"{said.get(one.path, '')}{one.text}; {one.hint}\n"
     assert "it is no folder" in said[f"{day}/001-debug/.session"]
     inner = f"{day}/002-debug/.session/messages.jsonl"
@@ -201,7 +206,7 @@ def test_a_closed_day_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyP
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", refusing)
-    said = {one.path: one.text for one in look_over().problems}
+    said = {one.path: one.text for one in run_checkup().problems}
     assert said[str(closed)] == f"{closed} cannot be looked into: permission denied"
     assert "torn" in said[str(kept.lines)]
 
@@ -224,7 +229,7 @@ def copied(claude: Path) -> tuple[Path, Path]:
 
 
 def of(path: Path) -> list[Problem]:
-    return [one for one in look_over().problems if one.path == str(path)]
+    return [one for one in run_checkup().problems if one.path == str(path)]
 
 
 def test_an_unpacked_copy_is_packed_again(claude_folder: Path) -> None:
@@ -234,7 +239,7 @@ def test_an_unpacked_copy_is_packed_again(claude_folder: Path) -> None:
     source.unlink()
     copy.write_bytes(data)
     assert len(of(copy)) == 1
-    assert mend_all(look_over().mends).failed == []
+    assert run_repairs(run_checkup().mends).failed == []
     assert of(copy) == []
     from cortext.durability.gzip_members import read_packed
 
@@ -247,13 +252,13 @@ def test_a_copy_of_which_nothing_is_left(content: bytes, claude_folder: Path) ->
     source, copy = copied(claude_folder)
     whole = copy.read_bytes()
     copy.write_bytes(content)
-    assert mend_all(look_over().mends).failed == []
+    assert run_repairs(run_checkup().mends).failed == []
     assert of(copy) == []
     source.unlink()
     copy.write_bytes(content)
     (problem,) = of(copy)
     assert (problem.mend, "claude has it no more" in problem.hint) == ("", True)
-    assert mend_all(look_over().mends).failed == []
+    assert run_repairs(run_checkup().mends).failed == []
     assert (copy.read_bytes(), len(of(copy))) == (content, 1)
     assert whole
 
@@ -270,14 +275,14 @@ def test_a_time_in_the_future_costs_no_waiting(
         kept = Kept("log", tmp_path, name).make()
         kept.lines.write_bytes(kept.lines.read_bytes() + b'{"role":')
         os.utime(kept.lines, (later, later))
-    assert len(look_over().problems) >= 4
+    assert len(run_checkup().problems) >= 4
     assert slept == []
 
 
 def test_many_objects_on_a_line_are_found_in_a_moment() -> None:
     """Each, and none is looked at from its beginning to the end of the line."""
     text = '{"type":"turn","n":}' * 20_000 + '{"type":"turn","id":1}' * 20_000
-    found = list(objects_in(text))
+    found = list(find_objects(text))
     assert len(found) == 20_000
     assert all(one.end <= two.start for one, two in pairwise(found))
 
@@ -289,5 +294,5 @@ def test_one_of_a_kind_stands_for_many() -> None:
         for n in range(MANY + 1)
     ]
     other = Problem("/y is gone", "", path="/y")
-    assert list(repeated([*problems, other]).values()) == [MANY + 1]
-    assert repeated(problems[:MANY]) == {}
+    assert list(count_repeated_kinds([*problems, other]).values()) == [MANY + 1]
+    assert count_repeated_kinds(problems[:MANY]) == {}

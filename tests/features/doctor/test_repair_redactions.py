@@ -12,9 +12,9 @@ from cortext import paths
 from cortext.catalog.row import ConversationRow
 from cortext.features.archive.archive_sync import sync
 from cortext.features.capture.capture import capture
-from cortext.features.doctor.check_archive import check_copy, copies
-from cortext.features.doctor.check_conversations import check_folder
-from cortext.features.doctor.checkup import look_over
+from cortext.features.doctor.check_archive import check_copy, list_copies
+from cortext.features.doctor.check_conversations import check_conversation
+from cortext.features.doctor.checkup import run_checkup
 from cortext.features.secrets import archive_redactions
 from cortext.features.secrets.redact import redact
 from cortext.features.secrets.redact_archive import redact_copies
@@ -46,13 +46,13 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         tool="claude", path=str(transcript), key=ID, status="paused", last_active=1
     )
     assert redact_copies(row).pieces == 1
-    (found,) = copies()
+    (found,) = list_copies()
     assert TOKEN.encode() not in gzip.decompress(Path(found.path).read_bytes())
     return Path(found.path)
 
 
 def fix(copy: Path) -> bytes:
-    (found,) = [each for each in copies() if each.path == str(copy)]
+    (found,) = [each for each in list_copies() if each.path == str(copy)]
     mend = check_copy(found).mend
     assert mend is not None
     mend.do()
@@ -75,12 +75,12 @@ def test_a_copy_of_which_nothing_can_be_read_gets_none_either(copy: Path) -> Non
 
 def test_damaged_notes_of_what_is_masked_are_made_from_the_copies(copy: Path) -> None:
     """Without them a sync would bring the secret back."""
-    notes = Path(archive_redactions.path())
+    notes = Path(archive_redactions.redactions_path())
     before = notes.read_bytes()
     notes.write_bytes(before[: len(before) // 2])
-    (problem,) = [one for one in look_over().problems if one.path == str(notes)]
+    (problem,) = [one for one in run_checkup().problems if one.path == str(notes)]
     assert problem.text.endswith("line 1: of 1 line nobody knows what was masked")
-    (mend,) = [mend for mend in look_over().mends if mend.sentence == problem.mend]
+    (mend,) = [mend for mend in run_checkup().mends if mend.sentence == problem.mend]
     done = mend.do()
     assert done is not None
     assert notes.read_bytes() == before
@@ -109,7 +109,7 @@ def test_messages_that_come_back_have_no_secrets(
     assert redact(row).pieces == 1
     before = Path(place.lines).read_bytes()
     Path(place.lines).write_bytes(b"")
-    mend = check_folder(root, place).mend
+    mend = check_conversation(root, place).mend
     assert mend is not None
     done = mend.do()
     assert done is not None
@@ -129,7 +129,7 @@ def test_who_never_redacted_gets_everything_back(
     root, place = bench.bound.root, bench.bound.place
     capture(root, place)
     Path(place.lines).write_bytes(b"")
-    mend = check_folder(root, place).mend
+    mend = check_conversation(root, place).mend
     assert mend is not None
     mend.do()
     assert TOKEN.encode() in Path(place.lines).read_bytes()

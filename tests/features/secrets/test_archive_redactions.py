@@ -192,18 +192,18 @@ def test_nothing_tells_what_was_masked(tools_home: Path) -> None:
     held = claude(tools_home, f"my key is {TOKEN}")
     synced()
     redact_copies(held.row)
-    data = Path(archive_redactions.path()).read_bytes()
+    data = Path(archive_redactions.redactions_path()).read_bytes()
     assert TOKEN.encode() not in data
     assert TOKEN[4:12].encode() not in data
-    assert os.stat(archive_redactions.path()).st_mode & 0o777 == 0o600
+    assert os.stat(archive_redactions.redactions_path()).st_mode & 0o777 == 0o600
 
 
 def test_damaged_notes_are_said_once(tools_home: Path, caplog: pytest.LogCaptureFixture) -> None:
     """However many of their lines cannot be read."""
-    notes = Path(archive_redactions.path())
+    notes = Path(archive_redactions.redactions_path())
     notes.parent.mkdir(parents=True, exist_ok=True)
     notes.write_bytes(b"]]\n" * 3)
-    archive_redactions.Masks("claude")
+    archive_redactions.ArchiveRedactions("claude")
     (said,) = caplog.messages
     assert said.startswith(f"line 1 of {notes} is damaged, and not used: ")
     assert said.endswith(", and 2 more")
@@ -211,14 +211,14 @@ def test_damaged_notes_are_said_once(tools_home: Path, caplog: pytest.LogCapture
 
 def test_a_damaged_copy_that_is_mended(tools_home: Path) -> None:
     """What doctor takes from the tool again is without it."""
-    from cortext.features.doctor.check_archive import Copy, check_copy
+    from cortext.features.doctor.check_archive import ArchiveCopy, check_copy
 
     held = claude(tools_home, "Hello.", f"my key is {TOKEN}", "Thanks.")
     synced()
     redact_copies(held.row)
     (path,) = [path for path in kept("claude") if path.endswith(".gz")]
     os.truncate(path, os.path.getsize(path) - 12)
-    found = check_copy(Copy("claude", path))
+    found = check_copy(ArchiveCopy("claude", path))
     assert found.mend is not None
     assert found.mend.do() is not None
     assert archive_has(TOKEN) == []

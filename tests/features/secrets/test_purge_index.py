@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from cortext import paths
-from cortext.features.secrets.purge_index import forget_words, forgetting, is_unfinished
+from cortext.features.secrets.purge_index import is_unfinished, purge_after, purge_words
 
 
 def row(id: str) -> Any:
@@ -27,7 +27,7 @@ def test_one_after_the_other() -> None:
 
     def second() -> None:
         inside.wait(60)
-        with forgetting([row("two")]):
+        with purge_after([row("two")]):
             order.append("second")
             assert noted("two")
             assert not is_unfinished()
@@ -35,7 +35,7 @@ def test_one_after_the_other() -> None:
 
     thread = threading.Thread(target=second)
     thread.start()
-    with forgetting([row("one")]):
+    with purge_after([row("one")]):
         inside.set()
         thread.join(0.3)
         assert noted("one")
@@ -58,13 +58,13 @@ def test_one_that_was_killed() -> None:
     run = [sys.executable, "-c", code]
     assert subprocess.run(run, check=False, timeout=60).returncode == -9
     assert is_unfinished()
-    with forgetting([row("next")]):
+    with purge_after([row("next")]):
         assert noted("killed")
         assert noted("next")
         assert not is_unfinished()
     assert not is_unfinished()
     assert subprocess.run(run, check=False, timeout=60).returncode == -9
-    forget_words()
+    purge_words()
     assert not is_unfinished()
     assert not os.path.exists(paths.unfinished_redact())
     assert os.path.dirname(paths.unfinished_redact()) == os.path.dirname(paths.redaction_key())

@@ -1,6 +1,6 @@
 """Looking at lines: the fast look finds what a look at each line alone finds."""
 
-from cortext.features.secrets.redact_value import secrets_in, suspect_lines, value_of
+from cortext.features.secrets.redact_value import decode_line, list_secrets, suspect_lines
 from tests.features.secrets import harmless_lines
 from tests.features.secrets.secret_corpus import labelled
 
@@ -12,7 +12,7 @@ def test_the_fast_look_leaves_no_line_out() -> None:
     for number, one in enumerate(labelled(1)):
         lines += [*quiet[number * 9 : number * 9 + 9], one.text.replace("\n", "\\n")]
     data = "\n".join(lines).encode()
-    slow = [found for line in lines if (found := secrets_in(value_of(line.encode())))]
-    fast = [found for line in suspect_lines(data) if (found := secrets_in(value_of(line)))]
+    slow = [found for line in lines if (found := list_secrets(decode_line(line.encode())))]
+    fast = [found for line in suspect_lines(data) if (found := list_secrets(decode_line(line)))]
     assert fast == slow
     assert len(slow) > 50

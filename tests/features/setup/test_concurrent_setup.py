@@ -99,7 +99,7 @@ def test_one_that_waits_too_long_says_for_whom(
 
     monkeypatch.setattr(installed, "_PATIENCE", 0.01)
     before = files(configured_home)
-    with installed.alone(), pytest.raises(SessionLockedError, match=f"process {os.getpid()}"):
+    with installed.setup_lock(), pytest.raises(SessionLockedError, match=f"process {os.getpid()}"):
         carry_out(plan_setup(["claude"]))
     assert files(configured_home) == before
 

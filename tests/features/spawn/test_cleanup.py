@@ -25,8 +25,8 @@ from cortext.durability.trash_folder import Trash
 from cortext.features.errors_log import last_errors
 from cortext.features.manage import delete as trash
 from cortext.features.spawn import cleanup
-from cortext.features.spawn.cleanup import clean, delete, expire, start_expiry, told
-from cortext.features.spawn.session_paths import path_of
+from cortext.features.spawn.cleanup import clean, delete, expire, start_expiry, take_cleanup_notice
+from cortext.features.spawn.session_paths import session_path
 from cortext.features.spawn.spawn_list import list_spawned
 from cortext.features.spawn.spawn_sessions import Spawned
 from cortext.features.spawn.spawn_settings import SpawnSettings
@@ -46,7 +46,7 @@ def write(id: str, *days: float, began: float | None = None, status: str = "comp
          "timestamp": (NOW - timedelta(days=day)).isoformat()}
         for day in days
     ]  # fmt: skip
-    path = Path(path_of(id))
+    path = Path(session_path(id))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(line) + "\n" for line in (head, *turns)), encoding="utf-8")
     return path
@@ -249,17 +249,20 @@ def test_age_may_be_longer_than_there_are_times() -> None:
 
 def test_what_went_is_told_once() -> None:
     """With how many, also over several clean-ups."""
-    assert told() == ""
+    assert take_cleanup_notice() == ""
     write("one", 40)
     expire(30)
-    assert told() == "1 session older than 30 days deleted; `cortext trash list` shows it"
-    assert told() == ""
+    assert (
+        take_cleanup_notice()
+        == "1 session older than 30 days deleted; `cortext trash list` shows it"
+    )
+    assert take_cleanup_notice() == ""
     for id in ("two", "three", "four"):
         write(id, 40)
         expire(30)
-    assert told().startswith("3 sessions older than 30 days deleted")
+    assert take_cleanup_notice().startswith("3 sessions older than 30 days deleted")
     expire(30)
-    assert told() == ""
+    assert take_cleanup_notice() == ""
 
 
 def test_what_fails_behind_the_scenes_is_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,7 +287,7 @@ def test_old_sessions_go_by_themselves() -> None:
     session.take_in([SessionMessage("user", "x", timestamp=NOW - timedelta(days=31))])
     assert start_expiry(MONTH, list_spawned())
     until(lambda: "old" not in there())
-    until(told)
+    until(take_cleanup_notice)
     assert there() == {"recent", "later", "bad", "open"}
     assert [entry.label for entry in trash.list_trash()] == ["old: About old"]
     session.close(completed=True)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.features.spawn.session_paths import path_of
+from cortext.features.spawn.session_paths import session_path
 from cortext.features.spawn.spawn_list import find_spawned, list_spawned
 from cortext.features.spawn.spawn_sessions import Spawned
 
@@ -74,6 +74,6 @@ def test_the_first_tier_that_matches_decides(query: str, found: list[str]) -> No
 @pytest.mark.usefixtures("sessions")
 def test_damage_hides_no_words() -> None:
     """What can be read of a damaged session is looked through."""
-    path = Path(path_of("session-1"))
+    path = Path(session_path("session-1"))
     path.write_bytes(b"{broken\n" + path.read_bytes())
     assert ids("parser fail") == ["session-1"]

@@ -21,7 +21,7 @@ from cortext import (
 from cortext.durability.lifetime_lock import live_holder
 from cortext.errors import CortextError
 from cortext.features.spawn import spawn_sessions
-from cortext.features.spawn.session_paths import live_path, path_of, recover
+from cortext.features.spawn.session_paths import live_path, recover, session_path
 from cortext.features.spawn.spawn_list import list_spawned
 from cortext.features.spawn.spawn_sessions import Spawned
 from cortext.stores.log import LogStore
@@ -29,7 +29,7 @@ from cortext.tools.stream_events import LONGEST, LONGEST_TURN
 
 
 def lines_of(id: str) -> list[dict[str, Any]]:
-    text = Path(path_of(id)).read_text(encoding="utf-8")
+    text = Path(session_path(id)).read_text(encoding="utf-8")
     assert text.endswith("\n")
     return [json.loads(line) for line in text.splitlines()]
 
@@ -115,7 +115,7 @@ def test_session_is_open_in_one_process() -> None:
 def test_refused_session_can_be_opened_later() -> None:
     """A session that could not be opened is not held."""
     had("one")
-    path = Path(path_of("one"))
+    path = Path(session_path("one"))
     path.write_bytes(path.read_bytes().replace(b'"role":"assistant"', b'"role":', 1))
     with pytest.raises(SessionCorruptedError, match="line 3"):
         Spawned.reopen("one")
@@ -125,7 +125,7 @@ def test_refused_session_can_be_opened_later() -> None:
 def test_recovered_session_has_every_good_line() -> None:
     """The file as it was stays beside it."""
     had("one")
-    path = Path(path_of("one"))
+    path = Path(session_path("one"))
     damaged = path.read_bytes().replace(b'"role":"assistant"', b'"role":', 1)
     path.write_bytes(damaged)
     done = recover("one")
@@ -138,7 +138,7 @@ def test_recovered_session_has_every_good_line() -> None:
 def test_recovered_session_without_a_head() -> None:
     """Turns are kept where line 1 is gone."""
     had("one")
-    path = Path(path_of("one"))
+    path = Path(session_path("one"))
     path.write_bytes(b"{\n" + path.read_bytes().partition(b"\n")[2])
     done = recover("one")
     assert (done.kept, done.lost) == (6, 1)
@@ -148,7 +148,7 @@ def test_recovered_session_without_a_head() -> None:
 def test_torn_tail_is_said_and_set_aside() -> None:
     """It is no corruption: the session goes on, and nothing of it is lost."""
     had("one")
-    path = Path(path_of("one"))
+    path = Path(session_path("one"))
     path.write_bytes(path.read_bytes() + b'{"type":"turn","role":"us')
     session = Spawned.reopen("one")
     assert (session.count, len(session.notes)) == (6, 1)
@@ -262,13 +262,13 @@ def test_fork_that_fails_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None
 def test_head_is_read_by_who_has_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
     """What another changed before it let go is not lost."""
     had("one", completed=False)
-    take = spawn_sessions.take
+    take = spawn_sessions.take_session
 
     def late(id: str) -> Any:
-        LogStore(Path(path_of(id)).parent).amend(id, status="completed")
+        LogStore(Path(session_path(id)).parent).amend(id, status="completed")
         return take(id)
 
-    monkeypatch.setattr(spawn_sessions, "take", late)
+    monkeypatch.setattr(spawn_sessions, "take_session", late)
     assert Spawned.reopen("one").was == "completed"
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from cortext import Session, SessionMessage, open_session_store
 from cortext.errors import SessionNotFoundError
-from cortext.features.watch.follow_conversation import News, Tail, compare
-from cortext.features.watch.live_sources import stored
+from cortext.features.watch.follow_conversation import NewMessages, Tail, compare_messages
+from cortext.features.watch.live_sources import open_stored_source
 
 
 def message(id: str, content: str = "", **more: object) -> SessionMessage:
@@ -32,7 +32,7 @@ def log(tmp_path: Path) -> Path:
 
 def test_half_a_line_comes_when_it_is_whole(log: Path) -> None:
     """And once, also if what was there of it could be read."""
-    tail = Tail(stored(f"log:{log.parent}", "one"))
+    tail = Tail(open_stored_source(f"log:{log.parent}", "one"))
     line = turn("b")
     found: list[int] = []
     for piece in (line[:10], line[10:], b"\n", turn("c") + b"\n"):
@@ -47,7 +47,7 @@ def test_half_a_line_comes_when_it_is_whole(log: Path) -> None:
 
 def test_line_that_cannot_be_read(log: Path) -> None:
     """It is named once, by its number, and hides nothing else."""
-    tail = Tail(stored(f"log:{log.parent}", "one"))
+    tail = Tail(open_stored_source(f"log:{log.parent}", "one"))
     with log.open("ab") as file:
         file.write(b"nonsense\n" + turn("b") + b"\n")
     news = tail.news()
@@ -55,24 +55,24 @@ def test_line_that_cannot_be_read(log: Path) -> None:
     assert (list(news.new), [(d.path, d.line) for d in news.damages]) == ([2], [(str(log), 3)])
     with log.open("ab") as file:
         file.write(turn("c") + b"\n")
-    assert tail.news() == News(range(3, 4))
+    assert tail.news() == NewMessages(range(3, 4))
 
 
 def test_only_what_is_new_is_read(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As long as it is the same file; a new head makes it another."""
     store = open_session_store(f"log:{log.parent}")
-    tail = Tail(stored(f"log:{log.parent}", "one"))
+    tail = Tail(open_stored_source(f"log:{log.parent}", "one"))
     whole: list[str] = []
     read = type(store).read
     monkeypatch.setattr(type(store), "read", lambda me, id: whole.append(id) or read(me, id))
     for number in range(5):
         store.append("one", message(f"m{number}"))
-        assert tail.news() == News(range(number + 2, number + 3))
+        assert tail.news() == NewMessages(range(number + 2, number + 3))
     assert whole == []
     session = store.load("one")
     session.title = "Another"
     store.save(session)
-    assert tail.news() == News(range(7, 7))
+    assert tail.news() == NewMessages(range(7, 7))
     assert whole
 
 
@@ -80,27 +80,29 @@ def test_one_that_is_gone_for_a_moment(log: Path, monkeypatch: pytest.MonkeyPatc
     """It is waited for; after that it was deleted."""
     now = 100.0
     monkeypatch.setattr("cortext.features.watch.follow_conversation.time.monotonic", lambda: now)
-    tail = Tail(stored(f"log:{log.parent}", "one"))
+    tail = Tail(open_stored_source(f"log:{log.parent}", "one"))
     data = log.read_bytes()
     log.unlink()
     assert tail.news() is None
     log.write_bytes(data)
-    assert tail.news() == News(range(2, 2))
+    assert tail.news() == NewMessages(range(2, 2))
     log.unlink()
     assert tail.news() is None
     now += 2
-    assert tail.news() == News(over="it was deleted")
+    assert tail.news() == NewMessages(over="it was deleted")
 
 
 def test_what_was_written_anew() -> None:
     """What is new, what has grown, and how much is gone."""
     a, b, c = map(message, "abc")
-    assert compare([a, b], [a, b, c]) == News(range(3, 4))
-    assert compare([a, c], [a, b, c]).new == [2]
-    assert compare([a, b], [a, message("b", "b and more")]) == News([2])
-    assert compare([a, b, c], [a]) == News([], "it went back: 2 messages are no longer part of it")
+    assert compare_messages([a, b], [a, b, c]) == NewMessages(range(3, 4))
+    assert compare_messages([a, c], [a, b, c]).new == [2]
+    assert compare_messages([a, b], [a, message("b", "b and more")]) == NewMessages([2])
+    assert compare_messages([a, b, c], [a]) == NewMessages(
+        [], "it went back: 2 messages are no longer part of it"
+    )
     left = message("b", extra={"abandoned": True})
-    assert compare([a, b], [a, left, c]) == News(
+    assert compare_messages([a, b], [a, left, c]) == NewMessages(
         [3], "it went back: 1 message is no longer part of it"
     )
 
@@ -108,11 +110,11 @@ def test_what_was_written_anew() -> None:
 def test_answer_that_says_nothing_yet() -> None:
     """It comes when it does."""
     a, empty = message("a"), SessionMessage("assistant", "", id="b")
-    assert list(compare([a], [a, empty]).new) == []
-    assert list(compare([a, empty], [a, message("b")]).new) == [2]
+    assert list(compare_messages([a], [a, empty]).new) == []
+    assert list(compare_messages([a, empty], [a, message("b")]).new) == [2]
 
 
 def test_none_of_that_name(tmp_path: Path) -> None:
     """Also where there is not even a folder."""
     with pytest.raises(SessionNotFoundError):
-        stored(f"log:{tmp_path}/nowhere", "one")
+        open_stored_source(f"log:{tmp_path}/nowhere", "one")

@@ -15,13 +15,18 @@ from cortext.cli.terminal_text import clean
 from cortext.cli.views.bar_chart import counted, size
 from cortext.cli.views.list_view import short
 from cortext.clock import ago
-from cortext.features.doctor.history_locations import looked
-from cortext.features.doctor.repair import Outcome, kind_of, mend_all, repeated
+from cortext.features.doctor.history_locations import history_locations
+from cortext.features.doctor.repair import (
+    RepairOutcome,
+    count_repeated_kinds,
+    problem_kind,
+    run_repairs,
+)
 from cortext.features.doctor.report import diagnose, recheck
 
 if TYPE_CHECKING:
-    from cortext.features.doctor.repair import Outcome
-    from cortext.features.doctor.report import ArchiveHealth, Examined, Health, ToolHealth
+    from cortext.features.doctor.repair import RepairOutcome
+    from cortext.features.doctor.report import ArchiveHealth, Diagnosis, Health, ToolHealth
 
 
 _SHOWN = 3
@@ -56,7 +61,7 @@ def command(fix: bool, deep: bool, verbose: bool, yes: bool, as_json: bool) -> N
         raise click.exceptions.Exit(1)
 
 
-def _look(deep: bool) -> Examined:
+def _look(deep: bool) -> Diagnosis:
     bar = Bar("bytes looked at")
     try:
         # Our MCP server is started to see whether it starts: that takes a second or more.
@@ -71,10 +76,10 @@ def _say(lines: list[str], *, err: bool = False) -> None:
         click.echo(clean(line, lines=False), err=err)
 
 
-def _fix(found: Examined, *, yes: bool, verbose: bool, as_json: bool) -> None:
+def _fix(found: Diagnosis, *, yes: bool, verbose: bool, as_json: bool) -> None:
     """Show the plan, ask, do it, and say what is still wrong. What comes to light only when
     something else is mended has a plan of its own."""
-    outcome, steps = Outcome([], []), list[str]()
+    outcome, steps = RepairOutcome([], []), list[str]()
     for _ in range(_ROUNDS):
         new = [mend for mend in found.mends if mend.sentence not in steps]
         if not new:
@@ -84,8 +89,8 @@ def _fix(found: Examined, *, yes: bool, verbose: bool, as_json: bool) -> None:
         if not _agreed(len(new), yes):
             _nothing_done(found, steps + sentences, outcome, as_json)
         steps += sentences
-        done = mend_all(new)
-        outcome = Outcome(outcome.mended + done.mended, outcome.failed + done.failed)
+        done = run_repairs(new)
+        outcome = RepairOutcome(outcome.mended + done.mended, outcome.failed + done.failed)
         recheck(found)
     if as_json:
         _print_fixed(found, steps, outcome)
@@ -95,7 +100,7 @@ def _fix(found: Examined, *, yes: bool, verbose: bool, as_json: bool) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _print_fixed(found: Examined, plan: list[str], outcome: Outcome) -> None:
+def _print_fixed(found: Diagnosis, plan: list[str], outcome: RepairOutcome) -> None:
     done = {"plan": plan, "mended": outcome.mended, "failed": outcome.failed}
     print_json({**done, "health": found.health})
 
@@ -110,7 +115,7 @@ def _agreed(count: int, yes: bool) -> bool:
     return yes or (can_ask() and click.confirm(f"do {what}?", err=True))
 
 
-def _nothing_done(found: Examined, plan: list[str], outcome: Outcome, as_json: bool) -> None:
+def _nothing_done(found: Diagnosis, plan: list[str], outcome: RepairOutcome, as_json: bool) -> None:
     """The end, where nobody said yes: 2 where nobody could be asked."""
     if as_json:
         _print_fixed(found, plan, outcome)
@@ -124,7 +129,7 @@ def _nothing_done(found: Examined, plan: list[str], outcome: Outcome, as_json: b
     raise click.exceptions.Exit(2)
 
 
-def _done(outcome: Outcome) -> list[str]:
+def _done(outcome: RepairOutcome) -> list[str]:
     lines: list[str] = []
     for done in outcome.mended:
         kept = f"; kept: {', '.join(done.kept)}" if done.kept else ""
@@ -153,10 +158,10 @@ def _problems(health: Health, verbose: bool) -> list[str]:
     lines: list[str] = []
     of_file: dict[str, int] = {}
     count = Counter(problem.path for problem in health.problems if problem.path)
-    many = {} if verbose else repeated(health.problems)
+    many = {} if verbose else count_repeated_kinds(health.problems)
     named: set[str] = set()
     for problem in health.problems:
-        kind = kind_of(problem)
+        kind = problem_kind(problem)
         if kind in named:
             continue
         said = of_file[problem.path] = of_file.get(problem.path, 0) + 1
@@ -191,7 +196,7 @@ def _of_conversations(health: Health) -> list[str]:
 def _of_places() -> str:
     places = [
         f"{short(place.folder)} ({place.variable} is {'' if place.is_set else 'not '}set)"
-        for place in looked()
+        for place in history_locations()
     ]
     return f"histories are looked for in {', '.join(places)}"
 

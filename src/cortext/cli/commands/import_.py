@@ -17,7 +17,13 @@ from cortext.cli.views.list_view import short
 from cortext.errors import CortextError, SessionNotFoundError
 from cortext.features.listing.conversation_list import Conversations
 from cortext.features.listing.conversation_names import whole_path
-from cortext.features.transfer.import_file import Read, parse_export, put, read_export, refuse_large
+from cortext.features.transfer.import_file import (
+    ImportedFile,
+    parse_export,
+    read_export,
+    refuse_large,
+    save_imported,
+)
 from cortext.features.transfer.import_session import already_kept, import_session, is_own_id
 from cortext.features.transfer.import_sqlite import (
     is_database,
@@ -184,11 +190,11 @@ def _import(file: str, target: SessionStore, id: str | None) -> _Done:
         click.echo(f"warning: {clean(warning, lines=False)}", err=True)
     if id is not None:
         session.id = id
-    new = put(session, target)
+    new = save_imported(session, target)
     return _Done(session.id, new=new)
 
 
-def _read(file: str) -> Read:
+def _read(file: str) -> ImportedFile:
     if file != "-":
         return read_export(file)
     chunks, size = list[bytes](), 0

@@ -14,14 +14,14 @@ from cortext.cli.select_conversation import describe
 from cortext.cli.warnings import missed
 from cortext.durability.replace_file import collect_errors
 from cortext.errors import CortextError
-from cortext.features.secrets.purge_index import forget_words, forgetting, is_unfinished
+from cortext.features.secrets.purge_index import is_unfinished, purge_after, purge_words
 from cortext.features.secrets.redact import note_vanished, path_of, redact
 from cortext.features.secrets.redact_archive import redact_copies
 
 if TYPE_CHECKING:
     from cortext.catalog.row import ConversationRow
     from cortext.errors import CortextError
-    from cortext.features.secrets.redact import Redacted
+    from cortext.features.secrets.redact import RedactResult
     from cortext.features.secrets.scan import Finding
 
 _AGAIN = "resolve that, then run the same command again: it masks what is left"
@@ -91,7 +91,7 @@ def _end_what_was_begun() -> None:
     """A redact that was killed has masked a file, and not told the search index yet."""
     if is_unfinished():
         click.echo("forgetting the words of a redact that did not end", err=True)
-        forget_words()
+        purge_words()
 
 
 def _rows(query: tuple[str, ...], everywhere: bool, number: int | None) -> list[ConversationRow]:
@@ -145,7 +145,7 @@ def _said_of(found: Sequence[Finding], archive: bool) -> str:
 def _do(plans: Sequence[_Plan], only: bool, archive: bool, unread: Sequence[str]) -> int:
     """Mask one conversation after the other, whatever fails; return the exit code."""
     masked, done = list[int](), list[_Plan]()
-    with forgetting([plan.row for plan in plans]) as failures:
+    with purge_after([plan.row for plan in plans]) as failures:
         for plan in plans:
             results = _redact(plan, only, archive, failures)
             done += [plan] if results else []
@@ -159,9 +159,11 @@ def _do(plans: Sequence[_Plan], only: bool, archive: bool, unread: Sequence[str]
     return 1 if failures or left else 0
 
 
-def _redact(plan: _Plan, only: bool, archive: bool, failures: list[CortextError]) -> list[Redacted]:
+def _redact(
+    plan: _Plan, only: bool, archive: bool, failures: list[CortextError]
+) -> list[RedactResult]:
     """Mask what the plan names. Add what fails to `failures`, and mask the rest."""
-    results: list[Redacted] = []
+    results: list[RedactResult] = []
     if plan.is_own:
         with collect_errors(failures, "mask", path_of(plan.row)):
             results.append(redact(plan.row, plan.found if only else None))

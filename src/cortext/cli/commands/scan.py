@@ -21,14 +21,14 @@ from cortext.cli.warnings import missed
 from cortext.errors import SessionNotFoundError
 from cortext.features.listing.conversation_list import Conversations, Wanted
 from cortext.features.manage.delete import find_entry
-from cortext.features.secrets.redact_archive import are_kept_out
+from cortext.features.secrets.redact_archive import is_archive_redacted
 from cortext.features.secrets.scan import archive_row, scan, state_row, trash_rows
 from cortext.features.secrets.tool_files import how_to_remove
 from cortext.model.secrets.detector import mask_text
 
 if TYPE_CHECKING:
     from cortext.catalog.row import ConversationRow
-    from cortext.features.secrets.scan import Finding, Scanned
+    from cortext.features.secrets.scan import Finding, ScanResult
 
 EMPTY = "a file or a folder in it is called so: `cortext trash empty` removes it for good"
 RENAME = "a file or a folder is called so: rename it; no command does that for you"
@@ -92,7 +92,7 @@ def _pass_over(notes: Sequence[str]) -> None:
         logging.getLogger("cortext.scan").warning("could not read %s", note)
 
 
-def look(rows: Sequence[ConversationRow]) -> Scanned:
+def look(rows: Sequence[ConversationRow]) -> ScanResult:
     """What is in them; a person who waits sees how far it is."""
     bar = Bar("looking through conversations")
     try:
@@ -177,7 +177,7 @@ def theirs(found: Sequence[Finding], id: str) -> Iterator[str]:
     if not tools or any(one.is_copy for one in found):
         return
 
-    if not are_kept_out(found[0].row, tools):
+    if not is_archive_redacted(found[0].row, tools):
         yield f"  `cortext redact {id} --archive` keeps it out of our copies"
 
 
@@ -196,7 +196,7 @@ def _as_dict(one: Finding, names: dict[tuple[str, str], str]) -> dict[str, objec
     }
 
 
-def _say_end(scanned: Scanned, *, whole: bool) -> None:
+def _say_end(scanned: ScanResult, *, whole: bool) -> None:
     for sentence in scanned.unread:
         click.echo(f"not looked at: {told(sentence)}", err=True)
     count, rows = len(scanned.found), len({one.row.identity for one in scanned.found})

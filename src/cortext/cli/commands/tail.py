@@ -25,14 +25,14 @@ from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError
 from cortext.features.listing.conversation_list import Conversations
 from cortext.features.listing.store_sessions import default_store
 from cortext.features.watch.follow_conversation import Tail
-from cortext.features.watch.live_sources import growing, stored
+from cortext.features.watch.live_sources import open_live_source, open_stored_source
 from cortext.formats.tool_call_stubs import id_of
 from cortext.model import json_codec, record_dicts
 
 if TYPE_CHECKING:
     from cortext.catalog.row import ConversationRow
     from cortext.features.watch.follow_conversation import Tail
-    from cortext.features.watch.live_sources import Growing
+    from cortext.features.watch.live_sources import LiveSource
     from cortext.formats.record_lines import Damage
     from cortext.model.session import Session
 
@@ -82,14 +82,14 @@ def command(
         _follow(tail, shown)
 
 
-def _find(words: str, everywhere: bool) -> tuple[Growing, ConversationRow | None]:
+def _find(words: str, everywhere: bool) -> tuple[LiveSource, ConversationRow | None]:
     """As `show` finds it."""
     conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
     rows = conversations.find(words)
     keep_up(conversations)
     for store in () if rows else (default_store(), f"log:{paths.spawn_sessions()}"):
         with suppress(InvalidIdError, SessionNotFoundError):
-            return stored(store, words), None
+            return open_stored_source(store, words), None
     if not rows:
         rows = [choose(words, everywhere=everywhere, forgiving=True)]
     row = rows[0] if len(rows) == 1 else ask(rows, words)
@@ -98,7 +98,7 @@ def _find(words: str, everywhere: bool) -> tuple[Growing, ConversationRow | None
             f"{row.key} has no session that could grow",
             hint=f"`cortext show {row.key}` shows its markdown",
         )
-    return growing(row), row
+    return open_live_source(row), row
 
 
 def _follow(tail: Tail, shown: _Shown) -> None:

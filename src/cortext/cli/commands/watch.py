@@ -12,7 +12,7 @@ import click
 from cortext import clock, paths
 from cortext.cli.terminal_text import clean, local
 from cortext.features.archive.background import notice
-from cortext.features.watch.watch import Did, Watching, take_turn
+from cortext.features.watch.watch import WatchEvent, WatchLoop, take_turn
 from cortext.model import json_codec, record_dicts
 from cortext.workspace.known_folders import remember_workspace
 
@@ -41,7 +41,7 @@ def command(once: bool, quiet: bool, as_json: bool) -> None:
     logger.propagate = False
     mark = take_turn()
     _leave_here()
-    watching = Watching(shown.tell)
+    watching = WatchLoop(shown.tell)
     ending = _Ending(watching)
     try:
         if once:
@@ -68,7 +68,7 @@ class _Ending:
     """SIGTERM ends it as Ctrl+C does, and is no failure. Who started it in the background may have
     Ctrl+C ignored."""
 
-    def __init__(self, watching: Watching) -> None:
+    def __init__(self, watching: WatchLoop) -> None:
         self.asked = False
         self._watching = watching
         signal.signal(signal.SIGTERM, self._end)
@@ -88,7 +88,7 @@ class _Shown:
     def __init__(self, *, quiet: bool, as_json: bool) -> None:
         self._quiet, self._as_json = quiet, as_json
 
-    def tell(self, did: Did) -> None:
+    def tell(self, did: WatchEvent) -> None:
         failed = did.did in ("failed", "noticing")
         if self._quiet and not failed:
             return
@@ -117,4 +117,4 @@ class _Once(logging.Handler):
         if len(self._said) >= _MOST:
             self._said.clear()
         self._said.add(text)
-        self._shown.tell(Did("failed", text, {"doing": "reading", "reason": text}))
+        self._shown.tell(WatchEvent("failed", text, {"doing": "reading", "reason": text}))

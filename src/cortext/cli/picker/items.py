@@ -7,7 +7,7 @@ from typing import NamedTuple
 from cortext import paths
 from cortext.catalog.row import AUR, ConversationRow
 from cortext.cli.views.list_view import short
-from cortext.features.doctor.history_locations import looked
+from cortext.features.doctor.history_locations import history_locations
 from cortext.features.listing.conversation_list import Conversations
 from cortext.features.listing.list_refresh import read_the_rest
 from cortext.tools.registry import display_name
@@ -101,7 +101,7 @@ def _nothing_at_all() -> list[str]:
     return [
         "no conversations yet; looked in:",
         "",
-        *(f"{display_name(place.tool)}: {short(place.folder)}" for place in looked()),
+        *(f"{display_name(place.tool)}: {short(place.folder)}" for place in history_locations()),
         "",
         "what is said in these tools is listed here",
         '`cortext new brainstorm "your topic"` begins one of yours',

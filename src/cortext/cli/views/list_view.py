@@ -14,7 +14,7 @@ from cortext.catalog.row import AUR, DOCUMENT, ConversationRow
 from cortext.cli.terminal_text import cells, fit, local, say, say_damaged, show, to_edge
 from cortext.clock import ago, from_micros
 from cortext.features.archive.background import notice, start_in_background
-from cortext.features.doctor.history_locations import looked
+from cortext.features.doctor.history_locations import history_locations
 from cortext.features.listing.conversation_list import EVERYTHING, Conversations, Listing, Wanted
 from cortext.features.listing.list_refresh import read_the_rest
 from cortext.model.safe_text import clean
@@ -103,7 +103,7 @@ def _check_type(kind: str) -> None:
 
 def nothing_yet() -> list[str]:
     """What there is to say before anything exists: where was looked, and how to begin."""
-    places = looked()
+    places = history_locations()
     names = [display_name(place.tool) for place in places]
     said = [
         f"{place.variable} is {'' if place.is_set else 'not '}set"

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from cortext.catalog.row import ConversationRow
 from cortext.cli.terminal_text import cells, clean, fit, say, say_damaged, show, spawn
 from cortext.clock import from_micros
-from cortext.features.spawn.cleanup import start_expiry, told
-from cortext.features.spawn.spawn_list import list_spawned, only
+from cortext.features.spawn.cleanup import start_expiry, take_cleanup_notice
+from cortext.features.spawn.spawn_list import filter_rows, list_spawned
 from cortext.features.spawn.spawn_settings import load
 from cortext.model.json_codec import encode
 
@@ -34,7 +34,7 @@ def load_spawn_settings() -> SpawnSettings:
     settings = load()
     for warning in settings.warnings:
         say(f"warning: {clean(warning, lines=False)}")
-    if went := told():
+    if went := take_cleanup_notice():
         say(went)
     return settings
 
@@ -49,7 +49,7 @@ def show_sessions(
     """The list with these filters. What is old goes to the trash, if the settings say so, when the
     list has been shown."""
     rows = list_spawned()
-    show_list(only(rows, agent, status), of=len(rows), json=as_json)
+    show_list(filter_rows(rows, agent, status), of=len(rows), json=as_json)
     start_expiry(settings, rows)
 
 

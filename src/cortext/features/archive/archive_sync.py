@@ -49,7 +49,7 @@ class ToolSynced(msgspec.Struct):
     packed: int = 0
 
 
-class Failed(msgspec.Struct):
+class SyncFailure(msgspec.Struct):
     path: str
     reason: str
 
@@ -57,7 +57,7 @@ class Failed(msgspec.Struct):
 class Synced(msgspec.Struct):
     folder: str
     tools: list[ToolSynced]
-    errors: list[Failed]
+    errors: list[SyncFailure]
     seconds: float = 0.0
 
     @property
@@ -102,7 +102,7 @@ def _prepare() -> None:
 class _Run:
     """One tool's turn."""
 
-    def __init__(self, tool: str, errors: list[Failed]) -> None:
+    def __init__(self, tool: str, errors: list[SyncFailure]) -> None:
         self._tool, self._errors = tool, errors
         self._memory = Memory(tool)
         self._copier = Copier(tool)
@@ -117,7 +117,7 @@ class _Run:
         failures: Failures = {}
         source = archive_source(self._tool)
         items = [item for item in source.items(failures) if not only or only(item)]
-        self._errors += [Failed(path, reason) for path, reason in failures.items()]
+        self._errors += [SyncFailure(path, reason) for path, reason in failures.items()]
         if source.moves_transcripts:
             self._follow_moves(items)
         sizes = list(map(self._new_bytes, items)) if progress else []
@@ -153,13 +153,13 @@ class _Run:
         except SessionStorageError as error:
             if error.errno in _FULL:
                 raise
-            self._errors.append(Failed(item.path, str(error)))
+            self._errors.append(SyncFailure(item.path, str(error)))
             return
         except OSError as error:
-            self._errors.append(Failed(item.path, reason_of(error)))
+            self._errors.append(SyncFailure(item.path, reason_of(error)))
             return
         except CortextError as error:  # rather no copy than one with what was masked
-            self._errors.append(Failed(item.path, str(error)))
+            self._errors.append(SyncFailure(item.path, str(error)))
             return
         self._memory.put(item.name, done.known)
         result = self._result
@@ -197,7 +197,7 @@ def keep(tool: str, id: str, *, wait: float = 10.0) -> bool:
     """Copy what is new of one session now; whether the archive has all of it."""
     if Config.load(None)["archive.enabled"] != "on":
         return False
-    errors: list[Failed] = []
+    errors: list[SyncFailure] = []
     with archive_lock(wait):
         _prepare()
         own = [one.path for one in open_bridge(tool).sources() if one.id == id]
@@ -241,7 +241,7 @@ def forget(tool: str, id: str, title: str = "", *, wait: float = 10.0) -> Delete
     return Deleted(entry, own[0] if own else "")
 
 
-def pass_over(tool: str, id: str, *, wait: float = 10.0) -> None:
+def skip_session(tool: str, id: str, *, wait: float = 10.0) -> None:
     """Neither list nor copy a session of a tool: what was said in it is kept elsewhere."""
     with archive_lock(wait):
         _prepare()

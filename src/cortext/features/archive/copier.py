@@ -15,8 +15,8 @@ from cortext.features.archive.archive_state import folder_of, temp_dir
 from cortext.tools.archive_items import Item, archive_source, copy_companion, warm
 
 if TYPE_CHECKING:
-    from cortext.features.secrets.archive_redactions import Masks
-    from cortext.features.secrets.redact_value import Marker
+    from cortext.features.secrets.archive_redactions import ArchiveRedactions
+    from cortext.features.secrets.redact_value import Redactor
 
 
 class Copier:
@@ -24,12 +24,12 @@ class Copier:
 
     def __init__(self, tool: str) -> None:
         self._tool = tool
-        self._masks: Masks | None = None
+        self._masks: ArchiveRedactions | None = None
         # Most people never masked anything: they need not wait for what looks for secrets.
         if os.path.exists(os.path.join(paths.archive(), ".masked")):
-            from cortext.features.secrets.archive_redactions import Masks
+            from cortext.features.secrets.archive_redactions import ArchiveRedactions
 
-            self._masks = Masks(tool)
+            self._masks = ArchiveRedactions(tool)
 
     def copy(self, item: Item, known: Known | None) -> Followed:
         """Bring a copy up to its file. OSError where that cannot be read, SessionStorageError
@@ -54,30 +54,32 @@ class Copier:
             self._masks.move(old, new)
             self._masks.save()
 
-    def _mask(self, name: str, target: str) -> Marker | None:
+    def _mask(self, name: str, target: str) -> Redactor | None:
         return self._masks.of(name, is_new=not os.path.exists(target)) if self._masks else None
 
     def _side(self, item: Item, target: str, known: Known | None) -> Followed:
         mask = self._masks.of_all() if self._masks else None
         if mask is None:
             return copy_companion(self._tool, item, target, known, temp_dir=temp_dir())
-        from cortext.features.secrets.redact_value import masked_lines
+        from cortext.features.secrets.redact_value import redact_lines
 
-        change = partial(masked_lines, mask=mask)
+        change = partial(redact_lines, mask=mask)
         return copy_companion(self._tool, item, target, known, temp_dir=temp_dir(), change=change)
 
-    def _rows(self, item: Item, target: str, known: Known | None, mask: Marker | None) -> Followed:
+    def _rows(
+        self, item: Item, target: str, known: Known | None, mask: Redactor | None
+    ) -> Followed:
         source = archive_source(self._tool)
         if mask is None:
             return source.copy_rows(item, target, known, temp_dir=temp_dir(), change=None)
-        from cortext.features.secrets.redact_value import masked_line
+        from cortext.features.secrets.redact_value import redact_line
 
-        change = partial(masked_line, mask=mask)
+        change = partial(redact_line, mask=mask)
         done = source.copy_rows(item, target, known, temp_dir=temp_dir(), change=change)
         self._remember(item, mask)
         return done
 
-    def _cold(self, item: Item, bare: str, known: Known | None, mask: Marker | None) -> Followed:
+    def _cold(self, item: Item, bare: str, known: Known | None, mask: Redactor | None) -> Followed:
         """What the tool compressed continues the copy of what it was before."""
         mark = print_of(os.stat(item.path))
         if known and known.print == mark and os.path.exists(bare + SUFFIX):
@@ -97,30 +99,30 @@ class Copier:
         return done._replace(known=done.known._replace(print=mark))
 
     def _masked(
-        self, item: Item, source: str, target: str, known: Known | None, mask: Marker
+        self, item: Item, source: str, target: str, known: Known | None, mask: Redactor
     ) -> Followed:
         """The copy follows what its file is without the secrets that were masked in it."""
         mark = print_of(os.stat(source))
         size = os.stat(target).st_size if os.path.exists(target) else 0
         if known and known.print == mark and known.packed == size:
             return Followed(known)
-        from cortext.features.secrets.archive_redactions import settle, write_masked
+        from cortext.features.secrets.archive_redactions import update_redacted_copy, write_redacted
 
-        plain = write_masked(source, item.name, mask)
+        plain = write_redacted(source, item.name, mask)
         try:
             # Before the copy has it: a process that is killed between leaves no copy that nobody
             # knows to be masked.
             self._remember(item, mask)
             # Where a copy is as it is remembered, its end is compared, and that is enough.
             if size and (not known or known.packed != size or not mask.is_partial):
-                known = settle(target, plain, item.name) or known
+                known = update_redacted_copy(target, plain, item.name) or known
             document = item.kind == "document"
             done = follow(plain, target, known, temp_dir=temp_dir(), document=document)
         finally:
             remove_if_there(plain)
         return done._replace(known=done.known._replace(print=mark if done.known.print else ""))
 
-    def _remember(self, item: Item, mask: Marker) -> None:
+    def _remember(self, item: Item, mask: Redactor) -> None:
         """What is masked in it, also in one that is new, and with which key."""
         if self._masks and mask.used:
             self._masks.put(item.name, mask.used)

@@ -25,7 +25,7 @@ from cortext.features.capture.consent import may_take
 from cortext.features.capture.ledger import OUT, Taken, Took, add_taken, print_of, session_of
 from cortext.features.capture.reconcile import Copies, Read, changes, rewriting
 from cortext.features.capture.session_facts import Facts, facts_of, facts_of_new, note_facts
-from cortext.features.capture.transcript_reader import news, transcript_at
+from cortext.features.capture.transcript_reader import read_new_messages, transcript_at
 from cortext.features.capture.transcripts import find_transcript, is_own
 from cortext.formats.folder import FOLDER
 from cortext.formats.record_lines import decode_lines, in_time_order
@@ -253,7 +253,7 @@ def _news(
     """What was said since a mark, and the next one; None where all has to be read."""
     tool, id, path = (str(entry.get(name) or "") for name in ("tool", "session_id", "path"))
     found = transcript_at(tool, id, path)
-    changed = news(*found, mark) if found else None
+    changed = read_new_messages(*found, mark) if found else None
     if changed is None:
         return None
     said = [*changed.again, *changed.new]

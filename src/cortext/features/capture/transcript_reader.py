@@ -27,7 +27,7 @@ def find_model(tool: str, id: str, path: str = "") -> str:
         return ""  # reading all of it says what is wrong
 
 
-def news(bridge: Bridge, source: Source, mark: Mark) -> Changed | None:
+def read_new_messages(bridge: Bridge, source: Source, mark: Mark) -> Changed | None:
     """What was said since a mark; None where all of it has to be read."""
     if isinstance(bridge, FollowsRows):
         return bridge.changed(source, mark)
@@ -37,7 +37,7 @@ def news(bridge: Bridge, source: Source, mark: Mark) -> Changed | None:
     return None if said is None else Changed((), said, lately.mark)
 
 
-def end_now(bridge: Bridge, source: Source) -> Mark | None:
+def current_position(bridge: Bridge, source: Source) -> Mark | None:
     """Where it ends, without the number of its lines; None if nobody can go on from there."""
     if isinstance(bridge, Follows):
         return end_of(source.path)

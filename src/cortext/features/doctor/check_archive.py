@@ -22,8 +22,15 @@ from cortext.durability.replace_file import (
 )
 from cortext.errors import CortextError, SessionLockedError, SessionStorageError, reason_of
 from cortext.features.archive.archive_state import Memory, folder_of, temp_dir
-from cortext.features.doctor.check_state_files import note_marks
-from cortext.features.doctor.problem import NOTHING, Found, Mend, Mended, Problem, unread
+from cortext.features.doctor.check_state_files import record_redactions
+from cortext.features.doctor.problem import (
+    NOTHING,
+    CheckResult,
+    Problem,
+    Repair,
+    Repaired,
+    report_unreadable,
+)
 from cortext.model import json_codec, record_dicts
 from cortext.tools.registry import tool_names
 
@@ -32,14 +39,14 @@ _OURS = 8 * MOST
 _HINT = "`cortext doctor --fix` keeps what can be read, and takes the rest from the tool again"
 
 
-class Copy(NamedTuple):
+class ArchiveCopy(NamedTuple):
     """One copy in the archive."""
 
     tool: str
     path: str
 
 
-def copies(failures: dict[str, str] | None = None) -> Iterator[Copy]:
+def list_copies(failures: dict[str, str] | None = None) -> Iterator[ArchiveCopy]:
     """All copies, without those that are kept under numbers: these are what they are. What cannot
     be looked into is a failure."""
 
@@ -51,10 +58,10 @@ def copies(failures: dict[str, str] | None = None) -> Iterator[Copy]:
         for folder, _, names in os.walk(folder_of(tool), onerror=fail):
             for name in sorted(names):
                 if name.endswith(SUFFIX) and ".~" not in name:
-                    yield Copy(tool, os.path.join(folder, name))
+                    yield ArchiveCopy(tool, os.path.join(folder, name))
 
 
-def check_copy(copy: Copy) -> Found:
+def check_copy(copy: ArchiveCopy) -> CheckResult:
     """What is wrong with one copy. One that a sync is writing now may look damaged."""
     try:
         damages = _damages(copy.path) or _emptied(copy)
@@ -62,19 +69,21 @@ def check_copy(copy: Copy) -> Found:
             return NOTHING
         readable, source = bool(_readable(copy.path)), _source(copy)
     except OSError as error:
-        return unread(copy.path, error)
+        return report_unreadable(copy.path, error)
     if not readable and source is None:
         hint = f"nothing of it can be read, and {copy.tool} has it no more: it was left as it is"
-        return Found([Problem(f"{copy.path}: {text}", hint, path=copy.path) for text in damages])
+        return CheckResult(
+            [Problem(f"{copy.path}: {text}", hint, path=copy.path) for text in damages]
+        )
     mend = f"write {copy.path} anew with what can be read"
     mend += f", and copy the rest from {copy.tool}" if source else f": {copy.tool} has it no more"
     problems = [
         Problem(f"{copy.path}: {text}", _HINT, path=copy.path, mend=mend) for text in damages
     ]
-    return Found(problems, Mend(mend, partial(_mend, copy)))
+    return CheckResult(problems, Repair(mend, partial(_repair, copy)))
 
 
-def _emptied(copy: Copy) -> list[str]:
+def _emptied(copy: ArchiveCopy) -> list[str]:
     """What is wrong with a copy of 0 bytes: nothing, where the tool's file had none either."""
     if os.path.getsize(copy.path):
         return []
@@ -84,11 +93,11 @@ def _emptied(copy: Copy) -> list[str]:
     return ["it is empty, and was to hold a transcript"] if had else []
 
 
-def _name(copy: Copy) -> str:
+def _name(copy: ArchiveCopy) -> str:
     return os.path.relpath(copy.path, folder_of(copy.tool)).removesuffix(SUFFIX)
 
 
-def _source(copy: Copy) -> str | None:
+def _source(copy: ArchiveCopy) -> str | None:
     """The file that the tool has of it still."""
     from cortext.tools.archive_items import archive_source
 
@@ -131,7 +140,7 @@ def _lock(wait: float = 10.0) -> FileLock:
     return FileLock(os.path.join(paths.archive(), ".lock"), guards=paths.archive(), wait=wait)
 
 
-def _mend(copy: Copy) -> Mended | None:
+def _repair(copy: ArchiveCopy) -> Repaired | None:
     with storage_errors("mend", copy.path), _lock():
         if not (_damages(copy.path) or _emptied(copy)):
             return None
@@ -139,7 +148,7 @@ def _mend(copy: Copy) -> Mended | None:
         if not blocks and _source(copy) is None:
             return None
         make_private_dir(temp_dir())
-        note_marks(copy.tool, copy.path, b"".join(blocks))
+        record_redactions(copy.tool, copy.path, b"".join(blocks))
         if not blocks:
             kept = set_generation_aside(copy.path)
         else:
@@ -148,7 +157,7 @@ def _mend(copy: Copy) -> Mended | None:
             replace(copy.path, map(pack, blocks), temp_dir=temp_dir())
             stamp(copy.path, mtime)
     size = sum(map(len, blocks))
-    return Mended(f"{copy.path} holds the {size} bytes that can be read{_again(copy)}", [kept])
+    return Repaired(f"{copy.path} holds the {size} bytes that can be read{_again(copy)}", [kept])
 
 
 def _second_name(path: str) -> str:
@@ -161,7 +170,7 @@ def _second_name(path: str) -> str:
     return kept
 
 
-def _again(copy: Copy) -> str:
+def _again(copy: ArchiveCopy) -> str:
     """What the tool still has is copied anew; a clause that says so."""
     from cortext.features.archive.archive_sync import sync
 

@@ -22,32 +22,41 @@ from cortext.errors import NewerVersionError
 from cortext.features.doctor.problem import (
     NOTE,
     NOTHING,
-    Found,
-    Mend,
-    Mended,
+    CheckResult,
+    Repair,
+    Repaired,
     Trouble,
-    counted,
-    problem_of,
-    unread,
+    describe_trouble,
+    pluralize,
+    report_unreadable,
 )
-from cortext.features.doctor.repair import refuse_fewer
+from cortext.features.doctor.repair import ensure_nothing_lost
 from cortext.features.doctor.salvage.line_records import (
-    Rescued,
-    can_be_read,
+    SalvagedLines,
+    describe_readable,
+    describe_written,
     read_sound_lines,
-    with_messages,
 )
-from cortext.features.doctor.salvage.missing_results import appended, missing_results, trouble_of
-from cortext.features.doctor.salvage.other_sources import from_aside, from_git, take_again, versions
+from cortext.features.doctor.salvage.missing_results import (
+    describe_append,
+    describe_missing_results,
+    stub_missing_results,
+)
+from cortext.features.doctor.salvage.other_sources import (
+    add_from_git,
+    capture_again,
+    committed_versions,
+    read_set_aside,
+)
 from cortext.features.doctor.salvage.salvage_heads import (
     Head,
-    RescuedHead,
+    SalvagedHead,
+    build_session,
     has_fields,
-    refuse_later,
-    rescue_head,
-    session_of,
+    refuse_newer_head,
+    salvage_head,
 )
-from cortext.features.doctor.salvage.salvage_lines import rescue_lines
+from cortext.features.doctor.salvage.salvage_lines import salvage_lines
 from cortext.features.doctor.salvage.text_encoding import HALF
 from cortext.formats import folder
 from cortext.formats.folder import FOLDER
@@ -64,8 +73,8 @@ class _State(NamedTuple):
     """Both files as they are now; `lost` is what is wrong with a file of messages that is gone or
     empty, `fewer` with one that has less than its head knew of."""
 
-    head: RescuedHead
-    rescued: Rescued
+    head: SalvagedHead
+    rescued: SalvagedLines
     lost: Sequence[Trouble]
     fewer: Sequence[Trouble]
     stubs: Sequence[SessionMessage]
@@ -74,26 +83,26 @@ class _State(NamedTuple):
     def of_lines(self) -> list[Trouble]:
         last = len(self.rescued.lines) or None
         found = [*self.lost, *self.rescued.troubles, *self.fewer]
-        return [*found, *trouble_of(self.stubs, last)]
+        return [*found, *describe_missing_results(self.stubs, last)]
 
     @property
     def to_write(self) -> bool:
         return bool(self.head.troubles or self.lost) or self.rescued.to_write
 
 
-def check_folder(root: str, place: Place) -> Found:
+def check_conversation(root: str, place: Place) -> CheckResult:
     """What is wrong with one conversation."""
     try:
         state = _look(place)
     except (NewerVersionError, OSError) as error:
-        return unread(place.session, error)
+        return report_unreadable(place.session, error)
     if not state.head.troubles and not state.of_lines:
         return NOTHING
     sentence = _sentence(state, place)
-    problems = [problem_of(place.head, each, sentence) for each in state.head.troubles]
-    problems += [problem_of(place.lines, each, sentence) for each in state.of_lines]
+    problems = [describe_trouble(place.head, each, sentence) for each in state.head.troubles]
+    problems += [describe_trouble(place.lines, each, sentence) for each in state.of_lines]
     mends = any(problem.mend for problem in problems)
-    return Found(problems, Mend(sentence, partial(_mend, root, place)) if mends else None)
+    return CheckResult(problems, Repair(sentence, partial(_repair, root, place)) if mends else None)
 
 
 def _sentence(state: _State, place: Place) -> str:
@@ -105,7 +114,7 @@ def _sentence(state: _State, place: Place) -> str:
     if state.rescued.nothing:
         return f"write the head of {place.folder} anew"
     more = ", and with those that the AI tool may still have" if _may_have_more(state) else ""
-    return f"write {whole} of {place.folder} anew, with {can_be_read(state.rescued)}{more}"
+    return f"write {whole} of {place.folder} anew, with {describe_readable(state.rescued)}{more}"
 
 
 def _may_have_more(state: _State) -> bool:
@@ -115,63 +124,63 @@ def _may_have_more(state: _State) -> bool:
 def _look(place: Place) -> _State:
     """NewerVersionError, OSError."""
     data, there = _read(place.head)
-    head = RescuedHead({}, [Trouble("it is missing, and there are messages")])
+    head = SalvagedHead({}, [Trouble("it is missing, and there are messages")])
     if there:
         head = _sound_head(data) or _salvaged_head(data, place.head)
         refuse_newer(head.head, place.head)
     if head.troubles and not has_fields(head.head):
         head = _head_in_git(place.head) or head
     lines, there = _read(place.lines)
-    rescued = read_sound_lines(lines, FOLDER.records) or rescue_lines(lines, FOLDER.records)
+    rescued = read_sound_lines(lines, FOLDER.records) or salvage_lines(lines, FOLDER.records)
     count = head.head.get("message_count")
     known = count if type(count) is int else 0
     lost = _lost(rescued, there, known)
     if lost:
-        rescued = from_aside(place.lines, FOLDER.records) or rescued
+        rescued = read_set_aside(place.lines, FOLDER.records) or rescued
     if lost or rescued.lost:
         most = None if lost or rescued.nothing else rescued.lost
-        rescued = from_git(place.lines, FOLDER.records, rescued, most)
+        rescued = add_from_git(place.lines, FOLDER.records, rescued, most)
     fewer = [] if lost else _fewer(rescued, known)
-    stubs = missing_results(rescued.messages, rescued.answered, head.head.get("pending"))
+    stubs = stub_missing_results(rescued.messages, rescued.answered, head.head.get("pending"))
     return _State(head, rescued, lost, fewer, stubs)
 
 
-def _sound_head(data: bytes) -> RescuedHead | None:
+def _sound_head(data: bytes) -> SalvagedHead | None:
     """Return the head if nothing is wrong with it."""
     try:
-        return None if HALF.search(data) else RescuedHead(_decode(data), ())
+        return None if HALF.search(data) else SalvagedHead(_decode(data), ())
     except ValueError:
         return None
 
 
-def _salvaged_head(data: bytes, path: str) -> RescuedHead:
-    refuse_later(data, path)
-    return rescue_head(data, _decode)
+def _salvaged_head(data: bytes, path: str) -> SalvagedHead:
+    refuse_newer_head(data, path)
+    return salvage_head(data, _decode)
 
 
-def _head_in_git(path: str) -> RescuedHead | None:
+def _head_in_git(path: str) -> SalvagedHead | None:
     """The head that was committed last, of a conversation that has none any more."""
-    for data in versions(path):
-        found = rescue_head(data, _decode)
+    for data in committed_versions(path):
+        found = salvage_head(data, _decode)
         if has_fields(found.head):
             text = "nothing of it can be read: the head that git has is taken"
-            return RescuedHead(found.head, [Trouble(text)])
+            return SalvagedHead(found.head, [Trouble(text)])
     return None
 
 
-def _lost(rescued: Rescued, there: bool, known: int) -> list[Trouble]:
+def _lost(rescued: SalvagedLines, there: bool, known: int) -> list[Trouble]:
     if there and (not known or rescued.messages or rescued.nothing):
         return []
-    knew = f", and its head knew of {counted(known, 'message')}" if known else ""
+    knew = f", and its head knew of {pluralize(known, 'message')}" if known else ""
     return [Trouble(f"{'no message is in it' if there else 'it is missing'}{knew}")]
 
 
-def _fewer(rescued: Rescued, known: int) -> list[Trouble]:
+def _fewer(rescued: SalvagedLines, known: int) -> list[Trouble]:
     """A person may have taken them out: that is no fault."""
     count = len(rescued.messages)
     if rescued.nothing or rescued.troubles or count >= known:
         return []
-    text = f"it has {counted(count, 'message')}, and its head knew of {known}"
+    text = f"it has {pluralize(count, 'message')}, and its head knew of {known}"
     return [Trouble(f"{text}: the others were taken out, or are lost", None, NOTE, mends=False)]
 
 
@@ -188,7 +197,7 @@ def _decode(data: bytes) -> Head:
     return head
 
 
-def _mend(root: str, place: Place) -> Mended | None:
+def _repair(root: str, place: Place) -> Repaired | None:
     state = _look(place)
     if not state.to_write:
         return _append(root, place, state)
@@ -199,11 +208,11 @@ def _mend(root: str, place: Place) -> Mended | None:
         if not state.to_write:
             return None
         kept = _write(root, place, state)
-    did = f"{place.folder} was written anew, {with_messages(state.rescued)}"
+    did = f"{place.folder} was written anew, {describe_written(state.rescued)}"
     if state.lost or state.rescued.lost:
         most = None if state.lost else state.rescued.lost
-        did += take_again(root, place, most) or _not_here(state) or _no_more(state)
-    return Mended(did, kept)
+        did += capture_again(root, place, most) or _not_here(state) or _no_more(state)
+    return Repaired(did, kept)
 
 
 def _no_more(state: _State) -> str:
@@ -219,10 +228,10 @@ def _not_here(state: _State) -> str:
         return ""
     if missing < known:
         return f"; its head knew of {missing} more, which were found nowhere"
-    return f"; its head knew of {counted(known, 'message')}, which were found nowhere else"
+    return f"; its head knew of {pluralize(known, 'message')}, which were found nowhere else"
 
 
-def _append(root: str, place: Place, state: _State) -> Mended | None:
+def _append(root: str, place: Place, state: _State) -> Repaired | None:
     """What an append does anyway: it moves a torn end away."""
     if not state.rescued.torn and not state.stubs:
         return None
@@ -231,7 +240,9 @@ def _append(root: str, place: Place, state: _State) -> Mended | None:
     store.append(place.folder[len(root) + 1 :], *state.stubs)
     store.close()
     kept = [path for path in all_set_aside(place.lines) if path not in before]
-    return Mended(appended(place.lines, torn=bool(state.rescued.torn), stubs=state.stubs), kept)
+    return Repaired(
+        describe_append(place.lines, torn=bool(state.rescued.torn), stubs=state.stubs), kept
+    )
 
 
 def _write(root: str, place: Place, state: _State) -> list[str]:
@@ -241,7 +252,7 @@ def _write(root: str, place: Place, state: _State) -> list[str]:
     id = place.folder[len(root) + 1 :]
     if not state.rescued.nothing:
         now = partial(_messages, root, id)
-        refuse_fewer(place.lines, now, state.rescued.messages)
+        ensure_nothing_lost(place.lines, now, state.rescued.messages)
     lines = [line + b"\n" for line in state.rescued.lines]
     lines += [encode_record(stub, FOLDER.records) for stub in state.stubs]
     messages = [*state.rescued.messages, *state.stubs]
@@ -273,7 +284,7 @@ def _head(root: str, place: Place, state: _State, messages: Sequence[SessionMess
     if not _head_changes(state):
         return read_file(place.head)
     when = datetime.fromtimestamp(os.stat(place.session).st_mtime, UTC)
-    session = session_of(state.head.head, place.name, messages, when, FOLDER)
+    session = build_session(state.head.head, place.name, messages, when, FOLDER)
     if not state.head.head.get("title"):
         session.title = title_in(place.folder) or session.title
     if "agent_config" not in state.head.head and session.kind in Types(root).names():

@@ -21,33 +21,36 @@ from cortext.errors import NewerVersionError
 from cortext.features.doctor.problem import (
     NOTHING,
     WARNING,
-    Found,
-    Mend,
-    Mended,
+    CheckResult,
+    Repair,
+    Repaired,
     Trouble,
-    counted,
-    nuls,
-    problem_of,
-    reworded,
-    unread,
+    describe_nuls,
+    describe_trouble,
+    pluralize,
+    report_unreadable,
+    reword_decode_error,
 )
-from cortext.features.doctor.repair import refuse_fewer
-from cortext.features.doctor.salvage.missing_results import missing_results, trouble_of
-from cortext.features.doctor.salvage.salvage_documents import head_fields, records_in
+from cortext.features.doctor.repair import ensure_nothing_lost
+from cortext.features.doctor.salvage.missing_results import (
+    describe_missing_results,
+    stub_missing_results,
+)
+from cortext.features.doctor.salvage.salvage_documents import salvage_head_fields, salvage_records
 from cortext.features.doctor.salvage.salvage_heads import (
-    fitting,
-    made_up,
-    newest,
-    values_in,
+    choose_newest,
+    decode_objects,
+    make_up_session,
+    merge_fitting_fields,
     version_at_start,
 )
 from cortext.features.doctor.salvage.text_encoding import (
     HALF,
-    in_utf8,
-    sides_of,
-    text_of,
-    whole_value,
-    why_not_whole,
+    convert_to_utf8,
+    decode_text,
+    describe_bad_text,
+    repair_value_characters,
+    split_conflict,
 )
 from cortext.formats import document
 from cortext.formats.document import Block
@@ -72,23 +75,23 @@ class _State(NamedTuple):
         return any(trouble.mends for trouble in self.troubles)
 
 
-def check_document(folder: str, id: str) -> Found:
+def check_document(folder: str, id: str) -> CheckResult:
     """What is wrong with one document."""
     path = f"{folder}/{id}.json"
     try:
         state = _look(folder, id)
     except (NewerVersionError, OSError) as error:
-        return unread(path, error)
-    troubles = [*state.troubles, *trouble_of(state.stubs)]
+        return report_unreadable(path, error)
+    troubles = [*state.troubles, *describe_missing_results(state.stubs)]
     if not troubles:
         return NOTHING
-    count = counted(len(state.session.messages) if state.session else 0, "message")
+    count = pluralize(len(state.session.messages) if state.session else 0, "message")
     sentence = f"write {path} anew, with the {count} that can be read"
     if not state.to_write:
         sentence = f"add that there was no result to {path}" if state.stubs else ""
-    problems = [problem_of(path, trouble, sentence) for trouble in troubles]
+    problems = [describe_trouble(path, trouble, sentence) for trouble in troubles]
     mends = any(problem.mend for problem in problems)
-    return Found(problems, Mend(sentence, partial(_mend, folder, id)) if mends else None)
+    return CheckResult(problems, Repair(sentence, partial(_repair, folder, id)) if mends else None)
 
 
 def _look(folder: str, id: str) -> _State:
@@ -103,7 +106,7 @@ def _look(folder: str, id: str) -> _State:
     troubles = list[Trouble]()
     if b'"messages"' not in data:
         troubles.append(Trouble("its messages are missing"))
-        _add_missing(session, records_in(data, id))
+        _add_missing(session, salvage_records(data, id))
         session = _with_backup(session, folder, id)
     if HALF.search(data):
         session = _whole(session, troubles)
@@ -113,12 +116,12 @@ def _look(folder: str, id: str) -> _State:
 
 def _missing_results(session: Session) -> list[SessionMessage]:
     answered = {call.id for call in session.tool_history}
-    return missing_results(session.messages, answered, session.pending)
+    return stub_missing_results(session.messages, answered, session.pending)
 
 
 def _whole(session: Session, troubles: list[Trouble]) -> Session:
     data = session.to_dict()
-    better = whole_value(data)
+    better = repair_value_characters(data)
     if better == data:
         return session
     troubles.append(Trouble("a character is cut in the middle", severity=WARNING))
@@ -147,10 +150,12 @@ def _rescue(folder: str, id: str, data: bytes, why: str) -> _State:
     if session is None:
         session = _salvaged(folder, id, lines, troubles, why)
     else:
-        _add_missing(session, records_in(lines, id))
+        _add_missing(session, salvage_records(lines, id))
     if session is None:
         return _State(
-            None, [Trouble(f"nothing of it can be read: {reworded(why)}", mends=False)], ()
+            None,
+            [Trouble(f"nothing of it can be read: {reword_decode_error(why)}", mends=False)],
+            (),
         )
     session.id = id
     session = _whole(session, troubles) if HALF.search(lines) else session  # not of UTF-16
@@ -163,22 +168,22 @@ def _rescue(folder: str, id: str, data: bytes, why: str) -> _State:
 def _read_as_text(data: bytes) -> tuple[list[Trouble], bytes, bytes]:
     """What is wrong with the text of a document, our side of it, and all its lines."""
     troubles = list[Trouble]()
-    data, was = in_utf8(data)
+    data, was = convert_to_utf8(data)
     if was:
         troubles.append(Trouble(f"it is written in {was}", severity=WARNING))
     if b"\0" in data:
         line = data.count(b"\n", 0, data.find(b"\0")) + 1
-        troubles.append(Trouble(nuls(data.count(0)), line))
-    if text_of(data)[1]:
-        troubles.append(Trouble(why_not_whole(data), _first_bad_line(data), WARNING))
-    sides = sides_of(data)
+        troubles.append(Trouble(describe_nuls(data.count(0)), line))
+    if decode_text(data)[1]:
+        troubles.append(Trouble(describe_bad_text(data), _first_bad_line(data), WARNING))
+    sides = split_conflict(data)
     if sides:
         text = "git left conflict markers in it: our head is used, the messages of both sides stay"
         troubles.append(Trouble(text, sides.lines[0]))
     ours, both = (sides.ours, sides.both) if sides else (data, data)
     # What stands behind a gap is a line of its own.
-    lines = text_of(_NULS.sub(b"\n", both))[0].encode("utf-8")
-    return troubles, text_of(_NULS.sub(b"", ours))[0].encode("utf-8"), lines
+    lines = decode_text(_NULS.sub(b"\n", both))[0].encode("utf-8")
+    return troubles, decode_text(_NULS.sub(b"", ours))[0].encode("utf-8"), lines
 
 
 def _empty(folder: str, id: str, data: bytes) -> _State:
@@ -193,7 +198,7 @@ def _empty(folder: str, id: str, data: bytes) -> _State:
     if found is None:
         return _State(None, [Trouble(f"{text}: what it held is not here", mends=False)], ())
     found.id = id
-    text += f"; its backup has {counted(len(found.messages), 'message')}"
+    text += f"; its backup has {pluralize(len(found.messages), 'message')}"
     return _State(found, [Trouble(text)], _missing_results(found))
 
 
@@ -201,7 +206,7 @@ def _of_aside(data: bytes, id: str) -> Session | None:
     try:
         return document.decode(data).session
     except ValueError:
-        found = records_in(_read_as_text(data)[2], id)
+        found = salvage_records(_read_as_text(data)[2], id)
         return found if found.messages else None
 
 
@@ -222,7 +227,7 @@ def _first_bad_line(data: bytes) -> int:
 
 def _of_several(data: bytes, troubles: list[Trouble]) -> Session | None:
     """The newest of several documents in one file, with what only the others have."""
-    found = [one for one in values_in(data.decode("utf-8")) if "created_at" in one]
+    found = [one for one in decode_objects(data.decode("utf-8")) if "created_at" in one]
     try:
         sessions = [Session.from_decoded(one) for one in found]
     except ValueError:
@@ -230,7 +235,7 @@ def _of_several(data: bytes, troubles: list[Trouble]) -> Session | None:
     if len(sessions) < 2:
         return None
     troubles.append(Trouble(f"it holds {len(sessions)} documents: the newest head counts"))
-    best = sessions[found.index(newest(found))]
+    best = sessions[found.index(choose_newest(found))]
     for other in sessions:
         _add_missing(best, other)
     return best
@@ -240,14 +245,16 @@ def _salvaged(
     folder: str, id: str, data: bytes, troubles: list[Trouble], why: str
 ) -> Session | None:
     session, damages = document.salvage(data, id)
-    _add_missing(session, records_in(data, id))
+    _add_missing(session, salvage_records(data, id))
     backup = _backup(folder, id)
     if not session.messages and not session.tool_history and backup is None:
         return None
-    troubles.append(Trouble(f"it cannot be read whole: {reworded(why)}", _line_of(why, data)))
-    troubles += [Trouble(reworded(damage.detail), damage.line) for damage in damages]
-    known = backup or made_up(id, session.messages, session.created_at)
-    head = fitting(head_fields(data), _only_head(known), Session.from_decoded)
+    troubles.append(
+        Trouble(f"it cannot be read whole: {reword_decode_error(why)}", _line_of(why, data))
+    )
+    troubles += [Trouble(reword_decode_error(damage.detail), damage.line) for damage in damages]
+    known = backup or make_up_session(id, session.messages, session.created_at)
+    head = merge_fitting_fields(salvage_head_fields(data), _only_head(known), Session.from_decoded)
     found = Session.from_decoded(head)
     found.messages, found.tool_history = session.messages, session.tool_history
     return found
@@ -289,14 +296,14 @@ def _add_missing(session: Session, other: Session) -> None:
         session.messages = sorted(both, key=lambda message: message.timestamp)
 
 
-def _mend(folder: str, id: str) -> Mended | None:
+def _repair(folder: str, id: str) -> Repaired | None:
     path = f"{folder}/{id}.json"
     state = _look(folder, id)
     if not state.to_write:
         if not state.stubs:
             return None
         SessionStorage(folder).append(id, *state.stubs)
-        return Mended(f"{path} says that there was no result", [f"{folder}/{id}.backup"])
+        return Repaired(f"{path} says that there was no result", [f"{folder}/{id}.backup"])
     lock = FileLock(f"{side_dir(folder)}/locks/{id}.lock", guards=path)
     with storage_errors("mend", path), lock:
         session, troubles, stubs = state = _look(folder, id)
@@ -305,10 +312,10 @@ def _mend(folder: str, id: str) -> Mended | None:
         session.messages = [*session.messages, *stubs]
         refuse_link(path)
         now = SessionStorage(folder)
-        refuse_fewer(path, lambda: now.read(id).session.messages, session.messages)
+        ensure_nothing_lost(path, lambda: now.read(id).session.messages, session.messages)
         kept = set_aside(path, "corrupt")
         messages = Block().extended(session.messages)
         chunks = document.encode(session, messages, Block().extended(session.tool_history))
         replace(path, chunks, temp_dir=side_dir(folder))
-    count = counted(len(session.messages), "message")
-    return Mended(f"{path} was written anew, with {count}", [kept])
+    count = pluralize(len(session.messages), "message")
+    return Repaired(f"{path} was written anew, with {count}", [kept])

@@ -10,21 +10,21 @@ from urllib.parse import quote
 
 from cortext import paths
 from cortext.catalog.database import Database
-from cortext.features.doctor.problem import NOTHING, WARNING, Found, Mend, Mended, Problem
+from cortext.features.doctor.problem import NOTHING, WARNING, CheckResult, Problem, Repair, Repaired
 
 _LARGE = 64 << 20
 """Bytes of a database above which only its beginning is looked at, unless all is asked for."""
 _NAMES = ("index.sqlite3", "spawned.sqlite3")
 
 
-def databases(folders: Iterable[str]) -> Iterator[str]:
+def list_databases(folders: Iterable[str]) -> Iterator[str]:
     """All that are there."""
     found = [paths.catalog(), paths.words()]
     found += [f"{folder}/.cortext/{name}" for folder in folders for name in _NAMES]
     return (path for path in found if os.path.isfile(path))
 
 
-def check_database(path: str, *, deep: bool = False) -> Found:
+def check_database(path: str, *, deep: bool = False) -> CheckResult:
     """Whether a database can be read; one that is at work now is let alone."""
     why = _why_not(path, deep=deep)
     if not why:
@@ -33,7 +33,7 @@ def check_database(path: str, *, deep: bool = False) -> Found:
     mend = f"remove {path}: it is made anew from the conversations when it is needed"
     hint = "nothing is lost by it: everything in it is made from the conversations"
     problem = Problem(text, hint, WARNING, path, mend=mend)
-    return Found([problem], Mend(mend, partial(_mend, path)))
+    return CheckResult([problem], Repair(mend, partial(_repair, path)))
 
 
 def _why_not(path: str, *, deep: bool) -> str:
@@ -54,8 +54,8 @@ def _why_not(path: str, *, deep: bool) -> str:
     return "" if answer == "ok" or isinstance(answer, int) else str(answer)
 
 
-def _mend(path: str) -> Mended | None:
+def _repair(path: str) -> Repaired | None:
     if not os.path.exists(path) or not _why_not(path, deep=True):
         return None
     Database(path, schema="", version=0).remove()
-    return Mended(f"{path} was removed, and will be made anew", [])
+    return Repaired(f"{path} was removed, and will be made anew", [])

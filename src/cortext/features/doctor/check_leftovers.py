@@ -11,7 +11,7 @@ from functools import partial
 
 from cortext import paths
 from cortext.durability.trash_folder import Trash
-from cortext.features.doctor.problem import NOTHING, WARNING, Found, Mend, Mended, Problem
+from cortext.features.doctor.problem import NOTHING, WARNING, CheckResult, Problem, Repair, Repaired
 
 _ABANDONED = 3600.0
 """Seconds after which nobody writes to a temp file any more."""
@@ -20,7 +20,7 @@ _TEMP = re.compile(r"\..*\.[0-9a-f]{16}\.tmp")
 """As `temp_name` makes them."""
 
 
-def temp_files(folders: Iterable[str], others: Iterable[str] = ()) -> list[str]:
+def find_temp_files(folders: Iterable[str], others: Iterable[str] = ()) -> list[str]:
     """Temp files of ours in these folders, and `others`, that nobody has written to for long."""
     limit = time.time() - _ABANDONED
     names = (entry for folder in folders for entry in _entries(folder))
@@ -28,7 +28,7 @@ def temp_files(folders: Iterable[str], others: Iterable[str] = ()) -> list[str]:
     return sorted(path for path in temps.union(others) if _mtime(path) < limit)
 
 
-def check_temps(found: Sequence[str]) -> Found:
+def check_temp_files(found: Sequence[str]) -> CheckResult:
     """One problem for all of them."""
     if not found:
         return NOTHING
@@ -36,17 +36,17 @@ def check_temps(found: Sequence[str]) -> Found:
     mend = f"move {_counted(found, 'abandoned temp file')} to the trash"
     hint = "`cortext doctor --fix` moves them to the trash"
     problem = Problem(text, hint, WARNING, found[0], mend=mend)
-    return Found([problem], Mend(mend, partial(_move, list(found))))
+    return CheckResult([problem], Repair(mend, partial(_move, list(found))))
 
 
-def _move(found: list[str]) -> Mended | None:
+def _move(found: list[str]) -> Repaired | None:
     limit = time.time() - _ABANDONED
     there = [path for path in found if os.path.lexists(path) and _mtime(path) < limit]
     if not there:
         return None
     entry = Trash(paths.trash()).put("temp files of processes that were killed", there)
     kept = os.path.join(paths.trash(), entry.id)
-    return Mended(f"moved to the trash: {_some(there)}", [kept])
+    return Repaired(f"moved to the trash: {_some(there)}", [kept])
 
 
 def check_trash() -> list[Problem]:
@@ -64,24 +64,24 @@ def check_trash() -> list[Problem]:
     ]
 
 
-def open_to_others(folders: Iterable[str]) -> Iterator[str]:
+def find_readable_by_others(folders: Iterable[str]) -> Iterator[str]:
     """Of these folders and all that is in them, what others may read or change."""
     for folder in folders:
         if _is_open(folder):
             yield folder
         for entry in _entries(folder):
             if entry.is_dir(follow_symlinks=False):
-                yield from open_to_others([entry.path])
+                yield from find_readable_by_others([entry.path])
             elif _is_open(entry.path):
                 yield entry.path
 
 
-def only_open(found: Iterable[str]) -> list[str]:
+def filter_readable_by_others(found: Iterable[str]) -> list[str]:
     """Of these, what others may read or change."""
     return [path for path in found if _is_open(path)]
 
 
-def check_modes(what: str, found: Sequence[str]) -> Found:
+def check_modes(what: str, found: Sequence[str]) -> CheckResult:
     """One problem for all files of a kind."""
     if not found:
         return NOTHING
@@ -90,10 +90,10 @@ def check_modes(what: str, found: Sequence[str]) -> Found:
     mend = f"take the rights of other users on {count} with {what} away"
     hint = "`cortext doctor --fix` leaves them to you alone"
     problem = Problem(text, hint, WARNING, found[0], mend=mend)
-    return Found([problem], Mend(mend, partial(_close, list(found), what)))
+    return CheckResult([problem], Repair(mend, partial(_close, list(found), what)))
 
 
-def _close(found: list[str], what: str) -> Mended | None:
+def _close(found: list[str], what: str) -> Repaired | None:
     closed: list[str] = []
     for path in found:
         if _is_open(path):
@@ -103,7 +103,7 @@ def _close(found: list[str], what: str) -> Mended | None:
     if not closed:
         return None
     did = f"{_counted(closed, 'place')} with {what}, now yours alone: {_some(closed)}"
-    return Mended(did, [])
+    return Repaired(did, [])
 
 
 def _is_open(path: str) -> bool:

@@ -22,7 +22,7 @@ class _Held(NamedTuple):
     path: str
 
 
-def lock_files(folders: Iterable[str]) -> Iterator[str]:
+def list_lock_files(folders: Iterable[str]) -> Iterator[str]:
     """The locks of sessions below storage folders."""
     for folder in folders:
         for name in ("locks", "live"):

@@ -21,35 +21,39 @@ from cortext.errors import NewerVersionError
 from cortext.features.doctor.problem import (
     NOTHING,
     PROBLEM,
-    Found,
-    Mend,
-    Mended,
+    CheckResult,
+    Repair,
+    Repaired,
     Trouble,
-    problem_of,
-    unread,
+    describe_trouble,
+    report_unreadable,
 )
-from cortext.features.doctor.repair import refuse_fewer
+from cortext.features.doctor.repair import ensure_nothing_lost
 from cortext.features.doctor.salvage.json_scan import may_be_object
 from cortext.features.doctor.salvage.line_records import (
-    Rescued,
-    can_be_read,
+    SalvagedLines,
+    describe_readable,
+    describe_written,
     read_sound_lines,
-    with_messages,
 )
-from cortext.features.doctor.salvage.missing_results import appended, missing_results, trouble_of
-from cortext.features.doctor.salvage.other_sources import from_aside
+from cortext.features.doctor.salvage.missing_results import (
+    describe_append,
+    describe_missing_results,
+    stub_missing_results,
+)
+from cortext.features.doctor.salvage.other_sources import read_set_aside
 from cortext.features.doctor.salvage.salvage_heads import (
     Head,
-    RescuedHead,
-    before_records,
+    SalvagedHead,
+    build_session,
+    choose_newest,
+    cut_before_records,
     has_fields,
-    newest,
-    refuse_later,
-    rescue_head,
-    session_of,
+    refuse_newer_head,
+    salvage_head,
 )
-from cortext.features.doctor.salvage.salvage_lines import rescue_lines, unified
-from cortext.features.doctor.salvage.text_encoding import HALF, whole_characters
+from cortext.features.doctor.salvage.salvage_lines import salvage_lines, unify_text
+from cortext.features.doctor.salvage.text_encoding import HALF, repair_characters
 from cortext.formats import log
 from cortext.formats.head_and_lines import StoredRecords, join
 from cortext.formats.log import LOG
@@ -62,15 +66,19 @@ from cortext.stores.log import LogStore
 class _State(NamedTuple):
     """A log as it is now. `first` is its first line, if that is the one head that it has."""
 
-    head: RescuedHead
+    head: SalvagedHead
     first: bytes
-    rescued: Rescued
+    rescued: SalvagedLines
     stubs: Sequence[SessionMessage]
 
     @property
     def troubles(self) -> list[Trouble]:
         last = len(self.rescued.lines) + 1
-        return [*self.head.troubles, *self.rescued.troubles, *trouble_of(self.stubs, last)]
+        return [
+            *self.head.troubles,
+            *self.rescued.troubles,
+            *describe_missing_results(self.stubs, last),
+        ]
 
     @property
     def to_write(self) -> bool:
@@ -78,24 +86,24 @@ class _State(NamedTuple):
         return of_head or self.rescued.to_write
 
 
-def check_log(folder: str, id: str) -> Found:
+def check_log(folder: str, id: str) -> CheckResult:
     """What is wrong with one log."""
     path = f"{folder}/{id}.jsonl"
     try:
         state = _look(path)
     except (NewerVersionError, OSError) as error:
-        return unread(path, error)
+        return report_unreadable(path, error)
     if not state.troubles:
         return NOTHING
     sentence = _sentence(state, path)
-    problems = [problem_of(path, trouble, sentence) for trouble in state.troubles]
+    problems = [describe_trouble(path, trouble, sentence) for trouble in state.troubles]
     mends = any(problem.mend for problem in problems)
-    return Found(problems, Mend(sentence, partial(_mend, folder, id)) if mends else None)
+    return CheckResult(problems, Repair(sentence, partial(_repair, folder, id)) if mends else None)
 
 
 def _sentence(state: _State, path: str) -> str:
     if state.to_write:
-        return f"write {path} anew, with {can_be_read(state.rescued)}"
+        return f"write {path} anew, with {describe_readable(state.rescued)}"
     done = [f"move the torn end of {path} away"] if state.rescued.torn else []
     done += [f"add that there was no result to {path}"] if state.stubs else []
     return " and ".join(done)
@@ -118,21 +126,21 @@ def _sound(data: bytes, path: str) -> _State | None:
     except ValueError:
         return None
     refuse_newer(head, path)
-    stubs = missing_results(rescued.messages, rescued.answered, head.get("pending"))
-    return _State(RescuedHead(head, ()), first, rescued, stubs)
+    stubs = stub_missing_results(rescued.messages, rescued.answered, head.get("pending"))
+    return _State(SalvagedHead(head, ()), first, rescued, stubs)
 
 
 def _salvaged(data: bytes, path: str) -> _State:
     """Return the state of a damaged log."""
-    refuse_later(data.partition(b"\n")[0], path)
+    refuse_newer_head(data.partition(b"\n")[0], path)
     if not data.strip(b"\0 \t\r\n"):
         return _empty(path)
-    data, troubles = unified(data)
+    data, troubles = unify_text(data)
     first, newline, rest = data.partition(b"\n")
     if newline and _is_head(first):
-        head = rescue_head(first, _decode, 1)
+        head = salvage_head(first, _decode, 1)
         refuse_newer(head.head, path)
-        rescued = rescue_lines(rest, LOG.records, _is_head, first=2)
+        rescued = salvage_lines(rest, LOG.records, _is_head, first=2)
         state = _one_of(head, rescued, path, first)
     else:
         state = _without_head(data, path, ours=any(each.is_conflict for each in troubles))
@@ -142,26 +150,28 @@ def _salvaged(data: bytes, path: str) -> _State:
         troubles = [trouble._replace(mends=False) for trouble in troubles]
     return state._replace(
         rescued=rescued._replace(troubles=[*troubles, *rescued.troubles]),
-        stubs=missing_results(rescued.messages, rescued.answered, state.head.head.get("pending")),
+        stubs=stub_missing_results(
+            rescued.messages, rescued.answered, state.head.head.get("pending")
+        ),
     )
 
 
-def _left(head: RescuedHead) -> RescuedHead:
+def _left(head: SalvagedHead) -> SalvagedHead:
     """Where no message can be read, the file stays as it is, and its head with it."""
     return head._replace(troubles=[trouble._replace(mends=False) for trouble in head.troubles])
 
 
 def _empty(path: str) -> _State:
     """A file that holds nothing: what it held may have been set aside once."""
-    aside = from_aside(path, LOG.records, _is_head)
+    aside = read_set_aside(path, LOG.records, _is_head)
     found = [_rescued(line) for _, line in aside.heads] if aside else []
     text = "it is empty: what it held is not here"
     trouble = Trouble(text, None, PROBLEM, mends=aside is not None)
-    head = RescuedHead(newest(found) if found else {}, [trouble])
-    return _State(head, b"", aside or Rescued([], [], [], b"", []), ())
+    head = SalvagedHead(choose_newest(found) if found else {}, [trouble])
+    return _State(head, b"", aside or SalvagedLines([], [], [], b"", []), ())
 
 
-def _one_of(head: RescuedHead, rescued: Rescued, path: str, first: bytes) -> _State:
+def _one_of(head: SalvagedHead, rescued: SalvagedLines, path: str, first: bytes) -> _State:
     """With the head of line 1, if it is the only one; else the newest."""
     if not rescued.heads:
         return _State(head, b"" if head.troubles else first, rescued, ())
@@ -170,26 +180,26 @@ def _one_of(head: RescuedHead, rescued: Rescued, path: str, first: bytes) -> _St
         refuse_newer(other, path)
     line = rescued.heads[0][0]
     trouble = Trouble("a second head stands here: the newest counts", line)
-    both = RescuedHead(newest([head.head, *others]), [*head.troubles, trouble])
+    both = SalvagedHead(choose_newest([head.head, *others]), [*head.troubles, trouble])
     return _State(both, b"", rescued, ())
 
 
 def _without_head(data: bytes, path: str, *, ours: bool) -> _State:
     """With the newest head that stands somewhere, or the first, which is `ours`, of two sides."""
-    rescued = rescue_lines(data, LOG.records, _is_head)
+    rescued = salvage_lines(data, LOG.records, _is_head)
     found = [_rescued(line) for _, line in rescued.heads]
     for one in found:
         refuse_newer(one, path)
     if found:
         number = rescued.heads[0][0]
         text = "the head is not on line 1" if number > 1 else "the head is not on a line alone"
-        head = RescuedHead(newest(found), [Trouble(text, number)])
-        return _State(RescuedHead(found[0], []) if ours else head, b"", rescued, ())
+        head = SalvagedHead(choose_newest(found), [Trouble(text, number)])
+        return _State(SalvagedHead(found[0], []) if ours else head, b"", rescued, ())
     part, rest, number = _before_records(data)
-    head = rescue_head(before_records(part), _decode, 1)
+    head = salvage_head(cut_before_records(part), _decode, 1)
     if part.strip() and has_fields(head.head):
         refuse_newer(head.head, path)
-        others = rescue_lines(rest, LOG.records, first=number)
+        others = salvage_lines(rest, LOG.records, first=number)
         # Messages that are not on lines alone stand before those that are.
         more = len(rescued.messages) > len(others.messages)
         return _State(head, b"", rescued if more else others, ())
@@ -199,7 +209,7 @@ def _without_head(data: bytes, path: str, *, ours: bool) -> _State:
     elif not rescued.nothing:
         text = "the head cannot be read, and is made anew from the messages"
     trouble = Trouble(text, 1, mends=not rescued.nothing)
-    return _State(RescuedHead({}, [trouble]), b"", rescued, ())
+    return _State(SalvagedHead({}, [trouble]), b"", rescued, ())
 
 
 def _before_records(data: bytes) -> tuple[bytes, bytes, int]:
@@ -209,7 +219,7 @@ def _before_records(data: bytes) -> tuple[bytes, bytes, int]:
         if not may_be_object(line):
             continue
         try:
-            decode_record(whole_characters(line) or line, LOG.records, [])
+            decode_record(repair_characters(line) or line, LOG.records, [])
         except ValueError:
             continue
         return b"\n".join(lines[:place]), b"\n".join(lines[place:]), place + 1
@@ -217,7 +227,7 @@ def _before_records(data: bytes) -> tuple[bytes, bytes, int]:
 
 
 def _rescued(line: bytes) -> Head:
-    return rescue_head(line, _decode).head
+    return salvage_head(line, _decode).head
 
 
 def _is_head(line: bytes) -> bool:
@@ -234,7 +244,7 @@ def _decode(line: bytes) -> Head:
     return head
 
 
-def _mend(folder: str, id: str) -> Mended | None:
+def _repair(folder: str, id: str) -> Repaired | None:
     path = f"{folder}/{id}.jsonl"
     store, state = LogStore(folder), _look(path)
     if not state.to_write:
@@ -244,16 +254,16 @@ def _mend(folder: str, id: str) -> Mended | None:
         if not state.to_write:
             return None
         refuse_link(path)
-        refuse_fewer(path, lambda: store.read(id).session.messages, state.rescued.messages)
+        ensure_nothing_lost(path, lambda: store.read(id).session.messages, state.rescued.messages)
         lines = [_head_line(id, path, state)]
         lines += [line + b"\n" for line in state.rescued.lines]
         lines += [encode_record(stub, LOG.records) for stub in state.stubs]
         kept = set_aside(path, "corrupt")
         replace(path, lines, temp_dir=side_dir(folder))
-    return Mended(f"{path} was written anew, {with_messages(state.rescued)}", [kept])
+    return Repaired(f"{path} was written anew, {describe_written(state.rescued)}", [kept])
 
 
-def _append(store: LogStore, id: str, path: str, state: _State) -> Mended | None:
+def _append(store: LogStore, id: str, path: str, state: _State) -> Repaired | None:
     """What an append does anyway: it moves a torn end away."""
     if not state.rescued.torn and not state.stubs:
         return None
@@ -261,7 +271,7 @@ def _append(store: LogStore, id: str, path: str, state: _State) -> Mended | None
     store.append(id, *state.stubs)
     store.close()
     kept = [one for one in all_set_aside(path) if one not in before]
-    return Mended(appended(path, torn=bool(state.rescued.torn), stubs=state.stubs), kept)
+    return Repaired(describe_append(path, torn=bool(state.rescued.torn), stubs=state.stubs), kept)
 
 
 def _head_line(id: str, path: str, state: _State) -> bytes:
@@ -270,6 +280,6 @@ def _head_line(id: str, path: str, state: _State) -> bytes:
     messages = [*state.rescued.messages, *state.stubs]
     head = {name: value for name, value in state.head.head.items() if name != "type"}
     when = datetime.fromtimestamp(os.stat(path).st_mtime, UTC)
-    session = session_of(head, id, messages, when, LOG)
+    session = build_session(head, id, messages, when, LOG)
     stored = StoredRecords(messages, state.rescued.answered, [])
     return log.encode_head_line(session, stored)

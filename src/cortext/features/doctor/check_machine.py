@@ -38,7 +38,7 @@ _VERSION = re.compile(r"\d+\.\d+\.\d+")
 _LARGEST_SCRIPT = 1 << 16
 
 
-def check_names() -> list[Problem]:
+def check_program_names() -> list[Problem]:
     """Other programs, and another package, that have our names."""
     found: list[Problem] = []
     for name, severity in _SCRIPTS.items():
@@ -76,7 +76,7 @@ def _is_ours(path: str, name: str) -> bool:
         return True  # what nobody can read tells nothing
 
 
-def check_writing(folder: str) -> list[Problem]:
+def check_writable(folder: str) -> list[Problem]:
     """Whether what we keep can be written. Lists do without, and say nothing of it."""
     there = _nearest(folder)
     if os.access(there, os.W_OK | os.X_OK):
@@ -85,7 +85,7 @@ def check_writing(folder: str) -> list[Problem]:
     return [Problem(text, "check who owns the folder and its permissions", path=there)]
 
 
-def check_disks(folders: Iterable[str]) -> list[Problem]:
+def check_network_disks(folders: Iterable[str]) -> list[Problem]:
     """Folders of ours on a disk of the network."""
     mounts = _mounts()
     found: dict[tuple[str, str], list[str]] = {}
@@ -93,7 +93,7 @@ def check_disks(folders: Iterable[str]) -> list[Problem]:
         kind, where = _mount_of(os.path.realpath(folder), mounts)
         where = where or "a place that is not in the table of mounts"
         # A mount that came after the table was read, or in another view of it, is known so too.
-        kind = _TYPES.get(type_of(folder), "") or kind
+        kind = _TYPES.get(filesystem_type(folder), "") or kind
         if kind in _REMOTE or kind in _TYPES.values():
             found.setdefault((kind, where), []).append(folder)
     return [
@@ -107,7 +107,7 @@ def check_disks(folders: Iterable[str]) -> list[Problem]:
     ]
 
 
-def type_of(folder: str) -> int:
+def filesystem_type(folder: str) -> int:
     """What the system calls the file system that a folder is on, or will be; 0 where it does not
     say."""
     if not sys.platform.startswith("linux"):
@@ -158,7 +158,7 @@ def _mount_of(path: str, mounts: Iterable[tuple[str, str]]) -> tuple[str, str]:
     return best
 
 
-def version_of(program: str | None) -> str:
+def read_tool_version(program: str | None) -> str:
     """The version of a tool, by where its program is and the package around it; "" if nothing
     tells. It is not started."""
     if program is None:

@@ -32,7 +32,7 @@ _HELLO = {
 }
 
 
-class Entry(NamedTuple):
+class McpEntry(NamedTuple):
     """What the settings of a tool say of a server called `cortext`: one of the words above, the
     command of it, and for settings that cannot be read, why."""
 
@@ -53,26 +53,26 @@ class ServerHealth(msgspec.Struct):
     why: str = ""
 
 
-def entry_of(tool: str) -> Entry:
+def read_mcp_entry(tool: str) -> McpEntry:
     """Return what a tool's settings say of our server. Nothing is started."""
     file = server_file(tool)
     if file is None or file.entry is None:
-        return Entry(MISSING, [])
+        return McpEntry(MISSING, [])
     path = file.path
     try:
         text = read_file(path).decode("utf-8", "replace") if os.path.lexists(path) else ""
         entry = file.entry.find(text)
     except (OSError, ValueError) as error:
-        return Entry(UNREADABLE, [], f"{path} cannot be read: {why(error)}")
+        return McpEntry(UNREADABLE, [], f"{path} cannot be read: {why(error)}")
     if entry is None:
-        return Entry(MISSING, [])
+        return McpEntry(MISSING, [])
     command = command_in(entry)
     names = [os.path.basename(part) for part in command]
     if "mcp" not in names[1:] or not set(_NAMES) & set(names):
-        return Entry(OTHER, command)
+        return McpEntry(OTHER, command)
     if entry.get("enabled") is False or entry.get("disabled") is True:
-        return Entry(OFF, command)
-    return Entry(PRESENT if shutil.which(command[0]) else GONE, command)
+        return McpEntry(OFF, command)
+    return McpEntry(PRESENT if shutil.which(command[0]) else GONE, command)
 
 
 def entry_path(tool: str) -> str:
@@ -81,20 +81,20 @@ def entry_path(tool: str) -> str:
     return file.path if file else ""
 
 
-def start_server(health: ServerHealth, entries: Sequence[Entry]) -> None:
+def start_server(health: ServerHealth, entries: Sequence[McpEntry]) -> None:
     """Start the server as the tools do, and note how it went. Start only a program of our name."""
     commands = {tuple(one.command): None for one in entries if one.state == PRESENT}
     for command in commands:
         if os.path.basename(command[0]) in _NAMES:
             began = time.monotonic()
-            health.tools, health.why = started(command)
+            health.tools, health.why = probe_server(command)
             health.seconds = round(time.monotonic() - began, 1)
             health.starts = not health.why
             if health.why:
                 break
 
 
-def started(command: Sequence[str]) -> tuple[int, str]:
+def probe_server(command: Sequence[str]) -> tuple[int, str]:
     """How many tools a server offers, or why it offers none. It is ended again, and was not told
     that anybody would ask, so it reads nothing."""
     try:

@@ -27,15 +27,15 @@ from cortext.features.doctor.problem import (
     NOTHING,
     PROBLEM,
     WARNING,
-    Found,
-    Mend,
-    Mended,
+    CheckResult,
     Problem,
-    counted,
+    Repair,
+    Repaired,
     is_absent,
-    unread,
+    pluralize,
+    report_unreadable,
 )
-from cortext.features.secrets.purge_index import forget_words, is_unfinished
+from cortext.features.secrets.purge_index import is_unfinished, purge_words
 from cortext.features.secrets.redact_value import redaction_key
 from cortext.model import json_codec, record_dicts
 from cortext.stores.document import SessionStorage
@@ -43,13 +43,13 @@ from cortext.tools import deleted_sessions
 from cortext.tools.registry import tool_names
 
 
-def check_exports(documents: Iterable[str]) -> Iterator[Found]:
+def check_exports(documents: Iterable[str]) -> Iterator[CheckResult]:
     """What is wrong with the exported indexes of folders of documents."""
     for folder in documents:
         yield _of(f"{folder}/index.json", _is_object, partial(_export, folder))
 
 
-def check_notes() -> Iterator[Found]:
+def check_own_files() -> Iterator[CheckResult]:
     """Check the lists, the record of `cortext setup` and the key of redactions."""
     for path in (paths.known_workspaces(), paths.known_programs(), paths.known_documents()):
         yield _of(path, lambda data: not _bad_lines(data), _folders)
@@ -57,7 +57,7 @@ def check_notes() -> Iterator[Found]:
     yield _key()
 
 
-def check_archive_notes() -> Iterator[Found]:
+def check_archive_notes() -> Iterator[CheckResult]:
     """Check what is noted about the copies in the archive."""
     for tool in tool_names():
         path = os.path.join(paths.archive(), ".known", f"{tool}.json")
@@ -65,11 +65,13 @@ def check_archive_notes() -> Iterator[Found]:
     yield _of(deleted_sessions.path(), lambda data: not _cut_lines(data), _forgotten)
 
 
-def _of(path: str, is_sound: Callable[[bytes], bool], tell: Callable[[str, bytes], Found]) -> Found:
+def _of(
+    path: str, is_sound: Callable[[bytes], bool], tell: Callable[[str, bytes], CheckResult]
+) -> CheckResult:
     try:
         data = read_file(path)
     except OSError as error:
-        return unread(path, error)
+        return report_unreadable(path, error)
     return NOTHING if is_sound(data) else tell(path, data)
 
 
@@ -81,20 +83,20 @@ def _is_known(data: bytes) -> bool:
     return True
 
 
-def _known(path: str, data: bytes) -> Found:
+def _known(path: str, data: bytes) -> CheckResult:
     mend = f"remove {path}: the next sync finds out again by comparing"
     text = f"{path} is not written to its end: what is known of copies, to save time"
     hint = "nothing is lost by it: the next sync finds out again"
     problem = Problem(text, hint, WARNING, path, mend=mend)
 
-    def do() -> Mended | None:
+    def do() -> Repaired | None:
         with storage_errors("mend", path), archive_lock(10.0):
             if not os.path.exists(path) or _is_known(read_file(path)):
                 return None
             remove_if_there(path)
-        return Mended(f"{path} was removed, and will be made anew", [])
+        return Repaired(f"{path} was removed, and will be made anew", [])
 
-    return Found([problem], Mend(mend, do))
+    return CheckResult([problem], Repair(mend, do))
 
 
 def _bad_lines(data: bytes) -> list[int]:
@@ -106,15 +108,15 @@ def _bad_lines(data: bytes) -> list[int]:
     return bad
 
 
-def _folders(path: str, data: bytes) -> Found:
+def _folders(path: str, data: bytes) -> CheckResult:
     bad = _bad_lines(data)
-    mend = f"take {counted(len(bad), 'line')} out of {path}"
+    mend = f"take {pluralize(len(bad), 'line')} out of {path}"
     text = f"{path}, line {bad[0]}: this is no folder"
-    text += f", and {counted(len(bad) - 1, 'more line')}" if len(bad) > 1 else ""
+    text += f", and {pluralize(len(bad) - 1, 'more line')}" if len(bad) > 1 else ""
     hint = "a workspace that is missing there is known again when you use cortext in it"
     problem = Problem(text, hint, WARNING, path, bad[0], mend)
 
-    def do() -> Mended | None:
+    def do() -> Repaired | None:
         with storage_errors("mend", path), FileLock(f"{path}.lock", guards=path):
             data = read_file(path)
             bad = set(_bad_lines(data))
@@ -123,9 +125,9 @@ def _folders(path: str, data: bytes) -> Found:
             kept = set_aside(path, "corrupt")
             lines = enumerate(data.split(b"\n"), 1)
             replace(path, [line + b"\n" for n, line in lines if line and n not in bad])
-        return Mended(f"{path} names folders alone again", [kept])
+        return Repaired(f"{path} names folders alone again", [kept])
 
-    return Found([problem], Mend(mend, do))
+    return CheckResult([problem], Repair(mend, do))
 
 
 def _cut_lines(data: bytes) -> list[int]:
@@ -133,11 +135,11 @@ def _cut_lines(data: bytes) -> list[int]:
     return [n for n, line in enumerate(lines, 1) if line and (line.count(b"\t") < 2 or 0 in line)]
 
 
-def _forgotten(path: str, data: bytes) -> Found:
+def _forgotten(path: str, data: bytes) -> CheckResult:
     line = _cut_lines(data)[0]
     text = f"{path}, line {line}: which session was deleted cannot be read"
     hint = "if it comes back with a sync, delete it again with `cortext delete`"
-    return Found([Problem(text, hint, WARNING, path, line)])
+    return CheckResult([Problem(text, hint, WARNING, path, line)])
 
 
 def _is_object(data: bytes) -> bool:
@@ -148,17 +150,17 @@ def _is_object(data: bytes) -> bool:
     return True
 
 
-def _setup(path: str, data: bytes) -> Found:
+def _setup(path: str, data: bytes) -> CheckResult:
     text = f"{path} cannot be read: what `cortext setup` put into your tools"
-    return Found([Problem(text, "`cortext setup` writes it anew", WARNING, path)])
+    return CheckResult([Problem(text, "`cortext setup` writes it anew", WARNING, path)])
 
 
-def _export(folder: str, path: str, data: bytes) -> Found:
+def _export(folder: str, path: str, data: bytes) -> CheckResult:
     mend = f"make {path} anew from the sessions"
     hint = "nothing is lost by it: everything in it is made from the sessions"
     problem = Problem(f"{path} is damaged: it is no JSON object", hint, WARNING, path, mend=mend)
 
-    def do() -> Mended | None:
+    def do() -> Repaired | None:
         if _is_object(read_file(path)):
             return None
         index = SessionIndex(SessionStorage(folder))
@@ -166,23 +168,23 @@ def _export(folder: str, path: str, data: bytes) -> Found:
             count = index.rebuild()
         finally:
             index.close()
-        return Mended(f"{path} was made anew, of {counted(count, 'session')}", [])
+        return Repaired(f"{path} was made anew, of {pluralize(count, 'session')}", [])
 
-    return Found([problem], Mend(mend, do))
+    return CheckResult([problem], Repair(mend, do))
 
 
-def _key() -> Found:
+def _key() -> CheckResult:
     path = paths.redaction_key()
     if not os.path.exists(path):
         return NOTHING
     if not os.path.isfile(path):
         text = f"{path} is no file, and was to hold the key of redaction"
         hint = "look what it is, and move it away: what is masked then gets new marks"
-        return Found([Problem(text, hint, PROBLEM, path)])
+        return CheckResult([Problem(text, hint, PROBLEM, path)])
     try:
         redaction_key()
     except CortextError as error:
-        return Found([Problem(str(error), error.hint, PROBLEM, path)])
+        return CheckResult([Problem(str(error), error.hint, PROBLEM, path)])
     return NOTHING
 
 
@@ -190,19 +192,23 @@ CopyPaths = Iterable[tuple[str, str]]
 """Tools, and the paths of copies of theirs."""
 
 
-def note_marks(tool: str, path: str, data: bytes) -> None:
+def record_redactions(tool: str, path: str, data: bytes) -> None:
     """Note what is masked in a copy that holds these bytes, whoever holds the archive's lock:
     what is copied of it again is without that then. CortextError."""
-    from cortext.features.secrets.archive_redactions import Masks, marks_in, name_of
+    from cortext.features.secrets.archive_redactions import (
+        ArchiveRedactions,
+        archive_name,
+        find_fingerprints,
+    )
 
-    marks = marks_in(data)
+    marks = find_fingerprints(data)
     if marks:
-        masks = Masks(tool)
-        masks.add(name_of(path, folder_of(tool)), marks)
+        masks = ArchiveRedactions(tool)
+        masks.add(archive_name(path, folder_of(tool)), marks)
         masks.save()
 
 
-def check_masked(copies: CopyPaths) -> Found:
+def check_archive_redactions(copies: CopyPaths) -> CheckResult:
     """Whether that which is noted can be read. Nothing, where nothing was ever masked."""
     path = os.path.join(paths.archive(), ".masked")
     try:
@@ -211,14 +217,14 @@ def check_masked(copies: CopyPaths) -> Found:
         return NOTHING
     except OSError as error:
         text = f"{path} cannot be read: {error.strerror}"
-        return Found([Problem(text, "without it, a sync may bring back what you masked")])
+        return CheckResult([Problem(text, "without it, a sync may bring back what you masked")])
     if not bad:
         return NOTHING
     mend = f"write {path} anew, by what is masked in the copies"
-    text = f"{path}, line {bad[0]}: of {counted(len(bad), 'line')} nobody knows what was masked"
+    text = f"{path}, line {bad[0]}: of {pluralize(len(bad), 'line')} nobody knows what was masked"
     hint = "`cortext doctor --fix` finds out from the copies"
     problem = Problem(text, hint, path=path, line=bad[0], mend=mend)
-    return Found([problem], Mend(mend, partial(_repair_redactions, path, list(copies))))
+    return CheckResult([problem], Repair(mend, partial(_repair_redactions, path, list(copies))))
 
 
 def _bad_redaction_lines(data: bytes) -> list[int]:
@@ -232,7 +238,7 @@ def _bad_redaction_lines(data: bytes) -> list[int]:
     return found
 
 
-def _repair_redactions(path: str, copies: list[tuple[str, str]]) -> Mended | None:
+def _repair_redactions(path: str, copies: list[tuple[str, str]]) -> Repaired | None:
     with storage_errors("mend", path), archive_lock(10.0):
         data = read_file(path)
         bad = set(_bad_redaction_lines(data))
@@ -243,18 +249,18 @@ def _repair_redactions(path: str, copies: list[tuple[str, str]]) -> Mended | Non
         replace(path, [line + b"\n" for number, line in lines if line and number not in bad])
         unread = [copy for tool, copy in copies if not _noted(tool, copy)]
     more = f"; these copies could not be read: {', '.join(unread)}" if unread else ""
-    return Mended(f"{path} was written anew{more}", [kept])
+    return Repaired(f"{path} was written anew{more}", [kept])
 
 
 def _noted(tool: str, copy: str) -> bool:
     try:
-        note_marks(tool, copy, b"".join(read_packed(copy)))
+        record_redactions(tool, copy, b"".join(read_packed(copy)))
     except (OSError, CortextError):
         return False
     return True
 
 
-def check_begun() -> Found:
+def check_unfinished_redact() -> CheckResult:
     """Whether one did not come to its end. One that is going on now is let alone."""
     path = paths.unfinished_redact()
     if is_absent(path) or not is_unfinished():
@@ -263,11 +269,11 @@ def check_begun() -> Found:
     hint = "`cortext doctor --fix` has them forget it, and so does the next `cortext redact`"
     mend = "have lists and search index forget what a redact masked that was killed"
     problem = Problem(text, hint, WARNING, path, mend=mend)
-    return Found([problem], Mend(mend, _finish_redact))
+    return CheckResult([problem], Repair(mend, _finish_redact))
 
 
-def _finish_redact() -> Mended | None:
+def _finish_redact() -> Repaired | None:
     if not is_unfinished():
         return None
-    forget_words()
-    return Mended("lists and search index have forgotten what was masked", [])
+    purge_words()
+    return Repaired("lists and search index have forgotten what was masked", [])

@@ -9,7 +9,14 @@ from typing import NamedTuple
 
 from cortext.durability.read_files import open_file
 from cortext.errors import CortextError, reason_of
-from cortext.features.doctor.problem import NOTE, NOTHING, Found, Problem, counted, unread
+from cortext.features.doctor.problem import (
+    NOTE,
+    NOTHING,
+    CheckResult,
+    Problem,
+    pluralize,
+    report_unreadable,
+)
 from cortext.tools.archive_items import archive_source
 from cortext.tools.descriptor import Tool
 from cortext.tools.registry import open_bridge
@@ -21,14 +28,14 @@ _HINT = (
 )
 
 
-class History(NamedTuple):
+class TranscriptFile(NamedTuple):
     """One file that a tool wrote."""
 
     tool: str
     path: str
 
 
-def histories(tool: Tool, failures: dict[str, str]) -> Iterator[History]:
+def list_transcripts(tool: Tool, failures: dict[str, str]) -> Iterator[TranscriptFile]:
     """Yield every transcript of a tool that is a file; add what cannot be read to `failures`."""
     _name_closed(tool, failures)
     if not os.path.isdir(tool.home):
@@ -42,7 +49,9 @@ def histories(tool: Tool, failures: dict[str, str]) -> Iterator[History]:
     except (CortextError, OSError) as error:
         failures[tool.home] = str(error)
         return
-    yield from (History(tool.name, path) for path in sorted(paths) if path.endswith(".jsonl"))
+    yield from (
+        TranscriptFile(tool.name, path) for path in sorted(paths) if path.endswith(".jsonl")
+    )
 
 
 def _name_closed(tool: Tool, failures: dict[str, str]) -> None:
@@ -57,16 +66,16 @@ def _name_closed(tool: Tool, failures: dict[str, str]) -> None:
             pass
 
 
-def check_history(history: History) -> Found:
+def check_transcript(history: TranscriptFile) -> CheckResult:
     """Whether a transcript can be read at all, and whether zeros stand in it."""
     try:
         count = _zeros(history.path)
     except OSError as error:
-        return unread(history.path, error)
+        return report_unreadable(history.path, error)
     if not count:
         return NOTHING
-    text = f"{history.path}: {counted(count, 'NUL byte')} in what {history.tool} wrote"
-    return Found([Problem(text, _HINT, NOTE, history.path)])
+    text = f"{history.path}: {pluralize(count, 'NUL byte')} in what {history.tool} wrote"
+    return CheckResult([Problem(text, _HINT, NOTE, history.path)])
 
 
 def _zeros(path: str) -> int:

@@ -18,27 +18,33 @@ from cortext.durability.read_files import read_file
 from cortext.durability.replace_file import make_private_dir, replace
 from cortext.features.archive.archive_state import temp_dir
 from cortext.features.doctor import check_leftovers, check_machine
-from cortext.features.doctor.check_archive import copies
-from cortext.features.doctor.check_indexes import check_database, databases
-from cortext.features.doctor.check_locks import check_locks, lock_files
+from cortext.features.doctor.check_archive import list_copies
+from cortext.features.doctor.check_indexes import check_database, list_databases
+from cortext.features.doctor.check_locks import check_locks, list_lock_files
 from cortext.features.doctor.check_state_files import (
     check_archive_notes,
-    check_begun,
+    check_archive_redactions,
     check_exports,
-    check_masked,
-    check_notes,
+    check_own_files,
+    check_unfinished_redact,
 )
 from cortext.features.doctor.inventory import (
     Item,
     Stores,
-    days_of,
-    histories_of,
-    inner_of,
-    items,
-    stores,
+    find_stores,
+    list_adapter_items,
+    list_conversation_items,
+    list_day_folders,
+    list_transcript_items,
 )
-from cortext.features.doctor.problem import Found, Mend, Problem, is_absent, unforeseen
-from cortext.features.setup.manifest import Installed
+from cortext.features.doctor.problem import (
+    CheckResult,
+    Problem,
+    Repair,
+    is_absent,
+    report_unforeseen,
+)
+from cortext.features.setup.manifest import SetupRecord
 from cortext.stores.fingerprints import Fingerprint
 from cortext.tools.registry import tool_names
 from cortext.tools.scan import folders, own_home
@@ -105,16 +111,16 @@ class Check(NamedTuple):
     """One check: the place that it is about, and the function that runs it."""
 
     place: str
-    run: Callable[[], Iterable[Found]]
+    run: Callable[[], Iterable[CheckResult]]
 
-    def results(self) -> list[Found]:
+    def results(self) -> list[CheckResult]:
         """Run the check. A check that fails is one more problem, and stops no other check."""
-        found: list[Found] = []
+        found: list[CheckResult] = []
         try:
             found.extend(self.run())
         except Exception as error:  # noqa: BLE001  an unforeseen file must not hide the others
             _log.info("%s could not be looked at", self.place, exc_info=True)
-            found.append(unforeseen(self.place, error))
+            found.append(report_unforeseen(self.place, error))
         return found
 
 
@@ -128,22 +134,22 @@ class Checkup:
         self.conversations = conversations
         self.read = 0
         self._checks: list[Check] = []
-        self._results: list[list[Found]] = []
+        self._results: list[list[CheckResult]] = []
 
     @property
     def problems(self) -> list[Problem]:
         return [p for found in chain.from_iterable(self._results) for p in found.problems]
 
     @property
-    def mends(self) -> list[Mend]:
+    def mends(self) -> list[Repair]:
         found = chain.from_iterable(self._results)
         return [one.mend for one in found if one.mend is not None]
 
-    def run(self, place: str, check: Callable[[], Iterable[Found]]) -> None:
+    def run(self, place: str, check: Callable[[], Iterable[CheckResult]]) -> None:
         """Run a check and keep its results."""
         self.add(Check(place, check))
 
-    def add(self, check: Check, results: list[Found] | None = None) -> None:
+    def add(self, check: Check, results: list[CheckResult] | None = None) -> None:
         """Keep a check with its results; without results, run it."""
         self._checks.append(check)
         self._results.append(check.results() if results is None else results)
@@ -155,27 +161,27 @@ class Checkup:
                 self._results[number] = self._checks[number].results()
 
 
-def look_over(*, deep: bool = False, progress: Progress | None = None) -> Checkup:
+def run_checkup(*, deep: bool = False, progress: Progress | None = None) -> Checkup:
     """Check every store. `deep` reads also the files that are unchanged since they were sound."""
-    found = stores()
-    all_items = list(items(found))
+    found = find_stores()
+    all_items = list(list_conversation_items(found))
     checkup = Checkup(len(all_items))
     data = os.path.dirname(paths.archive())
     # First: redactions must be known before anything is copied again.
     if not is_absent(paths.archive()):
-        checkup.run(paths.archive(), lambda: [check_masked(copies())])
+        checkup.run(paths.archive(), lambda: [check_archive_redactions(list_copies())])
         checkup.run(data, check_archive_notes)
-    checkup.run(data, check_notes)
-    checkup.run(data, lambda: [check_begun()])
-    inner = list(inner_of(found))
-    others = [*histories_of(found), *inner]
+    checkup.run(data, check_own_files)
+    checkup.run(data, lambda: [check_unfinished_redact()])
+    inner = list(list_adapter_items(found))
+    others = [*list_transcript_items(found), *inner]
     _check_items(checkup, all_items, others, SoundFiles(deep=deep), progress)
     closed = [
-        Found([Problem(f"{folder} cannot be looked into: {why}", _CLOSED, path=folder)])
+        CheckResult([Problem(f"{folder} cannot be looked into: {why}", _CLOSED, path=folder)])
         for folder, why in found.failures.items()
     ]
     checkup.run(data, lambda: closed)
-    for path in databases(found.shelves):
+    for path in list_databases(found.shelves):
         checkup.run(path, lambda path=path: [check_database(path, deep=deep)])
     checkup.run(paths.document_dir(), lambda: check_exports(found.documents))
     _check_surroundings(checkup, found, [*all_items, *inner])
@@ -187,20 +193,20 @@ def _check_surroundings(checkup: Checkup, found: Stores, all_items: list[Item]) 
     data = os.path.dirname(paths.archive())
     shelves = found.shelves
 
-    def modes() -> Iterable[Found]:
+    def modes() -> Iterable[CheckResult]:
         for what, there in _open_to_others(found, all_items).items():
             yield check_leftovers.check_modes(what, sorted(there))
 
-    locks = [*lock_files(shelves), *_own_locks()]
+    locks = [*list_lock_files(shelves), *_own_locks()]
     disks = [*shelves, paths.archive(), paths.words()]
-    checkup.run(data, lambda: [Found(check_locks(locks))])
-    checkup.run(data, lambda: [check_leftovers.check_temps(_abandoned(found))])
+    checkup.run(data, lambda: [CheckResult(check_locks(locks))])
+    checkup.run(data, lambda: [check_leftovers.check_temp_files(_abandoned(found))])
     checkup.run(data, modes)
     if not is_absent(paths.trash()):
-        checkup.run(paths.trash(), lambda: [Found(check_leftovers.check_trash())])
-    checkup.run("PATH", lambda: [Found(check_machine.check_names())])
-    checkup.run(data, lambda: [Found(check_machine.check_writing(paths.archive()))])
-    checkup.run(data, lambda: [Found(check_machine.check_disks(disks))])
+        checkup.run(paths.trash(), lambda: [CheckResult(check_leftovers.check_trash())])
+    checkup.run("PATH", lambda: [CheckResult(check_machine.check_program_names())])
+    checkup.run(data, lambda: [CheckResult(check_machine.check_writable(paths.archive()))])
+    checkup.run(data, lambda: [CheckResult(check_machine.check_network_disks(disks))])
 
 
 def _check_items(
@@ -217,7 +223,7 @@ def _check_items(
     sizes = [_size(item.files) for item in new]
     done, total = 0, sum(sizes)
     checks = [Check(item.files[0], lambda item=item: [item.check()]) for item in new]
-    all_results: list[list[Found]] = []
+    all_results: list[list[CheckResult]] = []
     for item, check, size in zip(new, checks, sizes, strict=True):
         before = fingerprints_of(item.files)
         results = check.results()
@@ -236,7 +242,7 @@ def _check_items(
         _log.info("the list of sound files could not be written: %s", error)
 
 
-def _check_again(new: list[Item], checks: list[Check], results: list[list[Found]]) -> None:
+def _check_again(new: list[Item], checks: list[Check], results: list[list[CheckResult]]) -> None:
     """Repeat checks of files that were just written: the damage may be a write in progress."""
     for _ in range(_TRIES):
         fresh = [
@@ -273,10 +279,10 @@ def _size(files: Iterable[str]) -> int:
 def _abandoned(found: Stores) -> list[str]:
     """What killed processes left of files that they wrote, also of those in a tool's folders."""
     try:
-        others = [] if is_absent(paths.setup_record()) else Installed.load().half_written()
+        others = [] if is_absent(paths.setup_record()) else SetupRecord.load().half_written()
     except OSError:
         others = []  # that the record cannot be read is said of it
-    return check_leftovers.temp_files(_temp_folders(found), others)
+    return check_leftovers.find_temp_files(_temp_folders(found), others)
 
 
 def _temp_folders(found: Stores) -> list[str]:
@@ -289,7 +295,7 @@ def _temp_folders(found: Stores) -> list[str]:
     for shelf in found.shelves:
         ours += [shelf, f"{shelf}/.cortext", f"{shelf}/.cortext/locks"]
     # What comes from another disk, or goes to one, is written beside its place.
-    ours += days_of(found)
+    ours += list_day_folders(found)
     # So is a session that is written for a tool.
     ours += [folder for tool in tool_names() for folder in folders(tool, own_home(tool))]
     return list(dict.fromkeys(ours))
@@ -298,10 +304,18 @@ def _temp_folders(found: Stores) -> list[str]:
 def _open_to_others(found: Stores, all_items: Iterable[Item]) -> dict[str, set[str]]:
     """What others may read, by what it holds."""
     data = os.path.dirname(paths.archive())
-    spoken = set(check_leftovers.only_open(path for item in all_items for path in item.private))
-    spoken.update(check_leftovers.only_open([*found.logs, data, os.path.dirname(paths.words())]))
-    spoken.update(check_leftovers.only_open([paths.words(), paths.catalog()]))
-    spoken.update(check_leftovers.open_to_others([paths.archive()]))
-    keys = set(check_leftovers.open_to_others([paths.service_tokens()]))
-    keys.update(check_leftovers.only_open([paths.redaction_key()]))
+    spoken = set(
+        check_leftovers.filter_readable_by_others(
+            path for item in all_items for path in item.private
+        )
+    )
+    spoken.update(
+        check_leftovers.filter_readable_by_others(
+            [*found.logs, data, os.path.dirname(paths.words())]
+        )
+    )
+    spoken.update(check_leftovers.filter_readable_by_others([paths.words(), paths.catalog()]))
+    spoken.update(check_leftovers.find_readable_by_others([paths.archive()]))
+    keys = set(check_leftovers.find_readable_by_others([paths.service_tokens()]))
+    keys.update(check_leftovers.filter_readable_by_others([paths.redaction_key()]))
     return {"conversations": spoken, "keys": keys}

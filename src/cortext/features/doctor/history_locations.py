@@ -9,7 +9,7 @@ from cortext.tools.descriptor import Tool
 from cortext.tools.registry import tools
 
 
-class Looked(NamedTuple):
+class HistoryLocation(NamedTuple):
     """The folder of a tool, and the environment variable that names another; "" if none does."""
 
     tool: str
@@ -18,10 +18,10 @@ class Looked(NamedTuple):
     is_set: bool
 
 
-def looked() -> list[Looked]:
+def history_locations() -> list[HistoryLocation]:
     """Return the folders of all tools, whether anything is there or not."""
     return [
-        Looked(
+        HistoryLocation(
             tool.name,
             _history_folder(tool),
             tool.moving_variable,

@@ -12,12 +12,12 @@ from typing import NamedTuple
 from cortext import paths
 from cortext.config import Config
 from cortext.errors import CortextError, reason_of
-from cortext.features.doctor.check_archive import check_copy, copies
-from cortext.features.doctor.check_conversations import check_folder
+from cortext.features.doctor.check_archive import check_copy, list_copies
+from cortext.features.doctor.check_conversations import check_conversation
 from cortext.features.doctor.check_documents import check_document
 from cortext.features.doctor.check_logs import check_log
-from cortext.features.doctor.check_transcripts import check_history, histories
-from cortext.features.doctor.problem import Found, is_absent
+from cortext.features.doctor.check_transcripts import check_transcript, list_transcripts
+from cortext.features.doctor.problem import CheckResult, is_absent
 from cortext.features.listing.standalone import log_folders, shelves
 from cortext.features.secrets.program_files import inner_folders
 from cortext.stores import workspace_layout
@@ -33,7 +33,7 @@ class Item(NamedTuple):
 
     name: str
     files: tuple[str, ...]
-    check: Callable[[], Found]
+    check: Callable[[], CheckResult]
     private: tuple[str, ...] = ()
 
 
@@ -52,7 +52,7 @@ class Stores(NamedTuple):
         return [*spaces, *self.logs, *self.documents]
 
 
-def days_of(found: Stores) -> list[str]:
+def list_day_folders(found: Stores) -> list[str]:
     """The folders of workspaces that hold conversations."""
     return [
         f"{shelf}/{day}"
@@ -62,7 +62,7 @@ def days_of(found: Stores) -> list[str]:
     ]
 
 
-def stores() -> Stores:
+def find_stores() -> Stores:
     """All that there are now. A workspace that is gone is one that was moved or deleted."""
     failures: dict[str, str] = {}
     here = paths.workspace_root()
@@ -97,26 +97,26 @@ def _is_folder(path: str, failures: dict[str, str]) -> bool:
     return stat.S_ISDIR(found.st_mode)
 
 
-def items(found: Stores) -> Iterator[Item]:
+def list_conversation_items(found: Stores) -> Iterator[Item]:
     """Everything that holds conversations."""
     yield from _each(found, found.workspaces, partial(_conversations, failures=found.failures))
     yield from _each(found, found.logs, _logs)
     yield from _each(found, found.documents, _documents)
-    for copy in () if is_absent(paths.archive()) else copies(found.failures):
+    for copy in () if is_absent(paths.archive()) else list_copies(found.failures):
         yield Item(copy.path, (copy.path,), partial(check_copy, copy))
 
 
-def inner_of(found: Stores) -> Iterator[Item]:
+def list_adapter_items(found: Stores) -> Iterator[Item]:
     """What adapters keep beside conversations: LangGraph's checkpoints, the state that sessions of
     ADK share, and what sub-agents wrote."""
     yield from _each(found, inner_folders(), _logs)
 
 
-def histories_of(found: Stores) -> Iterator[Item]:
+def list_transcript_items(found: Stores) -> Iterator[Item]:
     """What the AI tools of this person wrote."""
     for tool in tools():
-        for history in () if is_absent(tool.home) else histories(tool, found.failures):
-            yield Item(history.path, (history.path,), partial(check_history, history))
+        for history in () if is_absent(tool.home) else list_transcripts(tool, found.failures):
+            yield Item(history.path, (history.path,), partial(check_transcript, history))
 
 
 def _each(
@@ -172,7 +172,7 @@ def _conversations(root: str, failures: dict[str, str]) -> Iterator[Item]:
             files = (place.head, place.lines)
             # What came by git has the modes that git gives, and is others' too.
             private = (place.session, *files) if _began_here(root, place) else ()
-            yield Item(place.folder, files, partial(check_folder, root, place), private)
+            yield Item(place.folder, files, partial(check_conversation, root, place), private)
 
 
 def _began_here(root: str, place: workspace_layout.Place) -> bool:

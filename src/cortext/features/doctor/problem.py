@@ -31,29 +31,29 @@ class Problem(msgspec.Struct):
     mend: str = ""
 
 
-class Mended(msgspec.Struct):
+class Repaired(msgspec.Struct):
     """What was done, and where that is kept which was changed by it."""
 
     did: str
     kept: list[str]
 
 
-class Mend(NamedTuple):
+class Repair(NamedTuple):
     """One step of a plan. `do` looks again before it changes anything: None if there is nothing
     to do any more. OSError or CortextError, and then nothing was changed."""
 
     sentence: str
-    do: Callable[[], Mended | None]
+    do: Callable[[], Repaired | None]
 
 
-class Found(NamedTuple):
+class CheckResult(NamedTuple):
     """What is wrong with one thing, and what mends all of it that can be."""
 
     problems: Sequence[Problem] = ()
-    mend: Mend | None = None
+    mend: Repair | None = None
 
 
-NOTHING = Found()
+NOTHING = CheckResult()
 
 
 def is_absent(path: str) -> bool:
@@ -67,12 +67,12 @@ def is_absent(path: str) -> bool:
     return False
 
 
-def counted(number: int, word: str) -> str:
+def pluralize(number: int, word: str) -> str:
     """A number of things, as people write it."""
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
-def nuls(count: int) -> str:
+def describe_nuls(count: int) -> str:
     """What there is to say of a run of NUL bytes."""
     stand = "NUL byte stands" if count == 1 else "NUL bytes stand"
     return f"{count} {stand} where something was written"
@@ -87,7 +87,7 @@ _WORDS = {
 }  # fmt: skip
 
 
-def reworded(why: str) -> str:
+def reword_decode_error(why: str) -> str:
     """What a decoder says, as a sentence."""
     why = _TYPE.sub(_of_type, why)
     why = _VALUE.sub(r"its `\2` is \1, which is none that we know", why)
@@ -100,20 +100,20 @@ def _of_type(found: re.Match[str]) -> str:
     return f"its `{found[3]}` is {got}, and should be {wanted}"
 
 
-def unread(path: str, error: OSError | NewerVersionError) -> Found:
+def report_unreadable(path: str, error: OSError | NewerVersionError) -> CheckResult:
     """What there is to say of what cannot be looked at: nothing, if it was deleted meanwhile."""
     if isinstance(error, FileNotFoundError):
         return _leads_nowhere(path) if os.path.islink(path) else NOTHING
     if isinstance(error, NewerVersionError):
-        return Found([Problem(str(error), error.hint, NOTE, error.path)])
+        return CheckResult([Problem(str(error), error.hint, NOTE, error.path)])
     where = error.filename if isinstance(error.filename, str) else path
     text = f"{where} cannot be read: {reason_of(error)}"
-    return Found([Problem(text, _hint_of(error), path=where)])
+    return CheckResult([Problem(text, _hint_of(error), path=where)])
 
 
-def _leads_nowhere(path: str) -> Found:
+def _leads_nowhere(path: str) -> CheckResult:
     text = f"{path} is a link that leads nowhere: {os.readlink(path)}"
-    return Found([Problem(text, "remove it, or put back what it leads to", path=path)])
+    return CheckResult([Problem(text, "remove it, or put back what it leads to", path=path)])
 
 
 def _hint_of(error: OSError) -> str:
@@ -128,14 +128,14 @@ def _hint_of(error: OSError) -> str:
     return "look whether the disk that it is on works"
 
 
-def unforeseen(path: str, error: Exception) -> Found:
+def report_unforeseen(path: str, error: Exception) -> CheckResult:
     """What there is to say of a thing whose looking over fails, as of no other."""
     if isinstance(error, OSError):
-        return unread(path, error)
+        return report_unreadable(path, error)
     if isinstance(error, CortextError):
-        return Found([Problem(str(error), error.hint or UNFORESEEN, path=path)])
+        return CheckResult([Problem(str(error), error.hint or UNFORESEEN, path=path)])
     text = f"{path} cannot be looked at: {type(error).__name__}: {error!s:.200}"
-    return Found([Problem(text, UNFORESEEN, path=path)])
+    return CheckResult([Problem(text, UNFORESEEN, path=path)])
 
 
 class Trouble(NamedTuple):
@@ -151,7 +151,7 @@ class Trouble(NamedTuple):
         return self.text.startswith(CONFLICT)
 
 
-def problem_of(path: str, trouble: Trouble, mend: str = "", hint: str = "") -> Problem:
+def describe_trouble(path: str, trouble: Trouble, mend: str = "", hint: str = "") -> Problem:
     """The sentence of a trouble in a file."""
     where = path if trouble.line is None else f"{path}, line {trouble.line}"
     mend = mend if trouble.mends else ""

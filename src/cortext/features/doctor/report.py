@@ -20,18 +20,18 @@ from cortext.config import Config
 from cortext.durability.read_files import read_file
 from cortext.errors import CortextError, why
 from cortext.features.archive.archive_state import sizes
-from cortext.features.doctor.check_machine import is_tested, version_of
+from cortext.features.doctor.check_machine import is_tested, read_tool_version
 from cortext.features.doctor.check_mcp import (
     GONE,
     UNREADABLE,
-    Entry,
+    McpEntry,
     ServerHealth,
-    entry_of,
     entry_path,
+    read_mcp_entry,
     start_server,
 )
-from cortext.features.doctor.checkup import Checkup, Progress, look_over
-from cortext.features.doctor.problem import NOTE, Mend, Problem, is_absent, unforeseen
+from cortext.features.doctor.checkup import Checkup, Progress, run_checkup
+from cortext.features.doctor.problem import NOTE, Problem, Repair, is_absent, report_unforeseen
 from cortext.features.errors_log import last_errors
 from cortext.features.setup.tool_setup import COMMANDS, found_tools, has_hooks, plan_setup
 from cortext.installation import install_command
@@ -98,7 +98,7 @@ class Health(msgspec.Struct):
         return all(problem.severity == NOTE for problem in self.problems)
 
 
-class Examined(NamedTuple):
+class Diagnosis(NamedTuple):
     """The facts, what is wrong between cortext and the tools, and the checks of all files."""
 
     health: Health
@@ -106,7 +106,7 @@ class Examined(NamedTuple):
     checkup: Checkup
 
     @property
-    def mends(self) -> list[Mend]:
+    def mends(self) -> list[Repair]:
         return self.checkup.mends
 
 
@@ -115,18 +115,18 @@ def examine() -> Health:
     return diagnose().health
 
 
-def diagnose(*, deep: bool = False, progress: Progress | None = None) -> Examined:
+def diagnose(*, deep: bool = False, progress: Progress | None = None) -> Diagnosis:
     """As `examine`, with what would mend it. `deep` reads also the files that have not changed
     since nothing was wrong with them."""
     health = _connections()
-    checkup = look_over(deep=deep, progress=progress)
+    checkup = run_checkup(deep=deep, progress=progress)
     health.conversations, health.read = checkup.conversations, checkup.read
-    examined = Examined(health, health.problems, checkup)
+    examined = Diagnosis(health, health.problems, checkup)
     health.problems = [*examined.of_tools, *checkup.problems]
     return examined
 
 
-def recheck(examined: Examined) -> None:
+def recheck(examined: Diagnosis) -> None:
     """Check again what was repaired, and bring the facts up to date."""
     examined.checkup.recheck()
     examined.health.archive = _archive([])
@@ -135,7 +135,7 @@ def recheck(examined: Examined) -> None:
 
 def _connections() -> Health:
     problems: list[Problem] = []
-    found = {tool: entry_of(tool) for tool in found_tools()}
+    found = {tool: read_mcp_entry(tool) for tool in found_tools()}
     tools = [_tool(tool, entry, problems) for tool, entry in found.items()]
     program = shutil.which("cortext")
     if program is None and any(tool.connected for tool in tools):
@@ -154,10 +154,10 @@ def _connections() -> Health:
     return Health(__version__, program, tools, server, _archive(problems), errors, problems)
 
 
-def _tool(tool: str, entry: Entry, problems: list[Problem]) -> ToolHealth:
+def _tool(tool: str, entry: McpEntry, problems: list[Problem]) -> ToolHealth:
     hooks, commands = _hooks(tool, problems), _commands(tool, problems)
     program = shutil.which(find_tool(tool).executable)
-    version = version_of(program)
+    version = read_tool_version(program)
     return ToolHealth(
         tool,
         program,
@@ -170,7 +170,7 @@ def _tool(tool: str, entry: Entry, problems: list[Problem]) -> ToolHealth:
     )
 
 
-def _server(entries: dict[str, Entry], problems: list[Problem]) -> ServerHealth:
+def _server(entries: dict[str, McpEntry], problems: list[Problem]) -> ServerHealth:
     for tool, entry in entries.items():
         if entry.state == UNREADABLE and all(entry.why not in each.text for each in problems):
             hint = f"put it right by hand, then run `cortext setup --tools {tool}`"
@@ -269,7 +269,7 @@ def _archive(problems: list[Problem]) -> ArchiveHealth:
         last = _last_sync()
     except OSError as error:
         kept, last = [], None
-        problems += unforeseen(paths.archive(), error).problems
+        problems += report_unforeseen(paths.archive(), error).problems
     try:
         enabled = Config.load(None)["archive.enabled"] == "on"
     except CortextError as error:

@@ -121,10 +121,10 @@ def _empty_folder() -> str:
 def _hide(written: Written, tool: str, *, wait: float) -> bool:
     """Let no list have the copy, also if it is archived; whether that could be seen to: a sync may
     be at work."""
-    from cortext.features.archive.archive_sync import pass_over
+    from cortext.features.archive.archive_sync import skip_session
 
     try:
-        pass_over(tool, written.id, wait=wait)
+        skip_session(tool, written.id, wait=wait)
     except CortextError as error:
         log.info("%s, a copy for a question, may be listed: %s", written.id, error)
         return False

@@ -13,11 +13,15 @@ from cortext.catalog.fulltext.fulltext_index import MARKDOWN, SIDE, TITLE, Entry
 from cortext.catalog.row import ConversationRow
 from cortext.durability.read_files import open_file, read_file, read_range
 from cortext.errors import CortextError, where_and_why
-from cortext.features.capture.transcript_reader import beside, end_now, news
+from cortext.features.capture.transcript_reader import beside, current_position, read_new_messages
 from cortext.features.capture.transcripts import Found
 from cortext.features.listing.load_row import Read, read_all, read_from, transcript_of
 from cortext.features.search.text_refresh import fingerprint_of
-from cortext.features.secrets.index_redactions import mask_of, text_without, without
+from cortext.features.secrets.index_redactions import (
+    find_redactor,
+    redact_indexed_text,
+    redact_message,
+)
 from cortext.formats.folder import FOLDER
 from cortext.formats.log import LOG
 from cortext.formats.record_lines import RecordTable, decode_lines
@@ -30,7 +34,7 @@ from cortext.tools.incremental import Mark
 from cortext.workspace.conversation_types import Types
 
 if TYPE_CHECKING:
-    from cortext.features.secrets.redact_value import Marker
+    from cortext.features.secrets.redact_value import Redactor
 
 _log = logging.getLogger("cortext.features")
 STUB = 300
@@ -127,7 +131,7 @@ def _of_tool(row: ConversationRow, old: State) -> _New:
     if row.is_standalone:
         return _all_of(row, read_all(row), old)
     transcript = transcript_of(row)
-    mask = mask_of(row.tool, row.key, transcript[1].path)
+    mask = find_redactor(row.tool, row.key, transcript[1].path)
     try:
         found = _since(transcript, old, mask) if old.size else None
     except (OSError, CortextError):
@@ -135,12 +139,12 @@ def _of_tool(row: ConversationRow, old: State) -> _New:
     return found or _anew(row, transcript, old, mask)
 
 
-def _since(transcript: Found, old: State, mask: Marker | None) -> _New | None:
+def _since(transcript: Found, old: State, mask: Redactor | None) -> _New | None:
     """What is new; None where all of it has to be read."""
     aside = beside(*transcript)
     if old.side if aside is None else _sum(aside) != old.beside:
         return None
-    changed = news(*transcript, old.mark)
+    changed = read_new_messages(*transcript, old.mark)
     # A tool notes at its leisure what came of a person's words, which stay as they are.
     if changed is None or any(message.role != "user" for message in changed.again):
         return None
@@ -150,7 +154,7 @@ def _since(transcript: Found, old: State, mask: Marker | None) -> _New | None:
     return new, state.at(changed.mark), True
 
 
-def _anew(row: ConversationRow, transcript: Found, old: State, mask: Marker | None) -> _New:
+def _anew(row: ConversationRow, transcript: Found, old: State, mask: Redactor | None) -> _New:
     """All of a transcript, and where to go on from the next time."""
     mark = _end(transcript)
     aside = beside(*transcript) if mark else None
@@ -164,26 +168,26 @@ def _anew(row: ConversationRow, transcript: Found, old: State, mask: Marker | No
 
 def _end(transcript: Found) -> Mark | None:
     try:
-        return end_now(*transcript)
+        return current_position(*transcript)
     except (OSError, CortextError):
         return None  # reading it says what is wrong
 
 
-def _all_of(row: ConversationRow, found: Read, old: State, mask: Marker | None = None) -> _New:
+def _all_of(row: ConversationRow, found: Read, old: State, mask: Redactor | None = None) -> _New:
     """All that is there; what it began with is in the index if it begins so still."""
     told = _told(found.session.messages, mask)
     entries = [_entry(number, each) for number, each in enumerate(told, 1)]
     keep = 0 < old.held <= len(entries) and _digest(entries[: old.held]) == old.end
     new = entries[old.held :] if keep else entries
-    said = text_without(side_text(found.side), mask)
+    said = redact_indexed_text(side_text(found.side), mask)
     side = _sum(said)
     if side != (old.side if keep else 0):
         new.insert(0, Entry(SIDE, "agents", row.last_active, spaced(plain(said))))
     return new, State(held=len(entries), end=_digest(entries), side=side), keep
 
 
-def _told(messages: Sequence[SessionMessage], mask: Marker | None) -> Iterable[SessionMessage]:
-    return messages if mask is None else (without(each, mask) for each in messages)
+def _told(messages: Sequence[SessionMessage], mask: Redactor | None) -> Iterable[SessionMessage]:
+    return messages if mask is None else (redact_message(each, mask) for each in messages)
 
 
 def side_text(side: Iterable[Session]) -> str:

@@ -24,7 +24,7 @@ from cortext.durability.read_files import read_blocks, read_file
 from cortext.durability.replace_file import make_private_dir, replace, storage_errors, temp_name
 from cortext.durability.replace_file import write_new as write
 from cortext.features.archive.archive_state import temp_dir
-from cortext.features.secrets.redact_value import Marker, key_name, masked_file
+from cortext.features.secrets.redact_value import Redactor, key_name, redact_file_bytes
 from cortext.model import json_codec
 from cortext.model.secrets.detector import Mask, kind_only, without_prints
 
@@ -32,7 +32,7 @@ _log = logging.getLogger("cortext.archive")
 _MARK = re.compile(rb"\[redacted [a-z0-9-]+ ([0-9a-f]{12})\]")
 
 
-class Prints(NamedTuple):
+class SecretFingerprints(NamedTuple):
     """The fingerprints of what is masked in one copy, and the name of their key."""
 
     key: str
@@ -49,27 +49,27 @@ class _Line(NamedTuple):
 _decode = Decoder(_Line).decode
 
 
-def path() -> str:
+def redactions_path() -> str:
     """It is not there before anything was masked in the archive."""
     return os.path.join(paths.archive(), ".masked")
 
 
-class Masks:
+class ArchiveRedactions:
     """What is masked in the copies of one tool, by their names. Whoever changes it holds the
     archive's lock."""
 
     def __init__(self, tool: str) -> None:
         self._tool = tool
         self._others: list[_Line] = []
-        self._copies: dict[str, Prints] = {}
+        self._copies: dict[str, SecretFingerprints] = {}
         self._changed = False
         for line in _read():
             if line.tool == tool:
-                self._copies[line.name] = Prints(line.key, frozenset(line.prints))
+                self._copies[line.name] = SecretFingerprints(line.key, frozenset(line.prints))
             else:
                 self._others.append(line)
 
-    def of(self, name: str, *, is_new: bool) -> Marker | None:
+    def of(self, name: str, *, is_new: bool) -> Redactor | None:
         """The mask of a copy; None if it has none. A `new` copy has that of all others: a session
         that was forked has the words of the first."""
         if name in self._copies:
@@ -80,7 +80,7 @@ class Masks:
         """Whether something is masked in a copy."""
         return name in self._copies
 
-    def of_all(self) -> Marker | None:
+    def of_all(self) -> Redactor | None:
         """The mask of what is about several sessions."""
         return _marker(self._copies.values()) if self._copies else None
 
@@ -89,7 +89,7 @@ class Masks:
         old, key = self._copies.get(name), key_name()
         if old and old.key != key:
             return  # all of them are
-        new = Prints(key, frozenset(prints) | (old.prints if old else frozenset()))
+        new = SecretFingerprints(key, frozenset(prints) | (old.prints if old else frozenset()))
         if new.prints and new != old:
             self._copies[name], self._changed = new, True
 
@@ -110,26 +110,26 @@ class Masks:
             return
         own = [_Line(self._tool, name, key, sorted(prints)) for name, (key, prints) in self._items]
         lines = [json_codec.encode(line) + b"\n" for line in (*self._others, *own)]
-        with storage_errors("write", path()):
+        with storage_errors("write", redactions_path()):
             make_private_dir(paths.archive())
-            replace(path(), lines)
+            replace(redactions_path(), lines)
         self._changed = False
 
     @property
-    def _items(self) -> list[tuple[str, Prints]]:
+    def _items(self) -> list[tuple[str, SecretFingerprints]]:
         return sorted(self._copies.items())
 
 
-def _marker(of: Iterable[Prints]) -> Marker:
+def _marker(of: Iterable[SecretFingerprints]) -> Redactor:
     given, key = list(of), key_name()
     if any(one.key != key for one in given):
-        return Marker()
-    return Marker(prints=frozenset[str]().union(*(one.prints for one in given)))
+        return Redactor()
+    return Redactor(prints=frozenset[str]().union(*(one.prints for one in given)))
 
 
 def _read() -> Iterator[_Line]:
     try:
-        lines = read_file(path()).split(b"\n")
+        lines = read_file(redactions_path()).split(b"\n")
     except (FileNotFoundError, NotADirectoryError):
         return
     damaged: list[tuple[int, Exception]] = []
@@ -142,23 +142,23 @@ def _read() -> Iterator[_Line]:
     for number, error in damaged[:1]:
         more = f", and {len(damaged) - 1} more" if len(damaged) > 1 else ""
         text = "line %d of %s is damaged, and not used: %s%s"
-        _log.warning(text, number, path(), error, more)
+        _log.warning(text, number, redactions_path(), error, more)
 
 
-def write_masked(source: str, name: str, mask: Mask) -> str:
+def write_redacted(source: str, name: str, mask: Mask) -> str:
     """What a file holds without its secrets, in the temp folder, with the file's time. Whoever
     asked for it removes it."""
     temp = os.path.join(temp_dir(), temp_name("masked"))
     found = os.stat(source)
     if ".jsonl" in name:
-        write(temp, (masked_file(name, block, mask) for block in read_blocks(source)))
+        write(temp, (redact_file_bytes(name, block, mask) for block in read_blocks(source)))
     else:
-        write(temp, [masked_file(name, read_file(source), mask)])
+        write(temp, [redact_file_bytes(name, read_file(source), mask)])
     os.utime(temp, ns=(found.st_mtime_ns, found.st_mtime_ns))
     return temp
 
 
-def settle(target: str, masked: str, name: str) -> Known | None:
+def update_redacted_copy(target: str, masked: str, name: str) -> Known | None:
     """Bring a copy to its file, whose masked form is given, if all that differs between them are
     masks: one was made with another key, or a process was killed between two steps. What is known
     of the copy then; None if nothing was done."""
@@ -169,23 +169,23 @@ def settle(target: str, masked: str, name: str) -> Known | None:
     if not _alike(whole, name).startswith(_alike(held, name)):
         return None
     found = os.stat(target)
-    packed = replace(target, members(whole), temp_dir=temp_dir()).st_size
+    packed = replace(target, pack_members(whole), temp_dir=temp_dir()).st_size
     os.utime(target, ns=(found.st_mtime_ns, found.st_mtime_ns))
-    return known_of(whole)._replace(packed=packed)
+    return summarize_copy(whole)._replace(packed=packed)
 
 
 def _alike(data: bytes, name: str) -> str:
     """What is the same whatever was masked of it, and with which key."""
-    plain = masked_file(name, data, kind_only)
+    plain = redact_file_bytes(name, data, kind_only)
     return without_prints(plain.decode("utf-8", "surrogateescape"))
 
 
-def marks_in(data: bytes) -> set[str]:
+def find_fingerprints(data: bytes) -> set[str]:
     """The fingerprints of what was masked before."""
     return {found.decode() for found in _MARK.findall(data)}
 
 
-def known_of(data: bytes) -> Known:
+def summarize_copy(data: bytes) -> Known:
     """What is known of a copy that holds these bytes, without how long it is."""
     tail = Tail()
     for _ in tail.watch([data]):
@@ -193,12 +193,12 @@ def known_of(data: bytes) -> Known:
     return Known("", len(data), 0, tail.digest)
 
 
-def members(data: bytes) -> Iterator[bytes]:
+def pack_members(data: bytes) -> Iterator[bytes]:
     """Packed, in parts that fit into a member."""
     for start in range(0, len(data), MOST):
         yield pack(memoryview(data)[start : start + MOST])
 
 
-def name_of(path: str, home: str) -> str:
+def archive_name(path: str, home: str) -> str:
     """What a copy, or a file of a tool, is called in the archive's notes."""
     return os.path.relpath(path, home).removesuffix(SUFFIX).removesuffix(".zst")

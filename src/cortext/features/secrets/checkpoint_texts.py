@@ -14,7 +14,7 @@ from typing import Any, cast
 import msgspec
 
 from cortext.durability.read_files import read_file
-from cortext.features.secrets.redact_value import is_suspect
+from cortext.features.secrets.redact_value import may_hold_secret
 from cortext.model import json_codec
 
 _PACKED = frozenset(("msgpack", "json", "bytes", "bytearray", "pickle"))
@@ -32,7 +32,7 @@ def checkpoint_values(path: str, unread: list[str]) -> Iterator[Any]:
         except (ValueError, RecursionError):
             value = line.decode("utf-8", _AS_IS)
         hidden = hidden or _ENCRYPTED in line
-        if value is not None and is_suspect(_flat(value)):
+        if value is not None and may_hold_secret(_flat(value)):
             yield value
     if hidden:
         unread.append(f"{path}: its values are encrypted")

@@ -10,14 +10,14 @@ from cortext.catalog.row import ConversationRow
 from cortext.durability.read_files import read_file
 from cortext.durability.replace_file import all_set_aside
 from cortext.features.secrets.file_readers import (
-    Piece,
+    TextPiece,
     Unread,
     noting,
-    of_document,
-    of_files,
-    of_lines,
+    read_document_pieces,
+    read_files_pieces,
+    read_line_pieces,
 )
-from cortext.features.secrets.redact_value import is_suspect, value_of
+from cortext.features.secrets.redact_value import decode_line, may_hold_secret
 from cortext.features.secrets.temp_files import is_temp
 from cortext.stores.workspace_layout import Place, conversations_dir
 
@@ -45,7 +45,7 @@ def loose_files(row: ConversationRow) -> list[str]:
     return found
 
 
-def beside(path: str) -> list[str]:
+def files_beside(path: str) -> list[str]:
     """What was kept of a file when it was found damaged, or replaced, and what others left that is
     called after it: conflicted copies, and the backups of editors."""
     folder, name = os.path.split(path)
@@ -76,34 +76,34 @@ NAME = "file name"
 """What a file, or a folder, in a conversation's is called."""
 
 
-def of_row(row: ConversationRow, unread: Unread) -> Iterator[Piece]:
+def read_row_pieces(row: ConversationRow, unread: Unread) -> Iterator[TextPiece]:
     """A conversation of a workspace, a session of `spawn` or a document, in its own files."""
     if not row.tool:
         yield from _of_workspace(row.place, unread)
     elif row.is_log:
-        yield from of_lines(row.path, HEAD)
-        yield from of_files(beside(row.path), BACKUP, unread)
+        yield from read_line_pieces(row.path, HEAD)
+        yield from read_files_pieces(files_beside(row.path), BACKUP, unread)
     else:
-        yield from of_document(row.path, HEAD, BACKUP)
-        yield from of_files(beside(row.path), BACKUP, unread)
+        yield from read_document_pieces(row.path, HEAD, BACKUP)
+        yield from read_files_pieces(files_beside(row.path), BACKUP, unread)
 
 
-def _of_workspace(place: Place, unread: Unread) -> Iterator[Piece]:
-    if os.path.isfile(place.head) and is_suspect(data := read_file(place.head)):
-        yield Piece(0, HEAD, place.head, value_of(data))
+def _of_workspace(place: Place, unread: Unread) -> Iterator[TextPiece]:
+    if os.path.isfile(place.head) and may_hold_secret(data := read_file(place.head)):
+        yield TextPiece(0, HEAD, place.head, decode_line(data))
     if os.path.isfile(place.lines):
-        yield from of_lines(place.lines, HEAD)
+        yield from read_line_pieces(place.lines, HEAD)
     others = [path for path in text_files(place, unread) if path not in (place.head, place.lines)]
     aside = [path for path in others if path.startswith(f"{place.session}/")]
-    yield from of_files((path for path in others if path not in aside), DOCUMENT, unread)
-    yield from of_files(aside, BACKUP, unread)
-    yield from of_names(place.folder)
+    yield from read_files_pieces((path for path in others if path not in aside), DOCUMENT, unread)
+    yield from read_files_pieces(aside, BACKUP, unread)
+    yield from read_name_pieces(place.folder)
 
 
-def of_names(top: str) -> Iterator[Piece]:
+def read_name_pieces(top: str) -> Iterator[TextPiece]:
     """What files and folders are called below a conversation's: git would have that too."""
     for folder, folders, names in os.walk(top):
         folders[:] = sorted(name for name in folders if name != ".git")
         for name in (*folders, *sorted(names)):
-            if is_suspect(name.encode("utf-8", "surrogateescape")):
-                yield Piece(0, NAME, f"{folder}/{name}", name)
+            if may_hold_secret(name.encode("utf-8", "surrogateescape")):
+                yield TextPiece(0, NAME, f"{folder}/{name}", name)

@@ -9,12 +9,17 @@ from typing import Any, NamedTuple, cast
 from cortext.durability.gzip_members import SUFFIX, read_packed
 from cortext.durability.read_files import open_file, read_file
 from cortext.errors import reason_of
-from cortext.features.secrets.redact_value import has_lines, is_suspect, suspect_lines, value_of
+from cortext.features.secrets.redact_value import (
+    decode_line,
+    has_lines,
+    may_hold_secret,
+    suspect_lines,
+)
 
 _COLD, _ZSTD, _GZIP = ".zst", b"\x28\xb5\x2f\xfd", b"\x1f\x8b\x08"
 
 
-class Piece(NamedTuple):
+class TextPiece(NamedTuple):
     """A message's number or 0, its role, the file that it is in, its text or JSON, and whether
     that file is ours: what is a tool's own is never changed."""
 
@@ -29,15 +34,15 @@ Unread = list[str]
 """What could not be looked at, and why."""
 
 
-def of_files(
+def read_files_pieces(
     paths: Iterable[str], role: str, unread: Unread, *, ours: bool = True, having: bytes = b""
-) -> Iterator[Piece]:
+) -> Iterator[TextPiece]:
     """What is in files of any kind, also compressed ones; of an index of many sessions only the
     lines `having` an id."""
     for path in paths:
         try:
             yield from (
-                Piece(0, role, path, value, ours) for value in _values(path, unread, having)
+                TextPiece(0, role, path, value, ours) for value in _values(path, unread, having)
             )
         except OSError as error:
             unread.append(f"{path}: {why(error)}")
@@ -64,12 +69,12 @@ def noting(unread: Unread | None) -> Callable[[OSError], None] | None:
 def _values(path: str, unread: Unread, having: bytes) -> Iterator[Any]:
     data = content(path, unread)
     if not has_lines(path, data):
-        yield from [data.decode("utf-8", "surrogateescape")] if is_suspect(data) else ()
+        yield from [data.decode("utf-8", "surrogateescape")] if may_hold_secret(data) else ()
         return
     only = having if os.path.basename(path) == "session_index.jsonl" else b""
     for line in suspect_lines(data):
         if line and only in line:
-            yield value_of(line)
+            yield decode_line(line)
 
 
 def content(path: str, unread: Unread) -> bytes:
@@ -112,35 +117,35 @@ def _unpacked(path: str, unread: Unread) -> bytes:
     return done.stdout
 
 
-def of_lines(path: str, head: str) -> Iterator[Piece]:
+def read_line_pieces(path: str, head: str) -> Iterator[TextPiece]:
     """The lines of a log. Only messages have numbers; what else there is has the role `head`."""
     data = read_file(path)
-    if not is_suspect(data):
+    if not may_hold_secret(data):
         return
     number = 0
     for line in data.split(b"\n"):
-        value = value_of(line)
+        value = decode_line(line)
         role = _role(value)
         number += bool(role)
-        if is_suspect(line):
-            yield Piece(number if role else 0, role or head, path, value)
+        if may_hold_secret(line):
+            yield TextPiece(number if role else 0, role or head, path, value)
 
 
-def of_document(path: str, head: str, backup: str) -> Iterator[Piece]:
+def read_document_pieces(path: str, head: str, backup: str) -> Iterator[TextPiece]:
     """A program's document, and the version before it."""
     data = read_file(path)
-    if is_suspect(data):
-        value = value_of(data)
+    if may_hold_secret(data):
+        value = decode_line(data)
         rest = cast("dict[str, Any]", value) if isinstance(value, dict) else {"text": value}
         messages: Any = rest.get("messages")
         if isinstance(messages, list):
             for number, message in enumerate(cast("list[Any]", messages), 1):
-                yield Piece(number, _role(message) or head, path, message)
+                yield TextPiece(number, _role(message) or head, path, message)
             rest = {key: item for key, item in rest.items() if key != "messages"}
-        yield Piece(0, head, path, rest)
+        yield TextPiece(0, head, path, rest)
     older = f"{path.removesuffix('.json')}.backup"
-    if os.path.isfile(older) and is_suspect(data := read_file(older)):
-        yield Piece(0, backup, older, value_of(data))
+    if os.path.isfile(older) and may_hold_secret(data := read_file(older)):
+        yield TextPiece(0, backup, older, decode_line(data))
 
 
 def _role(value: Any) -> str:

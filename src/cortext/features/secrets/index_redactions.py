@@ -14,11 +14,11 @@ from cortext.model.message import SessionMessage
 from cortext.tools.scan import archive_home, home_of, own_home
 
 if TYPE_CHECKING:
-    from cortext.features.secrets.archive_redactions import Masks
-    from cortext.features.secrets.redact_value import Marker
+    from cortext.features.secrets.archive_redactions import ArchiveRedactions
+    from cortext.features.secrets.redact_value import Redactor
 
 
-def mask_of(tool: str, id: str, path: str) -> Marker | None:
+def find_redactor(tool: str, id: str, path: str) -> Redactor | None:
     """What stays masked of a tool's session, given its transcript: all that was masked in copies
     of that tool, if it was in the copy of this one, or this one has no copy yet. None if nothing
     does. CortextError where the key is damaged."""
@@ -27,26 +27,26 @@ def mask_of(tool: str, id: str, path: str) -> Marker | None:
         found = os.stat(os.path.join(paths.archive(), ".masked"))
     except OSError:
         return None
-    from cortext.features.secrets.archive_redactions import name_of
+    from cortext.features.secrets.archive_redactions import archive_name
     from cortext.tools.archive_items import archive_source
 
     stamp = found.st_ino, found.st_size, found.st_mtime_ns
     masks = _masks(tool, paths.archive(), stamp)
     home = home_of(tool, path) or own_home(tool)
-    name = archive_source(tool).copy_name(id) or name_of(path, home)
+    name = archive_source(tool).copy_name(id) or archive_name(path, home)
     is_new = not os.path.exists(os.path.join(archive_home(tool), name + SUFFIX))
     return masks.of_all() if is_new or masks.has(name) else None
 
 
-def without(message: SessionMessage, mask: Marker) -> SessionMessage:
+def redact_message(message: SessionMessage, mask: Redactor) -> SessionMessage:
     """A message as its copy in the archive has it."""
-    from cortext.features.secrets.redact_value import masked_value
+    from cortext.features.secrets.redact_value import redact_json
 
-    told = cast("dict[str, Any]", masked_value(record_dicts.message_to_dict(message), mask))
+    told = cast("dict[str, Any]", redact_json(record_dicts.message_to_dict(message), mask))
     return record_dicts.message_from_dict(told)
 
 
-def text_without(text: str, mask: Marker | None) -> str:
+def redact_indexed_text(text: str, mask: Redactor | None) -> str:
     """The same for a text."""
     if mask is None:
         return text
@@ -56,8 +56,8 @@ def text_without(text: str, mask: Marker | None) -> str:
 
 
 @lru_cache(maxsize=8)
-def _masks(tool: str, _archive: str, _stamp: tuple[int, int, int]) -> Masks:
+def _masks(tool: str, _archive: str, _stamp: tuple[int, int, int]) -> ArchiveRedactions:
     """Read once for all sessions."""
-    from cortext.features.secrets.archive_redactions import Masks
+    from cortext.features.secrets.archive_redactions import ArchiveRedactions
 
-    return Masks(tool)
+    return ArchiveRedactions(tool)

@@ -33,7 +33,7 @@ Identity = tuple[str, str]
 
 
 @contextmanager
-def forgetting(rows: Sequence[ConversationRow]) -> Generator[list[CortextError]]:
+def purge_after(rows: Sequence[ConversationRow]) -> Generator[list[CortextError]]:
     """Forget the words of these conversations after the block, which masks something in them.
 
     Yield a list for the failures of the block; if the words cannot be forgotten, that is added.
@@ -48,7 +48,7 @@ def forgetting(rows: Sequence[ConversationRow]) -> Generator[list[CortextError]]
             replace(paths.unfinished_redact(), [json_codec.encode(sorted(every))])
         yield failures
         with collect_errors(failures, "remove masked words from", "the lists and the search index"):
-            forget_words(rows)
+            purge_words(rows)
 
 
 def is_unfinished() -> bool:
@@ -56,7 +56,7 @@ def is_unfinished() -> bool:
     return os.path.exists(paths.unfinished_redact()) and live_holder(_lock_path()) is None
 
 
-def forget_words(rows: Sequence[ConversationRow] | None = None) -> None:
+def purge_words(rows: Sequence[ConversationRow] | None = None) -> None:
     """Leave no word of what these conversations held, and of those that were remembered, in the
     lists and the search index, which are made anew when they are needed. Without conversations, do
     what somebody was killed before, unless another has done it meanwhile."""

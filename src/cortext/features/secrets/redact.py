@@ -16,11 +16,16 @@ from cortext.durability.lifetime_lock import live_holder, mark_path
 from cortext.durability.read_files import read_file
 from cortext.durability.replace_file import collect_errors, replace, side_dir, storage_errors
 from cortext.errors import CortextError, SessionStorageError
-from cortext.features.secrets.archive_redactions import members
-from cortext.features.secrets.conversation_files import beside, loose_files, text_files
+from cortext.features.secrets.archive_redactions import pack_members
+from cortext.features.secrets.conversation_files import files_beside, loose_files, text_files
 from cortext.features.secrets.file_readers import Unread, content, is_compressed, is_zstd
 from cortext.features.secrets.program_files import as_row, inner_files, is_checkpoints
-from cortext.features.secrets.redact_value import Marker, masked_file, masked_line, masked_value
+from cortext.features.secrets.redact_value import (
+    Redactor,
+    redact_file_bytes,
+    redact_json,
+    redact_line,
+)
 from cortext.features.secrets.scan import LEFT, STATE, TRASH, Finding, origins_of, scan_own
 from cortext.features.secrets.temp_files import files_in, sweep, temp_folders
 from cortext.model.secrets.detector import Mask
@@ -33,7 +38,7 @@ _IN_GIT = (
 )
 
 
-class Redacted(NamedTuple):
+class RedactResult(NamedTuple):
     """How many secrets were masked, in which files, what a person should know, and what failed."""
 
     pieces: int
@@ -63,7 +68,7 @@ def refuse_live(row: ConversationRow) -> None:
             raise _is_live(row, f"it is going on in {tool}")
 
 
-def redact(row: ConversationRow, findings: Sequence[Finding] | None = None) -> Redacted:
+def redact(row: ConversationRow, findings: Sequence[Finding] | None = None) -> RedactResult:
     """Mask the secrets of one conversation in its own files; with `findings`, only these.
 
     Each file is old or new at every instant. Line count, ids and times stay. Temp files that killed
@@ -72,16 +77,16 @@ def redact(row: ConversationRow, findings: Sequence[Finding] | None = None) -> R
     """
     refuse_live(row)
     if row.tool and not row.is_standalone and row.tool not in (TRASH, STATE):
-        return Redacted(0, [], [f"{row.path} is the tool's own file, and is not touched"], [])
+        return RedactResult(0, [], [f"{row.path} is the tool's own file, and is not touched"], [])
     notes: list[str] = []
     failures: list[CortextError] = []
     had = _look(row, failures) or []
-    mask = Marker({one.secret for one in findings} if findings is not None else None)
+    mask = Redactor({one.secret for one in findings} if findings is not None else None)
     _mask(row, mask, notes, failures)
     left = _look(row, failures)
     gone = _masked(had, left) if left is not None else []
     files = sorted({one.path for one in gone})
-    return Redacted(len(gone), files, [*notes, *_about_git(row, files, failures)], failures)
+    return RedactResult(len(gone), files, [*notes, *_about_git(row, files, failures)], failures)
 
 
 def note_vanished(found: Iterable[Finding], failures: list[CortextError]) -> None:
@@ -165,7 +170,7 @@ def _in_workspace(
         if os.path.lexists(place.head) and os.path.lexists(place.lines):
             session = place.head, place.lines
             with collect_errors(failures, "mask", place.session):
-                workspace.store.rewrite_at(place, lambda value: masked_value(value, mask))
+                workspace.store.rewrite_at(place, lambda value: redact_json(value, mask))
         others = [path for path in text_files(place) if path not in session]
         _rewrite(others, mask, side, notes, failures)
         _rewrite(loose_files(row), mask, side, notes, failures)
@@ -188,14 +193,14 @@ def _rewrite_one(path: str, mask: Mask, temp_dir: str, notes: list[str]) -> None
     damages: Unread = []
     packed = is_compressed(path) or is_zstd(path)
     data = content(path, damages) if packed else read_file(path)
-    new = masked_file(path, data, mask)
+    new = redact_file_bytes(path, data, mask)
     if new == data:
         return
     if packed and (reason := _why_packed(path, data, damages)):
         notes.append(f"{path} has it still: {reason}; remove it, or pack it again")
         return
     found = os.stat(path)
-    replace(path, members(new) if packed else [new], temp_dir=temp_dir)
+    replace(path, pack_members(new) if packed else [new], temp_dir=temp_dir)
     if packed:
         os.utime(path, ns=(found.st_mtime_ns, found.st_mtime_ns))
     os.chmod(path, found.st_mode & 0o777)
@@ -220,9 +225,9 @@ def _in_log(
     with storage_errors("write", row.path), store.changing(row.key):
         with collect_errors(failures, "mask", row.path):
             lines = read_file(row.path).split(b"\n")
-            new = b"\n".join(masked_line(line, mask) for line in lines)
+            new = b"\n".join(redact_line(line, mask) for line in lines)
             replace(row.path, [new], temp_dir=side_dir(folder))
-        _rewrite(beside(row.path), mask, side_dir(folder), notes, failures)
+        _rewrite(files_beside(row.path), mask, side_dir(folder), notes, failures)
 
 
 def _in_document(
@@ -242,8 +247,8 @@ def _in_document(
     ):
         for path in filter(os.path.isfile, (row.path, backup)):
             with collect_errors(failures, "mask", path):
-                replace(path, [masked_line(read_file(path), mask)], temp_dir=side)
-        _rewrite(beside(row.path), mask, side, notes, failures)
+                replace(path, [redact_line(read_file(path), mask)], temp_dir=side)
+        _rewrite(files_beside(row.path), mask, side, notes, failures)
     index = SessionIndex(SessionStorage(folder))
     try:
         index.rebuild()

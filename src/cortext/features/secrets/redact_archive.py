@@ -17,10 +17,16 @@ from cortext.durability.replace_file import collect_errors, make_private_dir, re
 from cortext.errors import CortextError
 from cortext.features.archive.archive_state import Memory, folder_of, temp_dir
 from cortext.features.archive.archive_sync import archive_lock
-from cortext.features.secrets.archive_redactions import Masks, known_of, marks_in, members, name_of
+from cortext.features.secrets.archive_redactions import (
+    ArchiveRedactions,
+    archive_name,
+    find_fingerprints,
+    pack_members,
+    summarize_copy,
+)
 from cortext.features.secrets.file_readers import Unread, content
-from cortext.features.secrets.redact import Redacted, refuse_live
-from cortext.features.secrets.redact_value import Marker, masked_file
+from cortext.features.secrets.redact import RedactResult, refuse_live
+from cortext.features.secrets.redact_value import Redactor, redact_file_bytes
 from cortext.features.secrets.scan import ARCHIVE, Finding, scan_one
 from cortext.features.secrets.temp_files import archive_temp_folders, sweep
 from cortext.features.secrets.tool_files import SessionFiles, sessions_of
@@ -35,7 +41,7 @@ def redact_copies(
     row: ConversationRow,
     findings: Sequence[Finding] | None = None,
     unclaimed: Collection[str] = (),
-) -> Redacted:
+) -> RedactResult:
     """Mask the secrets in the archive's copies of a tool's session, or of the sessions of a
     conversation; with `findings`, only these.
 
@@ -59,15 +65,15 @@ def redact_copies(
     with collect_errors(done.failures, "remove temp files below", paths.archive()):
         kept = sweep(archive_temp_folders())
         notes += [f"somebody is still writing {path}: redact it again then" for path in kept]
-    return Redacted(done.pieces, done.files, [*done.unread, *notes], done.failures)
+    return RedactResult(done.pieces, done.files, [*done.unread, *notes], done.failures)
 
 
-def are_kept_out(row: ConversationRow, found: Sequence[Finding]) -> bool:
+def is_archive_redacted(row: ConversationRow, found: Sequence[Finding]) -> bool:
     """Whether secrets that a tool's own files have were masked in our copies of them, so that no
     sync brings them back."""
-    files, masks = SessionFiles(), list[Marker]()
+    files, masks = SessionFiles(), list[Redactor]()
     for tool, id in sessions_of(row):
-        known = Masks(tool)
+        known = ArchiveRedactions(tool)
         of_names = [known.of(name, is_new=False) for name in _names(files, tool, id)]
         masks += [mask for mask in of_names if mask is not None]
     return all(any(mask(one.family, one.secret) for mask in masks) for one in found)
@@ -77,7 +83,7 @@ class _Masking:
     """These secrets, in one copy after the other."""
 
     def __init__(self, wanted: Collection[str], found: Sequence[Finding]) -> None:
-        self._mask_secret = Marker(wanted)
+        self._mask_secret = Redactor(wanted)
         for one in found:
             self._mask_secret(one.family, one.secret)
         self._prints = frozenset(self._mask_secret.used)
@@ -98,15 +104,15 @@ class _Masking:
         self._mask(tool, own, [])
 
     def _mask(self, tool: str, copies: Sequence[str], names: Sequence[str]) -> None:
-        masks, memory = Masks(tool), Memory(tool)
+        masks, memory = ArchiveRedactions(tool), Memory(tool)
         for name in names:
             masks.add(name, self._prints)
         readable: list[str] = []
         for path in copies:
             with collect_errors(self.failures, "mask", path):
                 if not _is_older(path):
-                    before = marks_in(content(path, []))
-                    masks.add(name_of(path, folder_of(tool)), self._prints | before)
+                    before = find_fingerprints(content(path, []))
+                    masks.add(archive_name(path, folder_of(tool)), self._prints | before)
                 readable.append(path)
         masks.save()
         for path in readable:
@@ -116,29 +122,29 @@ class _Masking:
 
     def _one(self, tool: str, path: str, memory: Memory) -> None:
         data = content(path, self.unread)
-        new = masked_file(path, data, self._mask_secret)
+        new = redact_file_bytes(path, data, self._mask_secret)
         packed, found = path.endswith(SUFFIX), os.stat(path)
         if new != data and path.endswith(_COLD):
             self.unread.append(f"{path} has it still, compressed by the tool: remove it")
             return
-        parts = [*members(new)] if packed and new != data else [new]
+        parts = [*pack_members(new)] if packed and new != data else [new]
         if packed and not _is_older(path):
             size = found.st_size if new == data else sum(map(len, parts))
-            self._note(name_of(path, folder_of(tool)), new, found.st_size, size, memory)
+            self._note(archive_name(path, folder_of(tool)), new, found.st_size, size, memory)
         if new == data:
             return
         replace(path, parts, temp_dir=temp_dir())
         os.utime(path, ns=(found.st_mtime_ns, found.st_mtime_ns))
         self.files.append(path)
         # Each secret of a file counts once, as it does among the findings.
-        self.pieces += len(marks_in(new) - marks_in(data)) or 1
+        self.pieces += len(find_fingerprints(new) - find_fingerprints(data)) or 1
 
     def _note(self, name: str, new: bytes, before: int, size: int, memory: Memory) -> None:
         """What is known of a copy from now on, before it is so: one that is not as it is
         remembered is looked at anew."""
         known = memory.copies.get(name) or Known()
         mark = known.print if known.packed == before else ""
-        memory.put(name, known_of(new)._replace(print=mark, packed=size))
+        memory.put(name, summarize_copy(new)._replace(print=mark, packed=size))
         memory.save()
 
 
@@ -146,7 +152,7 @@ def _names(files: SessionFiles, tool: str, id: str) -> list[str]:
     """What the tool has of a session, as copies of it are called."""
     if name := archive_source(tool).copy_name(id):
         return [name]
-    return [name_of(path, own_home(tool)) for path in files.own(tool, id)]
+    return [archive_name(path, own_home(tool)) for path in files.own(tool, id)]
 
 
 def _is_older(path: str) -> bool:

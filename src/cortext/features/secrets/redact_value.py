@@ -39,7 +39,7 @@ _AS_IS = "surrogateescape"
 _BLOCK, _LARGE = 1 << 16, 1 << 22
 
 
-class Marker:
+class Redactor:
     """The mask of redaction: of every secret, only of those that are `wanted`, or only of those
     with these `prints`. `used` are the fingerprints of what it masked."""
 
@@ -67,12 +67,12 @@ def key_name() -> str:
     return hmac.new(redaction_key(), b"the name of this key", hashlib.sha256).hexdigest()[:_DIGITS]
 
 
-def is_suspect(data: bytes) -> bool:
+def may_hold_secret(data: bytes) -> bool:
     """Whether these bytes look like holding a secret: most do not, and need no closer look."""
     return bool(regions(data.replace(b"\0", b"").decode("utf-8", "replace")))
 
 
-def secrets_in(value: Any) -> list[tuple[str, str]]:
+def list_secrets(value: Any) -> list[tuple[str, str]]:
     """The kind and the text of each secret in a text or a JSON value, its escapes seen through."""
     found: list[tuple[str, str]] = []
 
@@ -87,7 +87,7 @@ def secrets_in(value: Any) -> list[tuple[str, str]]:
     return found
 
 
-def value_of(data: bytes) -> Any:
+def decode_line(data: bytes) -> Any:
     """The JSON of a line, or its text if it is none."""
     text = data.decode("utf-8", _AS_IS)
     try:
@@ -95,10 +95,10 @@ def value_of(data: bytes) -> Any:
     except ValueError:
         return text
     # Of a key that stands twice, JSON has the second value only.
-    return value if not find_secrets(text) or secrets_in(value) else text
+    return value if not find_secrets(text) or list_secrets(value) else text
 
 
-def masked_value(value: Any, mask: Mask) -> Any:
+def redact_json(value: Any, mask: Mask) -> Any:
     """JSON or text without its secrets; what names it stays."""
     if isinstance(value, str):
         return _mask(value, mask)
@@ -109,7 +109,7 @@ def masked_value(value: Any, mask: Mask) -> Any:
     kept = {key: old[key] for key in _KEPT if key in old and key in masked}
     messages: Any = old.get("messages")
     if isinstance(messages, list):
-        kept["messages"] = [masked_value(one, mask) for one in cast("list[Any]", messages)]
+        kept["messages"] = [redact_json(one, mask) for one in cast("list[Any]", messages)]
     return cast("dict[str, Any]", masked) | kept
 
 
@@ -128,31 +128,33 @@ def _sparing(value: Any, mask: Mask) -> Mask:
     return spare
 
 
-def masked_text(data: bytes, mask: Mask) -> bytes:
+def redact_text_bytes(data: bytes, mask: Mask) -> bytes:
     """A text file without its secrets, also one in UTF-16; the same bytes if it has none."""
     return _mask(data.decode("utf-8", _AS_IS), mask).encode("utf-8", _AS_IS)
 
 
-def masked_line(line: bytes, mask: Mask) -> bytes:
+def redact_line(line: bytes, mask: Mask) -> bytes:
     """One line of a log, or any JSON text, without its secrets; the same bytes if it has none."""
     try:
         value = json_codec.decode(line)
     except ValueError:
-        return masked_text(line, mask)
-    masked = masked_value(value, mask)
+        return redact_text_bytes(line, mask)
+    masked = redact_json(value, mask)
     found = line if masked == value else json_codec.encode(masked)
     # Of a key that stands twice, JSON has the second value only.
-    found = masked_text(found, _sparing(value, mask))
+    found = redact_text_bytes(found, _sparing(value, mask))
     return line if found == line else line_checksum.reseal(found)
 
 
-def masked_lines(data: bytes, mask: Mask) -> bytes:
-    """All lines as `masked_line` has them. Most have nothing, and are not decoded."""
+def redact_lines(data: bytes, mask: Mask) -> bytes:
+    """All lines as `redact_line` has them. Most have nothing, and are not decoded."""
     found: list[bytes] = []
     for block in whole_lines(data):
-        if is_suspect(block):
+        if may_hold_secret(block):
             lines = block.split(b"\n")
-            block = b"\n".join(masked_line(one, mask) if is_suspect(one) else one for one in lines)
+            block = b"\n".join(
+                redact_line(one, mask) if may_hold_secret(one) else one for one in lines
+            )
         found.append(block)
     return b"".join(found)
 
@@ -161,7 +163,7 @@ def suspect_lines(data: bytes) -> Iterator[bytes]:
     """The lines that look like holding a secret, and perhaps some beside them."""
     for block in whole_lines(data, _LARGE):
         if b"\0" in block:
-            yield from (line for line in block.split(b"\n") if is_suspect(line))
+            yield from (line for line in block.split(b"\n") if may_hold_secret(line))
             continue
         text, done = block.decode("utf-8", _AS_IS), 0
         for start, end in regions(text):
@@ -181,11 +183,11 @@ def whole_lines(data: bytes, size: int = _BLOCK) -> Iterator[bytes]:
         start = end
 
 
-def masked_file(path: str, data: bytes, mask: Mask) -> bytes:
+def redact_file_bytes(path: str, data: bytes, mask: Mask) -> bytes:
     """What a file holds without its secrets: line by line where its name says that it has such."""
     if has_lines(path, data):
-        return masked_lines(data, mask)
-    return masked_text(data, mask) if is_suspect(data) else data
+        return redact_lines(data, mask)
+    return redact_text_bytes(data, mask) if may_hold_secret(data) else data
 
 
 def has_lines(path: str, data: bytes) -> bool:

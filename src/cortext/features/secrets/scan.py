@@ -11,8 +11,13 @@ from cortext.catalog.row import AUR, ConversationRow
 from cortext.errors import CortextError, SessionNotFoundError
 from cortext.features.listing.load_row import read_from, transcript_of
 from cortext.features.secrets.checkpoint_texts import checkpoint_values
-from cortext.features.secrets.conversation_files import NAME, loose_files, of_names, of_row
-from cortext.features.secrets.file_readers import Piece, Unread, of_files, why
+from cortext.features.secrets.conversation_files import (
+    NAME,
+    loose_files,
+    read_name_pieces,
+    read_row_pieces,
+)
+from cortext.features.secrets.file_readers import TextPiece, Unread, read_files_pieces, why
 from cortext.features.secrets.program_files import (
     agents_of,
     as_row,
@@ -22,7 +27,7 @@ from cortext.features.secrets.program_files import (
     state_of,
     states_of,
 )
-from cortext.features.secrets.redact_value import is_suspect, secrets_in, value_of
+from cortext.features.secrets.redact_value import decode_line, list_secrets, may_hold_secret
 from cortext.features.secrets.temp_files import (
     archive_temp_folders,
     files_in,
@@ -91,7 +96,7 @@ class Finding(NamedTuple):
         return f"{shown}… ({length} characters)"
 
 
-class Scanned(NamedTuple):
+class ScanResult(NamedTuple):
     """What was found, how many conversations were looked through, and what could not be read."""
 
     found: list[Finding]
@@ -99,7 +104,7 @@ class Scanned(NamedTuple):
     unread: list[str]
 
 
-def scan(rows: Sequence[ConversationRow], progress: Progress | None = None) -> Scanned:
+def scan(rows: Sequence[ConversationRow], progress: Progress | None = None) -> ScanResult:
     """The secrets in these conversations, one after the other, as they are said."""
     look, found, failed = Look(), list[Finding](), 0
     for done, row in enumerate(rows, 1):
@@ -113,7 +118,7 @@ def scan(rows: Sequence[ConversationRow], progress: Progress | None = None) -> S
     # What is of nothing that is listed is no conversation, unless it has something to tell.
     silent = {row.tool for row in rows if row.tool in _ASIDE} - {one.row.tool for one in found}
     failed += len(silent)
-    return Scanned(found, max(len(rows) - failed, 0), list(dict.fromkeys(look.unread)))
+    return ScanResult(found, max(len(rows) - failed, 0), list(dict.fromkeys(look.unread)))
 
 
 def scan_one(row: ConversationRow) -> list[Finding]:
@@ -143,7 +148,7 @@ class Look:
         found: list[Finding] = []
         seen: set[tuple[object, ...]] = set()
         for message, role, path, value, ours in self._pieces(row, behind):
-            for family, secret in secrets_in(value):
+            for family, secret in list_secrets(value):
                 if (message, role, path, secret) in seen:
                     continue
                 # As it stands in the file: what was decoded of it has its numbers.
@@ -154,36 +159,36 @@ class Look:
                 found.append(Finding(row, number, family, message, role, path, secret, ours))
         return found
 
-    def _pieces(self, row: ConversationRow, behind: bool) -> Iterator[Piece]:
+    def _pieces(self, row: ConversationRow, behind: bool) -> Iterator[TextPiece]:
         if row.tool == TRASH:
             packed, files = _apart(files_in(row.path, self.unread))
-            yield from of_files(files, TRASH, self.unread)
+            yield from read_files_pieces(files, TRASH, self.unread)
             yield from self._of_inner(packed)
-            yield from of_names(row.path)
+            yield from read_name_pieces(row.path)
         elif row.tool == ARCHIVE:
-            yield from of_files(self._files.unclaimed(self.unread), ARCHIVE, self.unread)
+            yield from read_files_pieces(self._files.unclaimed(self.unread), ARCHIVE, self.unread)
         elif row.tool == STATE:
             yield from self._of_inner(inner_files())
         elif row.tool and not row.is_standalone:
             yield from self._of_tool(row)
         else:
-            yield from of_row(row, self.unread)
+            yield from read_row_pieces(row, self.unread)
             yield from self._behind(row) if behind else ()
             yield from self._made_of(row)
         yield from self._left(row, behind)
         if not row.tool:
             new = [path for path in loose_files(row) if path not in self._temps]
             self._temps.update(new)
-            yield from of_files(new, BESIDE, self.unread)
+            yield from read_files_pieces(new, BESIDE, self.unread)
 
-    def _of_tool(self, row: ConversationRow) -> Iterator[Piece]:
+    def _of_tool(self, row: ConversationRow) -> Iterator[TextPiece]:
         own = self._files.own(row.tool, row.key)
         copies = self._files.copies(row.tool, row.key)
         id = row.key.encode("utf-8", "surrogatepass")
         raw = [*self._own(own, row.tool, row.key)]
-        raw += of_files(copies, ARCHIVE, self.unread, having=id)
+        raw += read_files_pieces(copies, ARCHIVE, self.unread, having=id)
         # Most only look like it; then nobody has to know which message that is.
-        raw = [piece for piece in raw if secrets_in(piece.value)]
+        raw = [piece for piece in raw if list_secrets(piece.value)]
         try:
             found = transcript_of(row)
         except SessionNotFoundError:
@@ -194,26 +199,26 @@ class Look:
             ours = found[1].path in copies
             for number, message in enumerate(read_from(row, found).session.messages, 1):
                 said = record_dicts.message_to_dict(message)
-                if is_suspect(json_codec.encode(said)):
-                    yield Piece(number, message.role, found[1].path, said, ours)
+                if may_hold_secret(json_codec.encode(said)):
+                    yield TextPiece(number, message.role, found[1].path, said, ours)
         yield from raw
 
-    def _behind(self, row: ConversationRow) -> Iterator[Piece]:
+    def _behind(self, row: ConversationRow) -> Iterator[TextPiece]:
         """The sessions that a conversation was had in, with the tool and with us."""
         for tool, id in sessions_of(row):
             copies = self._files.copies(tool, id)
             name = id.encode("utf-8", "surrogatepass")
-            yield from of_files(copies, ARCHIVE, self.unread, having=name)
+            yield from read_files_pieces(copies, ARCHIVE, self.unread, having=name)
             yield from self._own(self._files.own(tool, id), tool, id)
 
-    def _made_of(self, row: ConversationRow) -> Iterator[Piece]:
+    def _made_of(self, row: ConversationRow) -> Iterator[TextPiece]:
         inner = [one.path for one in (*agents_of(row), *states_of(row))]
         yield from self._of_inner(filter(None, (*inner, state_of(row))))
         for origin in origins_of(row):
-            for piece in of_row(origin, self.unread) if origin.path not in inner else ():
+            for piece in read_row_pieces(origin, self.unread) if origin.path not in inner else ():
                 yield piece._replace(message=0, role=ORIGIN)
 
-    def _of_inner(self, paths: Iterable[str]) -> Iterator[Piece]:
+    def _of_inner(self, paths: Iterable[str]) -> Iterator[TextPiece]:
         """What adapters keep beside sessions, each once: several may share it."""
         new = [path for path in paths if path not in self._inner]
         self._inner.update(new)
@@ -221,15 +226,15 @@ class Look:
             try:
                 if is_checkpoints(path):
                     values = checkpoint_values(path, self.unread)
-                    yield from (Piece(0, CHECKPOINTS, path, value) for value in values)
+                    yield from (TextPiece(0, CHECKPOINTS, path, value) for value in values)
                     continue
                 role = STATE if is_state(path) else ORIGIN
-                for piece in of_row(as_row(path), self.unread):
+                for piece in read_row_pieces(as_row(path), self.unread):
                     yield piece._replace(message=0, role=role)
             except OSError as error:
                 self.unread.append(f"{path}: {why(error)}")
 
-    def _own(self, paths: Sequence[str], tool: str, id: str) -> Iterator[Piece]:
+    def _own(self, paths: Sequence[str], tool: str, id: str) -> Iterator[TextPiece]:
         """What a tool itself has, as it stands there."""
         name = id.encode("utf-8", "surrogatepass")
         source = archive_source(tool)
@@ -237,17 +242,17 @@ class Look:
             for path in paths:
                 aside = "agent" in os.path.basename(path) or f"/{id}/" in path
                 role = AGENTS if aside else TRANSCRIPT
-                yield from of_files([path], role, self.unread, ours=False, having=name)
+                yield from read_files_pieces([path], role, self.unread, ours=False, having=name)
             return
         for path in paths:
             try:
                 for line in source.read_rows(path, id):
-                    if is_suspect(line):
-                        yield Piece(0, TRANSCRIPT, path, value_of(line), ours=False)
+                    if may_hold_secret(line):
+                        yield TextPiece(0, TRANSCRIPT, path, decode_line(line), ours=False)
             except (CortextError, OSError) as error:
                 self.unread.append(f"{path}: {why(error)}")
 
-    def _left(self, row: ConversationRow, behind: bool) -> Iterator[Piece]:
+    def _left(self, row: ConversationRow, behind: bool) -> Iterator[TextPiece]:
         """What killed processes left where this one is, once for all that are there."""
         folders = temp_folders(row)
         if behind and (row.tool == ARCHIVE or sessions_of(row)):
@@ -255,7 +260,7 @@ class Look:
         new = [path for path in temps(folders) if path not in self._temps]
         self._temps.update(new)
         for path in new:
-            yield from of_files(files_in(path, self.unread), LEFT, self.unread)
+            yield from read_files_pieces(files_in(path, self.unread), LEFT, self.unread)
 
 
 def _apart(paths: Iterable[str]) -> tuple[list[str], list[str]]:

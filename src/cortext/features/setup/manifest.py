@@ -31,20 +31,20 @@ Record = dict[str, Any]
 _PATIENCE = 30.0
 
 
-def alone() -> FileLock:
+def setup_lock() -> FileLock:
     """Held while anything is put in or taken out."""
     path = paths.setup_record()
     return FileLock(f"{path}.lock", guards=path, wait=_PATIENCE)
 
 
-class Installed:
+class SetupRecord:
     """What we put where: a file of ours, so that a person's own files say nothing about it."""
 
     def __init__(self, files: dict[str, Record]) -> None:
         self._files = files
 
     @classmethod
-    def load(cls) -> Installed:
+    def load(cls) -> SetupRecord:
         data = read_or_none(paths.setup_record())
         try:
             found = json_codec.decode(data) if data else None

@@ -17,14 +17,14 @@ from cortext import paths
 from cortext.durability.replace_file import storage_errors
 from cortext.errors import CortextError, reason_of
 from cortext.features.setup.manifest import (
-    Installed,
     Record,
-    alone,
+    SetupRecord,
     as_bytes,
     as_text,
     digest,
     missing_folders,
     read_or_none,
+    setup_lock,
     write,
 )
 from cortext.installation import install_command
@@ -102,7 +102,7 @@ def plan_setup(names: Sequence[str], *, plugin: bool = False) -> Plan:
     """Plan hooks, commands and the MCP server for these tools, and a plug-in where it is wanted or
     is there. Nothing is planned where everything is there already."""
     plan = Plan(partial(plan_setup, names, plugin=plugin), [], [], [], [], [])
-    installed = Installed.load()
+    installed = SetupRecord.load()
     require_connectable(names)
     for tool in names:
         hooks, servers = _settings_of(tool)
@@ -131,7 +131,7 @@ def plan_setup(names: Sequence[str], *, plugin: bool = False) -> Plan:
 
 def plan_uninstall(names: Sequence[str]) -> Plan:
     """Plan to remove everything that `setup` added to these tools."""
-    installed = Installed.load()
+    installed = SetupRecord.load()
     gone = [path for path in installed.paths(names) if not os.path.exists(path)]
     plan = Plan(partial(plan_uninstall, names), [], [], [], [], gone)
     for tool in names:
@@ -170,11 +170,11 @@ def carry_out(plan: Plan, *, anyway: bool = False) -> Plan:
     """Do what was planned, one process at a time; what was done: not what another has done
     meanwhile. Where a file is no longer as it was shown, nothing is done, and that is an error;
     unless `anyway`: then what there is to do now is done."""
-    with storage_errors("write", paths.setup_record()), alone():
+    with storage_errors("write", paths.setup_record()), setup_lock():
         fresh = plan.again()
         if not anyway:
             _check_agreed(plan, fresh)
-        installed = Installed.load()
+        installed = SetupRecord.load()
         installed.clean()
         for change in fresh.changes:
             _carry_out(change, installed)
@@ -193,7 +193,7 @@ def _check_agreed(shown: Plan, fresh: Plan) -> None:
             raise _changed(change)
 
 
-def _carry_out(change: Change, installed: Installed) -> None:
+def _carry_out(change: Change, installed: SetupRecord) -> None:
     itself = change.whole and change.new is None
     path = change.path if itself else os.path.realpath(change.path)
     with storage_errors("write", path):
@@ -223,11 +223,11 @@ def has_hooks(tool: str) -> bool:
         return False  # `doctor` says it, and so does `setup`
     if plugin:
         ours = data == plugin.text()
-        return ours or (data is not None and _is_on_record(plugin.path, data, Installed.load()))
+        return ours or (data is not None and _is_on_record(plugin.path, data, SetupRecord.load()))
     return hooks is not None and hooks.has_hooks(as_text(data or b""))
 
 
-def _is_on_record(path: str, data: bytes, installed: Installed) -> bool:
+def _is_on_record(path: str, data: bytes, installed: SetupRecord) -> bool:
     """Whether a file is as we left it."""
     return installed.of(path, data).get("digest") == digest(data)
 
@@ -251,7 +251,7 @@ def _can_serve() -> bool:
     return find_spec("mcp") is not None
 
 
-def _plan_hooks(tool: str, file: SettingsFile, installed: Installed, plan: Plan) -> None:
+def _plan_hooks(tool: str, file: SettingsFile, installed: SetupRecord, plan: Plan) -> None:
     """Plan hooks and the server in a settings file of a tool."""
     path = file.path
     old = read_or_none(path)
@@ -275,7 +275,7 @@ def _plan_hooks(tool: str, file: SettingsFile, installed: Installed, plan: Plan)
         plan.changes.append(Change(tool, path, old, new, {**record, "new": made}))
 
 
-def _plan_without_hooks(tool: str, file: SettingsFile, installed: Installed, plan: Plan) -> None:
+def _plan_without_hooks(tool: str, file: SettingsFile, installed: SetupRecord, plan: Plan) -> None:
     path = file.path
     old = read_or_none(path)
     if old is None:
@@ -293,7 +293,7 @@ def _plan_without_hooks(tool: str, file: SettingsFile, installed: Installed, pla
         plan.changes.append(Change(tool, path, old, None if gone else before))
 
 
-def _before(file: SettingsFile, text: str, installed: Installed) -> str:
+def _before(file: SettingsFile, text: str, installed: SetupRecord) -> str:
     """Return the settings without us: exactly as they were, if nobody has changed them since."""
     record = installed.of(file.path, as_bytes(text))
     if record.get("digest") == digest(as_bytes(text)):
@@ -327,7 +327,7 @@ def _is_paths(value: Any) -> bool:
     )
 
 
-def _plan_commands(tool: str, commands: SlashCommands, installed: Installed, plan: Plan) -> None:
+def _plan_commands(tool: str, commands: SlashCommands, installed: SetupRecord, plan: Plan) -> None:
     for command in COMMANDS:
         path = os.path.join(commands.user_folder(), commands.file_name(command))
         with _leaving(tool, plan):
@@ -337,7 +337,7 @@ def _plan_commands(tool: str, commands: SlashCommands, installed: Installed, pla
 
 
 def _plan_file(
-    tool: str, path: str, old: bytes | None, new: bytes, installed: Installed, plan: Plan
+    tool: str, path: str, old: bytes | None, new: bytes, installed: SetupRecord, plan: Plan
 ) -> None:
     """A file that is ours as a whole, unless a person has changed it, or put a link there."""
     if old == new:
@@ -348,7 +348,7 @@ def _plan_file(
     plan.changes.append(Change(tool, path, old, new, {"digest": digest(new)}))
 
 
-def _plan_plugin(tool: str, plugin: Plugin, installed: Installed, plan: Plan) -> None:
+def _plan_plugin(tool: str, plugin: Plugin, installed: SetupRecord, plan: Plan) -> None:
     path = plugin.path
     with _leaving(tool, plan):
         _plan_file(tool, path, read_or_none(path), plugin.text(), installed, plan)
@@ -357,7 +357,7 @@ def _plan_plugin(tool: str, plugin: Plugin, installed: Installed, plan: Plan) ->
 
 
 def _plan_without_commands(
-    tool: str, commands: SlashCommands, installed: Installed, plan: Plan
+    tool: str, commands: SlashCommands, installed: SetupRecord, plan: Plan
 ) -> None:
     for command in COMMANDS:
         path = os.path.join(commands.user_folder(), commands.file_name(command))
@@ -370,7 +370,7 @@ def _as_we_write_it(commands: SlashCommands, command: Command, old: bytes) -> by
 
 
 def _plan_without_file(
-    tool: str, path: str, ours: Callable[[bytes], bytes], installed: Installed, plan: Plan
+    tool: str, path: str, ours: Callable[[bytes], bytes], installed: SetupRecord, plan: Plan
 ) -> None:
     old = None
     with _leaving(tool, plan):

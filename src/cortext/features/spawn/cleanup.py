@@ -42,9 +42,9 @@ class Cleaned(NamedTuple):
 def delete(id: str) -> TrashEntry:
     """Move a session to the trash, with what was set aside of it. SessionNotFoundError if there is
     none, SessionLockedError naming the holder if somebody has it open."""
-    from cortext.features.spawn.session_paths import path_of
+    from cortext.features.spawn.session_paths import session_path
 
-    path = path_of(id)
+    path = session_path(id)
     if not os.path.lexists(path):
         raise SessionNotFoundError(id, path=path)
     with _alone(id):
@@ -106,7 +106,7 @@ def expire(days: float) -> None:
         write_error("cleaning up sessions", error)
 
 
-def told() -> str:
+def take_cleanup_notice() -> str:
     """What was cleaned up since somebody was last told; "" if nothing was."""
     folder = paths.spawn_sessions()
     path = os.path.join(folder, ".cortext", _NOTED)
@@ -186,9 +186,9 @@ def _clean_one(
 @contextmanager
 def _alone(id: str) -> Generator[None]:
     """Nobody else has the session open, nor writes to it, meanwhile."""
-    from cortext.features.spawn.session_paths import open_store, take
+    from cortext.features.spawn.session_paths import open_store, take_session
 
-    mark = take(id)
+    mark = take_session(id)
     try:
         with open_store().changing(id):
             yield

@@ -256,10 +256,10 @@ def choose_runner(given: str | None, agent: Agent | None, settings: SpawnSetting
 
 def _pass_over(tool: str, id: str) -> None:
     """A tool that keeps a session of every turn would fill lists with them."""
-    from cortext.features.archive.archive_sync import pass_over
+    from cortext.features.archive.archive_sync import skip_session
 
     try:
-        pass_over(tool, id, wait=1.0)
+        skip_session(tool, id, wait=1.0)
     except CortextError as error:
         from cortext.features.errors_log import write_error
 

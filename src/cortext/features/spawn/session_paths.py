@@ -17,7 +17,7 @@ def open_store() -> LogStore:
     return LogStore(paths.spawn_sessions())
 
 
-def path_of(id: str) -> str:
+def session_path(id: str) -> str:
     """Where a session is, or would be."""
     return os.path.join(paths.spawn_sessions(), f"{check_id(id)}.jsonl")
 
@@ -27,14 +27,14 @@ def live_path(id: str) -> str:
     return mark_path(paths.spawn_sessions(), id)
 
 
-def take(id: str) -> LiveMark:
+def take_session(id: str) -> LiveMark:
     """The session is ours; SessionLockedError names whoever has it."""
-    with storage_errors("open", path_of(id)):
+    with storage_errors("open", session_path(id)):
         side_dir(paths.spawn_sessions())
         mark = LiveMark(live_path(id))
         holder = mark.take()
     if holder is not None:
-        raise SessionLockedError(path_of(id), holder=holder, waited=0)
+        raise SessionLockedError(session_path(id), holder=holder, waited=0)
     return mark
 
 
@@ -49,8 +49,8 @@ class Recovered(NamedTuple):
 
 def recover(id: str) -> Recovered:
     """Keep every line of a damaged session that can be read, and beside it the file as it was."""
-    store, path = open_store(), path_of(id)
-    mark = take(id)
+    store, path = open_store(), session_path(id)
+    mark = take_session(id)
     try:
         reading = store.read(id)
         lost = sum(damage.fatal for damage in reading.damages)

@@ -26,10 +26,10 @@ def list_spawned(
     """Those of an agent and with a status, or all; the latest first. `lost` is the word for what
     is interrupted."""
     with SpawnIndex(paths.spawn_sessions(), lost=lost) as index:
-        return only(index.list(), agent, status)
+        return filter_rows(index.list(), agent, status)
 
 
-def only(
+def filter_rows(
     rows: list[ConversationRow], agent: str | None, status: str | None
 ) -> list[ConversationRow]:
     """Those of the rows that were had with an agent and have a status; None is any."""
@@ -41,14 +41,14 @@ def only(
     return rows
 
 
-class Found(NamedTuple):
+class SpawnMatches(NamedTuple):
     """The one that is meant, several, or none; and what a person should know about the search."""
 
     rows: list[ConversationRow]
     note: str = ""
 
 
-def find_spawned(query: str) -> Found:
+def find_spawned(query: str) -> SpawnMatches:
     """Find sessions by id, by the beginning of an id, by words of the title, by words that were
     said, or by a misspelt title. The first of these that any session matches decides."""
     from cortext.catalog.lookup import misspelt, resolve
@@ -56,12 +56,12 @@ def find_spawned(query: str) -> Found:
     rows = list_spawned()
     found = resolve(query, rows)
     if found or not query.strip():
-        return Found(found)
+        return SpawnMatches(found)
     said = _said(query, rows)
     return said if said.rows else said._replace(rows=misspelt(query, rows))
 
 
-def _said(text: str, rows: Sequence[ConversationRow]) -> Found:
+def _said(text: str, rows: Sequence[ConversationRow]) -> SpawnMatches:
     """Those in which all the words were said; in one turn, if there is such a one. The latest
     first, for as long as a person has patience."""
     end = time.monotonic() + _PATIENCE
@@ -71,11 +71,11 @@ def _said(text: str, rows: Sequence[ConversationRow]) -> Found:
     for number, row in enumerate(rows):
         if time.monotonic() > end:
             note = f"only the latest {number} of {len(rows)} sessions were looked through"
-            return Found(together or apart, note)
+            return SpawnMatches(together or apart, note)
         found = None if row.is_damaged else _look(row, words)
         if found is not None:
             (together if found else apart).append(row)
-    return Found(together or apart)
+    return SpawnMatches(together or apart)
 
 
 def _look(row: ConversationRow, words: Sequence[str]) -> bool | None:

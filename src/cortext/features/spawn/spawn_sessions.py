@@ -15,7 +15,7 @@ from cortext.errors import (
     SessionNotFoundError,
     SessionStorageError,
 )
-from cortext.features.spawn.session_paths import live_path, open_store, path_of, take
+from cortext.features.spawn.session_paths import live_path, open_store, session_path, take_session
 from cortext.formats.log import LOG
 from cortext.formats.record_lines import TORN, Damage, encode_record
 from cortext.model.ids import check_id
@@ -65,7 +65,7 @@ class Spawned:
         head = Session(agent=agent, working_dir=cwd, kind="spawn", parent_id=parent_id)
         head.id = check_id(id) if id else _new_name(agent, head.created_at)
         head.metadata = {"tool": tool} if tool else {}
-        mark = take(head.id)
+        mark = take_session(head.id)
         try:
             if store.exists(head.id):
                 raise SessionStorageError(
@@ -83,9 +83,9 @@ class Spawned:
         """Go on with a session; all its turns are read again, and those that an agent can take are
         in its context. SessionCorruptedError names the first line that cannot be read."""
         store = open_store()
-        if not os.path.lexists(path_of(id)):
-            raise SessionNotFoundError(id, path=path_of(id))
-        mark = take(id)
+        if not os.path.lexists(session_path(id)):
+            raise SessionNotFoundError(id, path=session_path(id))
+        mark = take_session(id)
         try:
             session = cls(store, store.head(id), mark, max_tokens)
             session._read()
@@ -120,7 +120,7 @@ class Spawned:
 
     @property
     def path(self) -> str:
-        return path_of(self.id)
+        return session_path(self.id)
 
     def keep(
         self,
@@ -274,7 +274,7 @@ class Spawned:
         """The file is gone: what is held of it is all there is."""
         session, known = self._held(), self.count + len(self.waiting)
         if not os.path.exists(live_path(self.id)):
-            self._mark = take(self.id)
+            self._mark = take_session(self.id)
         self._store.save(session)
         self.waiting, self.count, self.tokens = [], 0, 0
         self._count(session.messages)

@@ -29,7 +29,7 @@ _LONGEST_RESULT = 200
 """Characters of what a tool gave back: nothing of it is counted but that it was there."""
 
 
-class Part(NamedTuple):
+class ConversationCount(NamedTuple):
     """Hours and weekdays (0 is Monday) are those of the person's own messages; days are of the
     person's calendar. Without `tokens` there is no session to read; `damage` says what is wrong."""
 
@@ -45,28 +45,28 @@ class Part(NamedTuple):
     damage: str = ""
 
 
-def uncounted(row: ConversationRow, damage: str = "") -> Part:
+def empty_count(row: ConversationRow, damage: str = "") -> ConversationCount:
     """Of a conversation that is not read, or cannot be: that it is there."""
-    return Part(_APART.get(row.tool, row.tool) or UNKNOWN, damage=damage)
+    return ConversationCount(_APART.get(row.tool, row.tool) or UNKNOWN, damage=damage)
 
 
-def count(row: ConversationRow, since: datetime | None = None) -> Part:
+def count_conversation(row: ConversationRow, since: datetime | None = None) -> ConversationCount:
     """Read a conversation and count it, as far as it can be read."""
     if not row.status:
-        return uncounted(row)
+        return empty_count(row)
     try:
         session, damages = read(row, _LONGEST_RESULT)
     except SessionNotFoundError:
-        return uncounted(row)
+        return empty_count(row)
     except CortextError as error:
-        return uncounted(row, str(error))
+        return empty_count(row, str(error))
     except OSError as error:
-        return uncounted(row, f"{row.path}: {reason_of(error)}")
+        return empty_count(row, f"{row.path}: {reason_of(error)}")
     messages = session.messages
     if since is not None:
         messages = [message for message in messages if message.timestamp >= since]
     return _when(messages)._replace(
-        tool=uncounted(row).tool if row.tool else _had_in(session),
+        tool=empty_count(row).tool if row.tool else _had_in(session),
         model=session.model or UNKNOWN,
         messages=len(messages),
         tokens=tokens_of(session, messages),
@@ -75,7 +75,7 @@ def count(row: ConversationRow, since: datetime | None = None) -> Part:
     )
 
 
-def _when(messages: Sequence[SessionMessage]) -> Part:
+def _when(messages: Sequence[SessionMessage]) -> ConversationCount:
     exchanges = 0
     days, hours, weekdays = Counter[date](), Counter[int](), Counter[int]()
     for message in messages:
@@ -89,7 +89,7 @@ def _when(messages: Sequence[SessionMessage]) -> Part:
         if asked:
             hours[at.hour] += 1
             weekdays[at.weekday()] += 1
-    return Part(exchanges=exchanges, days=days, hours=hours, weekdays=weekdays)
+    return ConversationCount(exchanges=exchanges, days=days, hours=hours, weekdays=weekdays)
 
 
 def _worst(damages: Sequence[Damage]) -> str:
@@ -106,19 +106,19 @@ def _had_in(session: Session) -> str:
     return " + ".join(sorted(names)) or session.agent or UNKNOWN
 
 
-class Known(NamedTuple):
+class KnownCounts(NamedTuple):
     """The `parts` of sessions; of those that nobody has read yet, `unread` of them, it is only that
     they are there."""
 
-    parts: list[tuple[ConversationRow, Part]]
+    parts: list[tuple[ConversationRow, ConversationCount]]
     unread: int
 
 
-class LooseParts:
+class StandaloneCounts:
     """What is known of sessions, from any thread; at most one reading at a time."""
 
     def __init__(self) -> None:
-        self._known: dict[Identity, tuple[str, Part]] = {}
+        self._known: dict[Identity, tuple[str, ConversationCount]] = {}
         """How each looked when it was read, and what it adds."""
         self._thread: threading.Thread | None = None
 
@@ -147,12 +147,12 @@ class LooseParts:
         if self._thread is not None:
             self._thread.join(patience)
 
-    def of(self, rows: Sequence[ConversationRow]) -> Known:
+    def of(self, rows: Sequence[ConversationRow]) -> KnownCounts:
         known = dict(self._known)  # as it is at this moment
-        parts = [(row, known.get(row.identity, ("", uncounted(row)))[1]) for row in rows]
-        return Known(parts, sum(row.identity not in known for row in rows))
+        parts = [(row, known.get(row.identity, ("", empty_count(row)))[1]) for row in rows]
+        return KnownCounts(parts, sum(row.identity not in known for row in rows))
 
     def _read(self, rows: Iterable[ConversationRow]) -> None:
         for row in rows:
             # What is written while we read is new the next time.
-            self._known[row.identity] = fingerprint_of(row), count(row)
+            self._known[row.identity] = fingerprint_of(row), count_conversation(row)

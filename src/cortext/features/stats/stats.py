@@ -11,7 +11,7 @@ from cortext import clock
 from cortext.catalog.row import ConversationRow
 from cortext.features.archive.archive_state import Size, sizes
 from cortext.features.listing.conversation_list import Conversations, Wanted
-from cortext.features.stats.conversation_stats import Part, count
+from cortext.features.stats.conversation_stats import ConversationCount, count_conversation
 from cortext.features.stats.prices import Prices, read_prices
 
 _LONGEST = 5
@@ -126,7 +126,7 @@ def gather(
     kind: str | None = None,
     tool: str | None = None,
     progress: Progress | None = None,
-    more: Iterable[tuple[ConversationRow, Part]] = (),
+    more: Iterable[tuple[ConversationRow, ConversationCount]] = (),
 ) -> Stats:
     """Count the conversations of a workspace or folder, or all that are known, with the sessions of
     tools that belong to none (not those with a `tool` of ""), and `more` that somebody has read
@@ -138,7 +138,7 @@ def gather(
     start = None if since is None else clock.from_micros(since)
     total = _Total(start, prices)
     for number, row in enumerate(listing.rows, 1):
-        total.add(row, count(row, start))
+        total.add(row, count_conversation(row, start))
         if progress is not None:
             progress(number, len(listing.rows))
     for row, part in more:
@@ -160,7 +160,7 @@ class _Total:
         self._longest: list[Long] = []
         self._damaged: list[Damaged] = []
 
-    def add(self, row: ConversationRow, part: Part) -> None:
+    def add(self, row: ConversationRow, part: ConversationCount) -> None:
         status = row.status or "no session"
         self._totals.conversations += 1
         self._totals.by_status[status] = self._totals.by_status.get(status, 0) + 1
@@ -180,7 +180,7 @@ class _Total:
         if part.damage:
             self._damaged.append(Damaged(row.key, part.damage))
 
-    def _add_times(self, part: Part) -> None:
+    def _add_times(self, part: ConversationCount) -> None:
         self._totals.messages += part.messages
         self._totals.exchanges += part.exchanges
         for day, number in part.days.items():
@@ -191,7 +191,7 @@ class _Total:
             for place, number in added.items():
                 counts[place] += number
 
-    def _add_cost(self, part: Part) -> tuple[int, float]:
+    def _add_cost(self, part: ConversationCount) -> tuple[int, float]:
         """Add tokens and cost of one conversation; what was added."""
         if part.tokens is None:
             return 0, 0.0

@@ -20,14 +20,14 @@ LARGEST = 1 << 30
 _OURS = "import reads what `cortext export` wrote: md, html, json or jsonl"
 
 
-class Read(NamedTuple):
+class ImportedFile(NamedTuple):
     """The session of a file, and what a person should know about it."""
 
     session: Session
     warnings: list[str]
 
 
-def read_export(path: str) -> Read:
+def read_export(path: str) -> ImportedFile:
     """The session of an export, whatever its name is."""
     with storage_errors("read", path):
         found = os.stat(path)
@@ -48,7 +48,7 @@ def refuse_large(size: int, name: str) -> None:
         )
 
 
-def parse_export(data: bytes, name: str) -> Read:
+def parse_export(data: bytes, name: str) -> ImportedFile:
     """The session of an export that was read from `name`."""
     try:
         body = find_body(data)
@@ -65,10 +65,10 @@ def parse_export(data: bytes, name: str) -> Read:
             f"{name}: its text was changed after the export; the conversation is imported as it"
             " was exported"
         )
-    return Read(session, warnings)
+    return ImportedFile(session, warnings)
 
 
-def put(session: Session, store: SessionStore) -> bool:
+def save_imported(session: Session, store: SessionStore) -> bool:
     """Store a session; False if an equal one is there already.
 
     SessionStorageError if another one has its place: that one stays as it is.

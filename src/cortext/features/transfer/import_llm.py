@@ -12,7 +12,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
-from cortext.features.transfer.import_file import Read
+from cortext.features.transfer.import_file import ImportedFile
 from cortext.formats.llm_messages import KEY, records_of
 from cortext.model.derived_ids import id_of
 from cortext.model.ids import derived_id
@@ -33,7 +33,7 @@ def is_of_llm(tables: set[str]) -> bool:
     return tables >= THREADS or tables >= RESPONSES
 
 
-def read_llm(db: Connection, path: str, tables: set[str]) -> Iterator[Read]:
+def read_llm(db: Connection, path: str, tables: set[str]) -> Iterator[ImportedFile]:
     """The conversations of llm's database, each with what a person should know about it."""
     from sqlite3 import Row
 
@@ -57,7 +57,7 @@ def _read(
     path: str,
     row: Row,
     messages: Callable[[Connection, str, Session, list[str]], Iterator[SessionMessage]],
-) -> Read:
+) -> ImportedFile:
     name, warnings = str(row["id"]), list[str]()
     session = Session(id_of(name), metadata={"framework": KEY, "session_id": name})
     session.messages = list(messages(db, name, session, warnings))
@@ -65,7 +65,9 @@ def _read(
         times = [message.timestamp for message in session.messages]
         session.created_at, session.updated_at = min(times), max(times)
     session.title = generate_title(session, WHOLE)
-    return Read(session, [f"{path}, conversation {name}: {warning}" for warning in warnings])
+    return ImportedFile(
+        session, [f"{path}, conversation {name}: {warning}" for warning in warnings]
+    )
 
 
 def _of_thread(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from cortext import paths
 from cortext.errors import SessionNotFoundError, SessionStorageError, reason_of
-from cortext.features.transfer.import_file import Read
+from cortext.features.transfer.import_file import ImportedFile
 from cortext.features.transfer.import_llm import is_of_llm, read_llm
 from cortext.formats.openai_items import KEY, message_of
 from cortext.model import json_codec
@@ -49,7 +49,7 @@ def open_programs(url: str | None) -> SessionStore:
     return open_session_store(url or f"log:{paths.program_sessions()}")
 
 
-def read_database(path: str) -> list[Read]:
+def read_database(path: str) -> list[ImportedFile]:
     """The sessions of a database, each with what a person should know about it."""
     import sqlite3
 
@@ -84,7 +84,7 @@ def put_items(session: Session, store: SessionStore) -> bool:
     return bool(new) and store.append(session.id, *new) > 0
 
 
-def _sessions(db: Connection, path: str) -> Iterator[Read]:
+def _sessions(db: Connection, path: str) -> Iterator[ImportedFile]:
     from cortext.durability.foreign_database import find_tables
 
     found = find_tables(db)
@@ -111,7 +111,7 @@ def _sessions(db: Connection, path: str) -> Iterator[Read]:
         except ValueError as error:
             warnings.append(f"when it was had is not known: {error}")
         session.title = generate_title(session, WHOLE)
-        yield Read(session, [f"{path}, session {name}: {warning}" for warning in warnings])
+        yield ImportedFile(session, [f"{path}, session {name}: {warning}" for warning in warnings])
 
 
 def _messages(

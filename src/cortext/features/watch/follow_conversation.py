@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from cortext.errors import SessionNotFoundError
-from cortext.features.watch.live_sources import Growing, Prints
-from cortext.features.watch.watcher import print_of
+from cortext.features.watch.live_sources import LiveSource, Prints
+from cortext.features.watch.watcher import fingerprint_file
 from cortext.formats.message_history import is_abandoned
 from cortext.formats.record_lines import Damage
 from cortext.model.message import SessionMessage
@@ -24,7 +24,7 @@ _PATIENCE = 1.0
 _DELETED = "it was deleted"
 
 
-class News(NamedTuple):
+class NewMessages(NamedTuple):
     """The numbers of messages that are new, or say more than before, counted from 1; what else a
     person should know; why nothing more will come, if that is so; and what cannot be read."""
 
@@ -38,7 +38,7 @@ class Tail:
     """One look at a conversation, and then what is new in it. `session` is all that was seen, and
     `damages` what could not be."""
 
-    def __init__(self, growing: Growing) -> None:
+    def __init__(self, growing: LiveSource) -> None:
         self._growing = growing
         self._prints: Prints = ()
         self._mark: Mark | None = None
@@ -47,7 +47,7 @@ class Tail:
         self.session: Session = self._whole()
         self.over: str = growing.over()
 
-    def news(self) -> News | None:
+    def news(self) -> NewMessages | None:
         """What is new since the last look; None if nothing changed."""
         prints = self._growing.prints()
         if prints == self._prints and self._gone is None:
@@ -60,7 +60,7 @@ class Tail:
             found = self._read()
             over = self._growing.over()
         except (FileNotFoundError, SessionNotFoundError):
-            return News(over=_DELETED) if self._is_long_gone() else None
+            return NewMessages(over=_DELETED) if self._is_long_gone() else None
         self._gone = None
         return found._replace(over=over, note="" if over else found.note)
 
@@ -72,15 +72,15 @@ class Tail:
         self._mark = None
         return now > self._gone + _PATIENCE
 
-    def _read(self) -> News:
+    def _read(self) -> NewMessages:
         said = self._lately()
         if said is not None:
             count = len(self.session.messages)
             self.session.messages += said
-            return News(range(count + 1, count + len(said) + 1))
+            return NewMessages(range(count + 1, count + len(said) + 1))
         old, known = self.session, len(self.damages)
         self.session = self._whole()
-        news = compare(old.messages, self.session.messages)
+        news = compare_messages(old.messages, self.session.messages)
         return news._replace(damages=tuple(self.damages[known:]))
 
     def _lately(self) -> Sequence[SessionMessage] | None:
@@ -97,21 +97,21 @@ class Tail:
         self._mark = None
         self._prints = self._growing.prints()
         path = self._growing.path
-        before = print_of(path)
+        before = fingerprint_file(path)
         mark = mark_of(path) if before else None
         session, damages = self._growing.read()
         self.damages += [each for each in damages if each.fatal and each not in self.damages]
         whole = mark and before and mark.size == before[2]
-        if whole and path == self._growing.path and print_of(path) == before:
+        if whole and path == self._growing.path and fingerprint_file(path) == before:
             self._mark = mark
         return session
 
 
-def compare(old: Sequence[SessionMessage], new: Sequence[SessionMessage]) -> News:
+def compare_messages(old: Sequence[SessionMessage], new: Sequence[SessionMessage]) -> NewMessages:
     """What of a conversation is new where it was written anew, and how much of it is gone."""
     keys = [_key(message) for message in old]
     if [_key(message) for message in new[: len(old)]] == keys:
-        return News(_speaking(new, range(len(old) + 1, len(new) + 1)))
+        return NewMessages(_speaking(new, range(len(old) + 1, len(new) + 1)))
     known = set(keys)
     there = {message.id for message in new if not is_abandoned(message)}
     gone = sum(1 for m in old if m.id not in there and not is_abandoned(m))
@@ -122,7 +122,7 @@ def compare(old: Sequence[SessionMessage], new: Sequence[SessionMessage]) -> New
     ]
     what = "1 message is" if gone == 1 else f"{gone} messages are"
     numbers = _speaking(new, numbers)
-    return News(numbers, f"it went back: {what} no longer part of it" if gone else "")
+    return NewMessages(numbers, f"it went back: {what} no longer part of it" if gone else "")
 
 
 def _speaking(messages: Sequence[SessionMessage], numbers: Sequence[int]) -> Sequence[int]:

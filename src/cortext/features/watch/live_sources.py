@@ -17,7 +17,7 @@ from cortext.features.capture.current_session import row_in_list
 from cortext.features.capture.transcripts import find_transcript
 from cortext.features.listing.load_row import read_all
 from cortext.features.listing.store_sessions import complete_id, folder_of, open_existing
-from cortext.features.watch.watcher import Print, print_of
+from cortext.features.watch.watcher import Print, fingerprint_file
 from cortext.formats.folder import FOLDER
 from cortext.formats.log import LOG
 from cortext.formats.record_lines import Damage, RecordTable, decode_lines
@@ -38,7 +38,7 @@ Prints = tuple[Print, ...]
 Reading = tuple[Session, Sequence[Damage]]
 
 
-class Growing(Protocol):
+class LiveSource(Protocol):
     """A conversation that may grow. The methods raise FileNotFoundError or SessionNotFoundError
     when it is gone."""
 
@@ -73,7 +73,7 @@ def _decoded(lately: Lately, table: RecordTable) -> Sequence[SessionMessage] | N
     return None if found.invocations or found.damages else found.messages
 
 
-class Conversation:
+class LiveConversation:
     """One of a workspace. What is said in its tool sessions is taken in, as `show` does it."""
 
     def __init__(self, row: ConversationRow) -> None:
@@ -89,17 +89,17 @@ class Conversation:
 
     def prints(self) -> Prints:
         place = self._row.place
-        own = (print_of(place.head), print_of(place.lines))
+        own = (fingerprint_file(place.head), fingerprint_file(place.lines))
         if own[0]:
             self._take_in()
-            own = (print_of(place.head), print_of(place.lines))
+            own = (fingerprint_file(place.head), fingerprint_file(place.lines))
         return own
 
     def _take_in(self) -> None:
         """Where a transcript changed, or one that is waited for may have come."""
         open_ones = [entry for entry in self._head.native if not entry.get("to")]
         named = [str(entry.get("path") or "") for entry in open_ones]
-        now = tuple(each for path in named if path for each in _prints_of(path))
+        now = tuple(each for path in named if path for each in _fingerprints_of(path))
         late = not all(named) and time.monotonic() > self._taken + _WAITING
         if now == self._transcripts and not late:
             return
@@ -121,7 +121,7 @@ class Conversation:
         return "it is completed" if self._head.status == "completed" else ""
 
 
-class ToolSession:
+class LiveToolSession:
     """One of a tool; of one that the tool has no more, there is our copy, which grows no more."""
 
     def __init__(self, row: ConversationRow) -> None:
@@ -132,7 +132,7 @@ class ToolSession:
         return os.path.exists(self.path)
 
     def prints(self) -> Prints:
-        return _prints_of(self.path)
+        return _fingerprints_of(self.path)
 
     def read(self) -> Reading:
         found = read_all(self._row, _LONGEST)
@@ -151,7 +151,7 @@ class ToolSession:
         return "the tool has it no more; this is our copy" if copy else ""
 
 
-class Stored:
+class LiveStoredSession:
     """A session of a store: a log, as `spawn` has it, or a document."""
 
     def __init__(self, store: SessionStore, id: str, path: str) -> None:
@@ -164,7 +164,7 @@ class Stored:
         return os.path.exists(self.path)
 
     def prints(self) -> Prints:
-        return (print_of(self.path),)
+        return (fingerprint_file(self.path),)
 
     def read(self) -> Reading:
         session, damages = self._store.read(self._id)
@@ -180,20 +180,24 @@ class Stored:
         return "it is completed" if self._status == "completed" else ""
 
 
-def _prints_of(path: str) -> Prints:
+def _fingerprints_of(path: str) -> Prints:
     """Of a database also what was written last, which stands beside it."""
-    return (print_of(path), print_of(f"{path}-wal")) if path.endswith(".db") else (print_of(path),)
+    return (
+        (fingerprint_file(path), fingerprint_file(f"{path}-wal"))
+        if path.endswith(".db")
+        else (fingerprint_file(path),)
+    )
 
 
-def growing(row: ConversationRow) -> Growing:
+def open_live_source(row: ConversationRow) -> LiveSource:
     """Any row of a list."""
     if row.is_standalone:
         folder, kind = os.path.dirname(row.path), "log" if row.is_log else "document"
-        return Stored(open_session_store(f"{kind}:{folder}"), row.key, row.path)
-    return ToolSession(row) if row.tool else Conversation(take_in(row))
+        return LiveStoredSession(open_session_store(f"{kind}:{folder}"), row.key, row.path)
+    return LiveToolSession(row) if row.tool else LiveConversation(take_in(row))
 
 
-def stored(url: str, given: str) -> Growing:
+def open_stored_source(url: str, given: str) -> LiveSource:
     """A session of a store, by its id or the beginning of it; SessionNotFoundError if there is
     none."""
     store = open_existing(url)
@@ -201,6 +205,8 @@ def stored(url: str, given: str) -> Growing:
         raise SessionNotFoundError(given)
     id = complete_id(store, given)
     if isinstance(store, FolderStore):
-        return growing(row_in_list(Bound(os.path.abspath(folder_of(url)), store.place_of(id))))
+        return open_live_source(
+            row_in_list(Bound(os.path.abspath(folder_of(url)), store.place_of(id)))
+        )
     ending = "json" if url.startswith("document:") else "jsonl"
-    return Stored(store, id, os.path.join(folder_of(url), f"{id}.{ending}"))
+    return LiveStoredSession(store, id, os.path.join(folder_of(url), f"{id}.{ending}"))

@@ -40,7 +40,7 @@ _SOON = 2.0
 """Seconds until what another process was in the way of is tried again."""
 
 
-class Did(NamedTuple):
+class WatchEvent(NamedTuple):
     """One thing that was done, in a word, with its facts; and in a sentence. The word is
     "failed" for what could not be done."""
 
@@ -50,7 +50,7 @@ class Did(NamedTuple):
     hint: str = ""
 
 
-Tell = Callable[[Did], None]
+Tell = Callable[[WatchEvent], None]
 
 
 def take_turn() -> LiveMark:
@@ -65,7 +65,7 @@ def take_turn() -> LiveMark:
     return mark
 
 
-class Watching:
+class WatchLoop:
     """Does what is due, and tells what it did. What fails is told once, and tried again."""
 
     def __init__(self, tell: Tell) -> None:
@@ -86,11 +86,13 @@ class Watching:
 
     def follow(self) -> None:
         """All that is there, and then whatever changes, until it is interrupted."""
-        watcher = Watcher(lambda why, hint: self._tell(Did("noticing", why, {"why": why}, hint)))
+        watcher = Watcher(
+            lambda why, hint: self._tell(WatchEvent("noticing", why, {"why": why}, hint))
+        )
         try:
             text = f"watching {_counted(len(watcher.watched), 'folder')}"
             facts = {"pid": os.getpid(), "folders": watcher.watched, "polls": watcher.polls}
-            self._tell(Did("watching", text, facts))
+            self._tell(WatchEvent("watching", text, facts))
             changed: Collection[str] = EVERYTHING
             while True:
                 began = time.monotonic()
@@ -142,7 +144,7 @@ class Watching:
         before, now = self._failed.get(doing, set()), set(now)
         self._failed[doing] = now
         for what in sorted(now - before):
-            self._tell(Did("failed", what, {"doing": doing, "reason": what}))
+            self._tell(WatchEvent("failed", what, {"doing": doing, "reason": what}))
 
     def _archive(self, tool: str) -> None:
         off = Config.load(None)["archive.enabled"] != "on"
@@ -159,7 +161,7 @@ class Watching:
             counts = {"new": one.new, "grown": one.grown, "replaced": one.replaced}
             if any(counts.values()):
                 facts = {"tool": tool, **counts, "bytes": one.read}
-                self._tell(Did("archived", f"archived {tool}: {_told(one)}", facts))
+                self._tell(WatchEvent("archived", f"archived {tool}: {_told(one)}", facts))
 
     def _capture(self, tool: str, rows: Sequence[ConversationRow]) -> None:
         """Take what is new in sessions that changed into the conversations that hold them."""
@@ -187,7 +189,7 @@ class Watching:
         if found.new:
             text = f"captured {_counted(found.new, 'message')} into {row.key}"
             facts = {"id": row.key, "root": row.workspace, "tool": tool, "messages": found.new}
-            self._tell(Did("captured", text, facts))
+            self._tell(WatchEvent("captured", text, facts))
 
     def _pause(self, rows: Sequence[ConversationRow]) -> None:
         """Pause what rests, and know when there may be more of it."""
@@ -219,7 +221,7 @@ class Watching:
         for row in rows:
             if row.identity in idle and (row.status, row.stop_reason) == ("paused", REASON):
                 facts = {"id": row.key, "root": root}
-                self._tell(Did("paused", f"paused {row.key}, which rested", facts))
+                self._tell(WatchEvent("paused", f"paused {row.key}, which rested", facts))
 
     def _index(self) -> None:
         """Bring the catalog and the full-text index up to date."""
@@ -240,7 +242,7 @@ class Watching:
             text = f"indexed {_counted(found.read, 'conversation')}"
             text += f", {_counted(found.messages, 'new text')}"
             facts = {"conversations": found.read, "texts": found.messages}
-            self._tell(Did("indexed", text, facts))
+            self._tell(WatchEvent("indexed", text, facts))
 
 
 def _rows() -> list[ConversationRow]:

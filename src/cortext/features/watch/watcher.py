@@ -79,7 +79,7 @@ def files() -> dict[str, str]:
     return found
 
 
-def print_of(path: str) -> Print:
+def fingerprint_file(path: str) -> Print:
     """What is different when a file is another or was written to; () if it is not there."""
     try:
         found = os.stat(path)
@@ -222,11 +222,11 @@ class Watcher:
 
 def _there() -> dict[str, tuple[str, Print]]:
     """The folders, and which ones they are: another may have come in the place of one."""
-    return {path: (name, print_of(path)[:2]) for path, name in folders().items()}
+    return {path: (name, fingerprint_file(path)[:2]) for path, name in folders().items()}
 
 
 def _prints() -> dict[str, tuple[str, Print]]:
-    return {path: (name, print_of(path)) for path, name in files().items()}
+    return {path: (name, fingerprint_file(path)) for path, name in files().items()}
 
 
 def _reason(error: BaseException) -> str:

@@ -22,7 +22,7 @@ _NAME = re.compile(r'"([A-Za-z_]\w*)"\s*:\s*')
 _decoder = json.JSONDecoder()
 
 
-class Piece(NamedTuple):
+class JsonObject(NamedTuple):
     """An object, and from where to where it stands."""
 
     value: dict[str, Any]
@@ -36,7 +36,7 @@ def may_be_object(line: bytes) -> bool:
     return bare[:1] == b"{" and bare[-1:] == b"}"
 
 
-def objects_in(text: str) -> Iterator[Piece]:
+def find_objects(text: str) -> Iterator[JsonObject]:
     """Each that is whole, from the outside: in lists, one after the other on a line, or over many
     lines. In a time that grows with the text, whatever it is."""
     at, left = 0, _patience(text)
@@ -53,10 +53,10 @@ def objects_in(text: str) -> Iterator[Piece]:
             start = _next(text, at)
 
 
-def _object_at(text: str, start: int) -> tuple[Piece | None, int]:
+def _object_at(text: str, start: int) -> tuple[JsonObject | None, int]:
     """The object that begins there, and how many characters were looked at in vain."""
     found, cost = _value_at(text, start)
-    return (Piece(found[0], start, found[1]) if found else None), cost
+    return (JsonObject(found[0], start, found[1]) if found else None), cost
 
 
 def _value_at(text: str, start: int) -> tuple[tuple[Any, int] | None, int]:
@@ -94,7 +94,7 @@ def _next(text: str, at: int) -> int:
     return at if text[at : at + 1] == "{" else -1
 
 
-def line_of(text: str, piece: Piece) -> bytes:
+def encode_object_line(text: str, piece: JsonObject) -> bytes:
     """An object as one line of JSON, as it stands there where it is on one already."""
     found = text[piece.start : piece.end]
     if "\n" not in found and "\r" not in found:
@@ -106,7 +106,7 @@ def line_of(text: str, piece: Piece) -> bytes:
         return found.replace("\n", " ").replace("\r", " ").encode("utf-8", "surrogatepass")
 
 
-def fields_in(text: str) -> dict[str, Any]:
+def find_fields(text: str) -> dict[str, Any]:
     """The fields of one damaged object that can be read, each with its value. Those of an object
     inside it that is damaged stand among them. In a time that grows with the text, whatever it
     is."""

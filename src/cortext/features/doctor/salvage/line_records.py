@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from cortext.features.doctor.problem import WARNING, Trouble, counted
+from cortext.features.doctor.problem import WARNING, Trouble, pluralize
 from cortext.features.doctor.salvage.text_encoding import HALF
 from cortext.formats.record_lines import RecordTable, decode_lines
 from cortext.model.message import SessionMessage
@@ -21,7 +21,7 @@ _SOME = 4096
 """Bytes at the beginning of a file in which most damage shows already."""
 
 
-class Rescued(NamedTuple):
+class SalvagedLines(NamedTuple):
     """The records of a file as lines without their newlines, its `heads` with the numbers of their
     lines, where it holds any, what is `torn` off its end, and what is wrong. `messages` are those
     of the lines, `answered` the ids of the tool calls that ride on them; `lost` is how many lines
@@ -46,7 +46,7 @@ class Rescued(NamedTuple):
         return mendable > bool(self.torn)
 
 
-def read_sound_lines(data: bytes, table: RecordTable, first: int = 1) -> Rescued | None:
+def read_sound_lines(data: bytes, table: RecordTable, first: int = 1) -> SalvagedLines | None:
     """Return the records of lines that are sound, apart from a torn last line; otherwise None.
 
     `first` is the number of the first line. Most files need no salvage: an append repairs a torn
@@ -64,9 +64,9 @@ def read_sound_lines(data: bytes, table: RecordTable, first: int = 1) -> Rescued
     lines = [line for line in body.split(b"\n") if line.strip()]
     if found.damages or len(lines) != len(found.messages):
         return None
-    troubles = [torn_trouble(tail, first + body.count(b"\n"))] if tail else []
+    troubles = [describe_torn_tail(tail, first + body.count(b"\n"))] if tail else []
     answered = frozenset(call.id for _, call in found.invocations)
-    return Rescued(lines, found.messages, (), tail, troubles, answered)
+    return SalvagedLines(lines, found.messages, (), tail, troubles, answered)
 
 
 def _is_torn_record(tail: bytes) -> bool:
@@ -79,45 +79,45 @@ def _is_torn_record(tail: bytes) -> bool:
     return bool(is_own) and b'"messages"' not in tail
 
 
-def torn_trouble(tail: bytes, line: int) -> Trouble:
+def describe_torn_tail(tail: bytes, line: int) -> Trouble:
     """Describe a last line that was not written to its end."""
     size = "1 byte was" if len(tail) == 1 else f"{len(tail)} bytes were"
     end = "its end" if len(tail) == 1 else "their end"
     return Trouble(f"the last line is torn: {size} not written to {end}", line, WARNING)
 
 
-def can_be_read(rescued: Rescued) -> str:
+def describe_readable(rescued: SalvagedLines) -> str:
     """How much of a file is there again when it is written anew, for a plan."""
-    text = f"the {counted(len(rescued.messages), 'message')} that can be read"
+    text = f"the {pluralize(len(rescued.messages), 'message')} that can be read"
     if not rescued.messages:
         text = "no messages: none are there"
     text += _of_git(rescued)
     if rescued.lost:
-        text += f"; {counted(rescued.lost, 'line')} cannot, and will stay in what is set aside"
+        text += f"; {pluralize(rescued.lost, 'line')} cannot, and will stay in what is set aside"
     return text
 
 
-def with_messages(rescued: Rescued) -> str:
+def describe_written(rescued: SalvagedLines) -> str:
     """The same, when it is done."""
     count = len(rescued.messages)
-    text = f"with {counted(count, 'message') if count else 'no messages'}{_of_git(rescued)}"
+    text = f"with {pluralize(count, 'message') if count else 'no messages'}{_of_git(rescued)}"
     if rescued.lost:
-        text += f"; {counted(rescued.lost, 'line')} could not be read"
+        text += f"; {pluralize(rescued.lost, 'line')} could not be read"
     return text
 
 
-def _of_git(rescued: Rescued) -> str:
+def _of_git(rescued: SalvagedLines) -> str:
     return f", {rescued.in_git} of them from git" if rescued.in_git else ""
 
 
-def in_time(rescued: Rescued) -> Rescued:
+def sort_by_time(rescued: SalvagedLines) -> SalvagedLines:
     """Two sides that went on one beside the other are one conversation."""
     both = zip(rescued.messages, rescued.lines, strict=True)
     pairs = sorted(both, key=lambda pair: pair[0].timestamp)
     return rescued._replace(lines=[p[1] for p in pairs], messages=[p[0] for p in pairs])
 
 
-def runs(numbers: Sequence[int]) -> str:
+def describe_lines(numbers: Sequence[int]) -> str:
     """Numbers of lines, in words."""
     if len(numbers) == 1:
         return f"line {numbers[0]} is"

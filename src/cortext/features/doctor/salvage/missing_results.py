@@ -19,7 +19,7 @@ RESTS = timedelta(hours=1)
 NO_RESULT = "(no result was recorded: the conversation ended before it came)"
 
 
-def missing_results(
+def stub_missing_results(
     messages: Sequence[SessionMessage], answered: Collection[str] = (), pending: object = None
 ) -> list[SessionMessage]:
     """A stub for each call at the end that has no result. `answered` are the ids of calls whose
@@ -51,7 +51,9 @@ def missing_results(
     ]
 
 
-def trouble_of(stubs: Sequence[SessionMessage], line: int | None = None) -> list[Trouble]:
+def describe_missing_results(
+    stubs: Sequence[SessionMessage], line: int | None = None
+) -> list[Trouble]:
     """What is wrong, if anything is."""
     if not stubs:
         return []
@@ -60,7 +62,7 @@ def trouble_of(stubs: Sequence[SessionMessage], line: int | None = None) -> list
     return [Trouble(f"{what} at the end ({names:.60}) never got a result", line, WARNING)]
 
 
-def appended(path: str, *, torn: bool, stubs: Sequence[SessionMessage]) -> str:
+def describe_append(path: str, *, torn: bool, stubs: Sequence[SessionMessage]) -> str:
     """What was done to a file that was only added to."""
     done = ["ends with its last whole line again"] if torn else []
     done += ["says that there was no result"] if stubs else []

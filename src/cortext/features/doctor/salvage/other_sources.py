@@ -14,9 +14,9 @@ from cortext.errors import CortextError, where_and_why
 from cortext.features.capture.capture import capture
 from cortext.features.capture.capture_progress import path_of
 from cortext.features.capture.ledger import OUT, Taken, add_taken
-from cortext.features.doctor.problem import WARNING, Trouble, counted
-from cortext.features.doctor.salvage.line_records import Rescued
-from cortext.features.doctor.salvage.salvage_lines import IsHead, rescue_lines
+from cortext.features.doctor.problem import WARNING, Trouble, pluralize
+from cortext.features.doctor.salvage.line_records import SalvagedLines
+from cortext.features.doctor.salvage.salvage_lines import IsHead, salvage_lines
 from cortext.formats.record_lines import RecordTable
 from cortext.git.committed_files import committed
 from cortext.model import record_dicts
@@ -27,7 +27,7 @@ from cortext.stores.workspace_layout import Place
 _Row = tuple[SessionMessage, bytes]
 
 
-def versions(path: str) -> Iterator[bytes]:
+def committed_versions(path: str) -> Iterator[bytes]:
     """A file as it was committed, the newest first. Git's history has what was redacted since: for
     who redacts there are no secrets in it."""
     masked = os.path.exists(paths.redaction_key())
@@ -35,11 +35,13 @@ def versions(path: str) -> Iterator[bytes]:
         yield _masked(path, data) if masked else data
 
 
-def from_git(path: str, table: RecordTable, rescued: Rescued, most: int | None) -> Rescued:
+def add_from_git(
+    path: str, table: RecordTable, rescued: SalvagedLines, most: int | None
+) -> SalvagedLines:
     """What is left of a file, with the messages that it had in git and has no more; the same if
     there are none, or more than `most`: a person may have taken them out."""
-    for data in versions(path):
-        found = rescue_lines(data, table)
+    for data in committed_versions(path):
+        found = salvage_lines(data, table)
         if not found.messages:
             continue
         there = {message.id for message in rescued.messages}
@@ -47,7 +49,7 @@ def from_git(path: str, table: RecordTable, rescued: Rescued, most: int | None) 
         if not new or (most is not None and new > most):
             return rescued
         rows = _filled(rescued, found)
-        text = f"git has {counted(new, 'message')} of it that cannot be read here"
+        text = f"git has {pluralize(new, 'message')} of it that cannot be read here"
         return rescued._replace(
             lines=[line for _, line in rows],
             messages=[message for message, _ in rows],
@@ -60,7 +62,7 @@ def from_git(path: str, table: RecordTable, rescued: Rescued, most: int | None) 
     return rescued
 
 
-def _filled(rescued: Rescued, found: Rescued) -> list[_Row]:
+def _filled(rescued: SalvagedLines, found: SalvagedLines) -> list[_Row]:
     """The rows of both: each that is missing after the one that it was said after."""
     there = {message.id for message in rescued.messages}
     after: dict[str, list[_Row]] = {}
@@ -77,12 +79,12 @@ def _filled(rescued: Rescued, found: Rescued) -> list[_Row]:
 
 
 def _masked(path: str, data: bytes) -> bytes:
-    from cortext.features.secrets.redact_value import Marker, masked_file
+    from cortext.features.secrets.redact_value import Redactor, redact_file_bytes
 
-    return masked_file(path, data, Marker())
+    return redact_file_bytes(path, data, Redactor())
 
 
-def take_again(root: str, place: Place, most: int | None) -> str:
+def capture_again(root: str, place: Place, most: int | None) -> str:
     """Take what is missing, and was taken before, from the tool again: not more than `most`
     messages, since a person may have taken out others. A clause that says how many; "" for none.
 
@@ -106,13 +108,13 @@ def take_again(root: str, place: Place, most: int | None) -> str:
 def _mask(root: str, place: Place, ids: set[str]) -> int:
     """Mask the secrets in messages that came back, and say how many those were: nobody knows any
     more which of them were masked before."""
-    from cortext.features.secrets.redact_value import Marker, masked_value
+    from cortext.features.secrets.redact_value import Redactor, redact_json
 
-    mask = Marker()
+    mask = Redactor()
 
     def change(value: Any) -> Any:
         record = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-        return masked_value(record, mask) if record.get("id") in ids else cast("Any", value)
+        return redact_json(record, mask) if record.get("id") in ids else cast("Any", value)
 
     FolderStore(root).rewrite_at(place, change)
     return len(mask.used)
@@ -135,12 +137,14 @@ def _forget_missing(root: str, place: Place, most: int | None) -> set[str]:
     return missing
 
 
-def from_aside(path: str, table: RecordTable, is_head: IsHead | None = None) -> Rescued | None:
+def read_set_aside(
+    path: str, table: RecordTable, is_head: IsHead | None = None
+) -> SalvagedLines | None:
     """The messages of all that was set aside of a file, in the order of time; None if that has
     none. OSError."""
     if not os.path.isdir(os.path.dirname(path)):
         return None
-    found = [rescue_lines(read_file(each), table, is_head) for each in all_set_aside(path)]
+    found = [salvage_lines(read_file(each), table, is_head) for each in all_set_aside(path)]
     once = {
         message.id: (message.timestamp, line, message)
         for rescued in found
@@ -153,4 +157,4 @@ def from_aside(path: str, table: RecordTable, is_head: IsHead | None = None) -> 
     answered = frozenset[str]().union(*(rescued.answered for rescued in found))
     text = "messages that were set aside before are taken"
     lines, messages = [row[1] for row in rows], [row[2] for row in rows]
-    return Rescued(lines, messages, heads, b"", [Trouble(text, None, WARNING)], answered)
+    return SalvagedLines(lines, messages, heads, b"", [Trouble(text, None, WARNING)], answered)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
-from cortext.features.doctor.salvage.json_scan import fields_in, objects_in
+from cortext.features.doctor.salvage.json_scan import find_fields, find_objects
 from cortext.features.doctor.salvage.salvage_lines import with_known_role
 from cortext.formats import document
 from cortext.model import record_dicts
@@ -15,12 +15,12 @@ from cortext.model.session import Session
 _RECORDS = re.compile(r'"(?:messages|tool_history)"\s*:|\{\s*"role"')
 
 
-def records_in(data: bytes, id: str) -> Session:
+def salvage_records(data: bytes, id: str) -> Session:
     """Every message and tool call that stands in a text, however its lines are."""
     session = document.salvage(data, id)[0]
     messages = {message.id: message for message in session.messages}
     calls = {call.id: call for call in session.tool_history}
-    for piece in objects_in(data.decode("utf-8", "replace")):
+    for piece in find_objects(data.decode("utf-8", "replace")):
         for value in _records(piece.value):
             try:
                 record = _record(value)
@@ -53,8 +53,8 @@ def _record(value: dict[str, Any]) -> SessionMessage | ToolInvocation:
     raise ValueError("is no record")
 
 
-def head_fields(data: bytes) -> dict[str, Any]:
+def salvage_head_fields(data: bytes) -> dict[str, Any]:
     """The fields that stand before the records."""
     text = data.decode("utf-8", "replace")
     found = _RECORDS.search(text)
-    return fields_in(text[: found.start()] if found else text)
+    return find_fields(text[: found.start()] if found else text)

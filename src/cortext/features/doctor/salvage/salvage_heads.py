@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, cast
 
-from cortext.features.doctor.problem import WARNING, Trouble, reworded
-from cortext.features.doctor.salvage.json_scan import fields_in
+from cortext.features.doctor.problem import WARNING, Trouble, reword_decode_error
+from cortext.features.doctor.salvage.json_scan import find_fields
 from cortext.features.doctor.salvage.text_encoding import (
-    in_utf8,
-    sides_of,
-    text_of,
-    whole_characters,
-    whole_value,
-    why_not_whole,
+    convert_to_utf8,
+    decode_text,
+    describe_bad_text,
+    repair_characters,
+    repair_value_characters,
+    split_conflict,
 )
 from cortext.formats.folder import FOLDER, TOKENS
 from cortext.formats.head_and_lines import Format, head_to_dict, join
@@ -38,54 +38,54 @@ _TIMES = ("last_active", "updated_at", "created_at")
 _FIELDS = {key.path[0] for table in (HEAD, LOG.head, FOLDER.head) for key in table.keys} - {"id"}
 
 
-class RescuedHead(NamedTuple):
+class SalvagedHead(NamedTuple):
     """The head, empty if nothing of it can be had, and what is wrong."""
 
     head: Head
     troubles: Sequence[Trouble]
 
 
-def rescue_head(
+def salvage_head(
     data: bytes, decode: Callable[[bytes], Head], line: int | None = None
-) -> RescuedHead:
+) -> SalvagedHead:
     """The head that a file or a line holds, with every field that can be read; `decode` says
     whether bytes are one."""
     try:
         head = decode(data)
     except ValueError as error:
-        return _damaged(data, decode, reworded(str(error)), line)
-    if (whole := whole_characters(data)) is not None:
-        text = f"{why_not_whole(data)}, in the head"
-        return RescuedHead(decode(whole), [Trouble(text, line, WARNING)])
-    return RescuedHead(head, ())
+        return _damaged(data, decode, reword_decode_error(str(error)), line)
+    if (whole := repair_characters(data)) is not None:
+        text = f"{describe_bad_text(data)}, in the head"
+        return SalvagedHead(decode(whole), [Trouble(text, line, WARNING)])
+    return SalvagedHead(head, ())
 
 
 def _damaged(
     data: bytes, decode: Callable[[bytes], Head], why: str, line: int | None
-) -> RescuedHead:
+) -> SalvagedHead:
     if not data.strip(b"\0 \r\n\t"):
-        return RescuedHead({}, [Trouble("it is empty, and was to hold the head", line)])
-    plain, was = in_utf8(data)
+        return SalvagedHead({}, [Trouble("it is empty, and was to hold the head", line)])
+    plain, was = convert_to_utf8(data)
     if was:
-        return _also(rescue_head(plain, decode, line), f"the head is written in {was}", line)
-    if sides := sides_of(data):
+        return _also(salvage_head(plain, decode, line), f"the head is written in {was}", line)
+    if sides := split_conflict(data):
         text = "git left conflict markers in the head: our side of it is used"
-        ours, theirs = (rescue_head(side, decode, line) for side in (sides.ours, sides.theirs))
+        ours, theirs = (salvage_head(side, decode, line) for side in (sides.ours, sides.theirs))
         return _also(ours._replace(head=theirs.head | ours.head), text, line)
-    text = text_of(data.replace(b"\0", b""))[0]
-    found = [whole_value(head) for head in values_in(text) if _is_head(head)]
+    text = decode_text(data.replace(b"\0", b""))[0]
+    found = [repair_value_characters(head) for head in decode_objects(text) if _is_head(head)]
     if len(found) > 1:
         said = f"it holds {len(found)} heads: the newest counts"
-        return RescuedHead(newest(found), [Trouble(said, line)])
-    head = found[0] if found else whole_value({"status": "paused"} | fields_in(text))
-    return RescuedHead(head, [Trouble(f"the head cannot be read whole: {why}", line)])
+        return SalvagedHead(choose_newest(found), [Trouble(said, line)])
+    head = found[0] if found else repair_value_characters({"status": "paused"} | find_fields(text))
+    return SalvagedHead(head, [Trouble(f"the head cannot be read whole: {why}", line)])
 
 
-def _also(found: RescuedHead, text: str, line: int | None) -> RescuedHead:
+def _also(found: SalvagedHead, text: str, line: int | None) -> SalvagedHead:
     return found._replace(troubles=[Trouble(text, line, WARNING), *found.troubles])
 
 
-def session_of(
+def build_session(
     head: Head, name: str, messages: Sequence[SessionMessage], when: datetime, format: Format
 ) -> Session:
     """A session of what could be had of its head; it began `when`, if nothing tells."""
@@ -94,16 +94,18 @@ def session_of(
     try:
         session = join(dict(head), lines, format)
     except ValueError:
-        known = head_to_dict(made_up(name, messages, when), format)
+        known = head_to_dict(make_up_session(name, messages, when), format)
         known.pop(format.count_key, None)
         nested = {key.path[1]: key.path[0] for key in format.head.keys if len(key.path) > 1}
-        fields = fitting(head, known, lambda one: join(one, Lines([], [], []), format), nested)
+        fields = merge_fitting_fields(
+            head, known, lambda one: join(one, Lines([], [], []), format), nested
+        )
         session = join(fields, lines, format)
     session.id = name
     return session
 
 
-def fitting(
+def merge_fitting_fields(
     head: Head, known: Head, fits: Callable[[Head], object], nested: Mapping[str, str] | None = None
 ) -> Head:
     """What is `known` of a session, with every field of a head that can be used: `fits` raises
@@ -160,7 +162,7 @@ def _parts(head: Head, nested: Mapping[str, str]) -> Iterator[_Part]:
             yield name, value
 
 
-def refuse_later(data: bytes, path: str) -> None:
+def refuse_newer_head(data: bytes, path: str) -> None:
     """NewerVersionError for the head of a later release, whatever else it looks like."""
     try:
         value: Any = codec.decode(data)
@@ -175,7 +177,7 @@ def version_at_start(data: bytes) -> Head:
     return {"version": found[1].decode()} if found else {}
 
 
-def newest(heads: Sequence[Head]) -> Head:
+def choose_newest(heads: Sequence[Head]) -> Head:
     """Of several heads of one session the one that was written last."""
     latest = max(range(len(heads)), key=lambda place: (_time(heads[place]), place))
     return heads[latest]
@@ -194,14 +196,14 @@ def has_fields(head: Head) -> bool:
     return bool((_FIELDS - {"status"}) & head.keys())
 
 
-def before_records(data: bytes) -> bytes:
+def cut_before_records(data: bytes) -> bytes:
     """What stands before the first record, also where that is not on a line alone: what it says is
     not said of the session."""
     found = _RECORD.search(data)
     return data[: found.start()] if found else data
 
 
-def values_in(text: str) -> Iterator[Head]:
+def decode_objects(text: str) -> Iterator[Head]:
     """The JSON objects that stand in a text one after the other."""
     import json
 
@@ -216,7 +218,7 @@ def values_in(text: str) -> Iterator[Head]:
         at = text.find("{", end)
 
 
-def made_up(name: str, messages: Sequence[SessionMessage], when: datetime) -> Session:
+def make_up_session(name: str, messages: Sequence[SessionMessage], when: datetime) -> Session:
     """The head of a session that has none: from its messages and its name. It began `when`, if it
     has no messages."""
     times = [message.timestamp for message in messages] or [when]

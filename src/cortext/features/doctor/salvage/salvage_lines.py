@@ -18,30 +18,30 @@ from cortext.features.doctor.problem import (
     PROBLEM,
     WARNING,
     Trouble,
-    counted,
-    nuls,
-    reworded,
+    describe_nuls,
+    pluralize,
+    reword_decode_error,
 )
 from cortext.features.doctor.salvage.json_scan import (
+    encode_object_line,
+    find_objects,
     inner_messages,
-    line_of,
     may_be_object,
-    objects_in,
 )
 from cortext.features.doctor.salvage.line_records import (
-    Rescued,
-    in_time,
+    SalvagedLines,
+    describe_lines,
+    describe_torn_tail,
     read_sound_lines,
-    runs,
-    torn_trouble,
+    sort_by_time,
 )
 from cortext.features.doctor.salvage.text_encoding import (
-    in_utf8,
-    sides_of,
-    text_of,
-    whole_record,
-    why_not_whole,
-    without_checksum,
+    convert_to_utf8,
+    decode_text,
+    describe_bad_text,
+    remove_checksum,
+    repair_record_characters,
+    split_conflict,
 )
 from cortext.formats import line_checksum
 from cortext.formats.record_lines import (
@@ -58,29 +58,29 @@ _FILLING = " \t\r\n[],"
 IsHead = Callable[[bytes], bool]
 
 
-def rescue_lines(
+def salvage_lines(
     data: bytes, table: RecordTable, is_head: IsHead | None = None, *, first: int = 1
-) -> Rescued:
+) -> SalvagedLines:
     """Every record that can be had of lines, of which the first has the number `first`."""
     sound = read_sound_lines(data, table, first)
     if sound is not None:
         return sound
-    data, troubles = unified(data, first)
-    rescued = _Rescue(table, is_head).run(data, first)
+    data, troubles = unify_text(data, first)
+    rescued = _LineSalvage(table, is_head).run(data, first)
     if any(trouble.is_conflict for trouble in troubles):
-        rescued = in_time(rescued)
+        rescued = sort_by_time(rescued)
     if rescued.nothing:
         troubles = [trouble._replace(mends=False) for trouble in troubles]
     return rescued._replace(troubles=[*troubles, *rescued.troubles])
 
 
-def unified(data: bytes, first: int = 1) -> tuple[bytes, list[Trouble]]:
+def unify_text(data: bytes, first: int = 1) -> tuple[bytes, list[Trouble]]:
     """Lines in UTF-8, with both sides of what git left in conflict, and what was wrong."""
     troubles: list[Trouble] = []
-    data, was = in_utf8(data)
+    data, was = convert_to_utf8(data)
     if was:
         troubles.append(Trouble(f"it is written in {was}", first, WARNING))
-    sides = sides_of(data)
+    sides = split_conflict(data)
     if sides:
         text = f"{CONFLICT}: the messages of both sides are kept"
         troubles.append(Trouble(text, sides.lines[0] + first - 1))
@@ -95,13 +95,13 @@ class _Row(NamedTuple):
     line: bytes
 
 
-class _Rescue:
+class _LineSalvage:
     def __init__(self, table: RecordTable, is_head: IsHead | None) -> None:
         self._table, self._is_head = table, is_head
         self._waiting: list[_Row] = []
-        self._got = Collected()
+        self._got = LineCollector()
 
-    def run(self, data: bytes, first: int) -> Rescued:
+    def run(self, data: bytes, first: int) -> SalvagedLines:
         *whole, tail = (line.rstrip(b"\r") for line in data.split(b"\n"))
         joined = False
         for number, line in enumerate(whole, first):
@@ -121,7 +121,7 @@ class _Rescue:
     def _line(self, line: bytes, number: int) -> None:
         pieces = [line]
         if b"\0" in line:
-            self._got.say(nuls(line.count(b"\0")), number)
+            self._got.say(describe_nuls(line.count(b"\0")), number)
             pieces = [piece for piece in _NULS.split(line) if piece.strip()]
             self._got.lost += not pieces
         for piece in pieces:
@@ -142,7 +142,7 @@ class _Rescue:
             self._got.heads.append((number, piece))
             return
         piece = self._checked(piece, number)
-        whole = whole_record(piece, self._table)
+        whole = repair_record_characters(piece, self._table)
         try:
             record = decode_record(whole or piece, self._table, notes := [])
         except ValueError:
@@ -151,7 +151,7 @@ class _Rescue:
             return
         self._look_into_waiting()
         if whole is not None:
-            text = f"{why_not_whole(piece)}, in message {record.message.id!r:.60}"
+            text = f"{describe_bad_text(piece)}, in message {record.message.id!r:.60}"
             self._got.say(text, number, WARNING)
         for note in notes:
             self._got.say(note, number, NOTE, mends=False)
@@ -162,7 +162,7 @@ class _Rescue:
         key = self._table.names.get("role", "role")
         try:
             value = record_dicts.as_dict(json_codec.decode(line_checksum.unseal(line)))
-            known = with_known_role(without_checksum(value), key)
+            known = with_known_role(remove_checksum(value), key)
             if known is None:
                 return False
             line = json_codec.encode(known)
@@ -181,13 +181,13 @@ class _Rescue:
         if not self._waiting:
             return
         rows, self._waiting = self._waiting, []
-        parts = [text_of(row.line)[0] for row in rows]
+        parts = [decode_text(row.line)[0] for row in rows]
         starts = list(accumulate((len(part) + 1 for part in parts[:-1]), initial=0))
         text, used, found = "\n".join(parts), set[int](), 0
-        for piece in objects_in(text):
+        for piece in find_objects(text):
             first = bisect_right(starts, piece.start) - 1
             before, number = len(self._got.heads), rows[first].number
-            got = self._wants(piece.value) and self._found(line_of(text, piece), number)
+            got = self._wants(piece.value) and self._found(encode_object_line(text, piece), number)
             inner = filter(self._wants, inner_messages(piece.value))
             got += sum(self._found(json_codec.encode(value), number) for value in inner)
             if got:
@@ -217,7 +217,7 @@ class _Rescue:
             self._got.heads.append((number, line))
             return True
         line = self._resealed(line, number)
-        line = whole_record(line, self._table) or line
+        line = repair_record_characters(line, self._table) or line
         try:
             record = decode_record(line, self._table, [])
         except ValueError:
@@ -251,7 +251,7 @@ class _Rescue:
             decode_record(row.line, self._table, [])
             why = "it is none of ours"
         except ValueError as error:
-            why = reworded(str(error))
+            why = reword_decode_error(str(error))
         self._got.say(f"this is no message that can be read: {why}", row.number)
 
     def _checked(self, line: bytes, number: int) -> bytes:
@@ -284,25 +284,26 @@ class _Rescue:
             return self._checked(ours, number)
         text = "a checksum is not of what stands here, and is taken away"
         self._got.say(text, number, WARNING)
-        return json_codec.encode(without_checksum(value))
+        return json_codec.encode(remove_checksum(value))
 
     def _tail(self, tail: bytes, number: int) -> bytes:
         """What is torn off the end; nothing, where it is whole or belongs to what is before it."""
         if self._is_whole(tail.strip(b"\0")):
             self._line(tail, number)
             return b""
-        torn = torn_trouble(tail, number)
+        torn = describe_torn_tail(tail, number)
         self._got.say(torn.text, number, torn.severity)
         return tail
 
     def _is_whole(self, tail: bytes) -> bool:
         if not tail.strip(_FILLING.encode()) or self._is_record(tail):
             return bool(tail)
-        text = "\n".join(text_of(line)[0] for line in (*(r.line for r in self._waiting), tail))
-        start = len(text) - len(text_of(tail)[0])
-        ends = [piece for piece in objects_in(text) if piece.end > start]
+        text = "\n".join(decode_text(line)[0] for line in (*(r.line for r in self._waiting), tail))
+        start = len(text) - len(decode_text(tail)[0])
+        ends = [piece for piece in find_objects(text) if piece.end > start]
         return any(
-            self._is_record(line_of(text, piece)) or inner_messages(piece.value) for piece in ends
+            self._is_record(encode_object_line(text, piece)) or inner_messages(piece.value)
+            for piece in ends
         )
 
     def _is_record(self, line: bytes) -> bool:
@@ -334,7 +335,7 @@ def with_known_role(value: dict[str, Any], key: str = "role") -> dict[str, Any] 
     return {**value, key: "assistant", "name": value.get("name") or role}
 
 
-class Collected:
+class LineCollector:
     """The heads and records so far, and what is wrong with the lines that they come from."""
 
     def __init__(self) -> None:
@@ -371,7 +372,7 @@ class Collected:
         self._unread.append(number)
         return len(self._unread) <= MOST_DAMAGES
 
-    def rescued(self, torn: bytes) -> Rescued:
+    def rescued(self, torn: bytes) -> SalvagedLines:
         """All of it, and what is `torn` off the end."""
         self._tell_the_rest()
         nothing = bool(self._unread) and not self.messages
@@ -379,7 +380,7 @@ class Collected:
         if nothing:
             troubles = [trouble._replace(mends=False) for trouble in troubles]
             torn = b""
-        return Rescued(
+        return SalvagedLines(
             self._lines,
             self.messages,
             self.heads,
@@ -393,8 +394,8 @@ class Collected:
     def _tell_the_rest(self) -> None:
         rest = self._unread[MOST_DAMAGES:]
         if rest:
-            more = counted(len(rest), "more line")
+            more = pluralize(len(rest), "more line")
             self.say(f"{more} cannot be read as messages, this one first", rest[0])
         if self._again:
-            text = f"{runs(self._again)} the same messages once more"
+            text = f"{describe_lines(self._again)} the same messages once more"
             self.say(text, self._again[0], WARNING)

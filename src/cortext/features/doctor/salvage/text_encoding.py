@@ -23,7 +23,7 @@ _CUT = re.compile(rb"[\xc2-\xf4][\x80-\xbf]+|[\x80-\xbf]{2,}")
 _MARKERS = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 
 
-class Sides(NamedTuple):
+class ConflictSides(NamedTuple):
     """A text that git could not merge, as each side has it, and with `both`, line for line where
     it was. `lines` are the numbers of the markers."""
 
@@ -33,7 +33,7 @@ class Sides(NamedTuple):
     lines: Sequence[int]
 
 
-def in_utf8(data: bytes) -> tuple[bytes, str]:
+def convert_to_utf8(data: bytes) -> tuple[bytes, str]:
     """A file in UTF-8, and what it was written in: "" where that needs no change."""
     mark = next((mark for mark in _MARKS if data.startswith(mark)), b"")
     encoding = _MARKS.get(mark) or _BEGINS.get(data[:2], "")
@@ -59,7 +59,7 @@ def _is_wide(data: bytes) -> bool:
     return zeros[0] == 0 and zeros[1] * 5 > len(data[:4096]) // 2
 
 
-def text_of(data: bytes) -> tuple[str, str]:
+def decode_text(data: bytes) -> tuple[str, str]:
     """A text that ought to be UTF-8, and why it is not: "" where it is. Latin-1 is told by lone
     bytes where UTF-8 has several for a letter; of a character that is cut stands U+FFFD."""
     try:
@@ -93,7 +93,7 @@ def _is_utf8(run: bytes) -> bool:
     return True
 
 
-def sides_of(data: bytes) -> Sides | None:
+def split_conflict(data: bytes) -> ConflictSides | None:
     """The sides of a conflict; None where there is none from its beginning to its end."""
     if _MARKERS[0] not in data or _MARKERS[3] not in data:
         return None
@@ -112,7 +112,7 @@ def sides_of(data: bytes) -> Sides | None:
     if side or not lines:
         return None
     ours, theirs, both = (b"\n".join(part) for part in zip(*kept, strict=True))
-    return Sides(ours, theirs, both, lines)
+    return ConflictSides(ours, theirs, both, lines)
 
 
 HALF = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -121,31 +121,31 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _CUT_TEXT = "a character is cut in the middle"
 
 
-def whole_characters(line: bytes) -> bytes | None:
+def repair_characters(line: bytes) -> bytes | None:
     """A line of JSON without halves of characters, which stand as U+FFFD, and in UTF-8; None if
     nothing of it was otherwise. Its checksum is one of what it is now."""
-    data = text_of(line)[0].encode("utf-8")
+    data = decode_text(line)[0].encode("utf-8")
     if data == line and not HALF.search(line):
         return None
     try:
         value = json_codec.decode(line_checksum.unseal(data))
-        better = whole_value(value)
+        better = repair_value_characters(value)
         if better == value and data == line:
             return None
-        new = json_codec.encode(without_checksum(better))
+        new = json_codec.encode(remove_checksum(better))
     except (ValueError, RecursionError):
         return None
     return line_checksum.seal(new) if line_checksum.is_sealed(line) else new
 
 
-def whole_record(line: bytes, table: RecordTable) -> bytes | None:
-    """As `whole_characters`, of a record: it keeps the id that it is known by, also where that
+def repair_record_characters(line: bytes, table: RecordTable) -> bytes | None:
+    """As `repair_characters`, of a record: it keeps the id that it is known by, also where that
     follows from its words, because the line has none."""
-    whole = whole_characters(line)
+    whole = repair_characters(line)
     if whole is None:
         return None
     try:
-        id = whole_value(decode_record(line, table, []).message.id)
+        id = repair_value_characters(decode_record(line, table, []).message.id)
         if decode_record(whole, table, []).message.id == id:
             return whole
         value = record_dicts.as_dict(json_codec.decode(line_checksum.unseal(whole)))
@@ -155,7 +155,7 @@ def whole_record(line: bytes, table: RecordTable) -> bytes | None:
     return line_checksum.seal(new) if line_checksum.is_sealed(whole) else new
 
 
-def without_checksum(value: Any) -> Any:
+def remove_checksum(value: Any) -> Any:
     """A record without the checksum of what it was."""
     if not isinstance(value, dict):
         return value
@@ -163,12 +163,12 @@ def without_checksum(value: Any) -> Any:
     return {name: item for name, item in fields if name != line_checksum.KEY}
 
 
-def why_not_whole(line: bytes) -> str:
-    """What `whole_characters` put right."""
-    return "this is Latin-1, not UTF-8" if text_of(line)[1] == "Latin-1" else _CUT_TEXT
+def describe_bad_text(line: bytes) -> str:
+    """What `repair_characters` put right."""
+    return "this is Latin-1, not UTF-8" if decode_text(line)[1] == "Latin-1" else _CUT_TEXT
 
 
-def whole_value(value: Any) -> Any:
+def repair_value_characters(value: Any) -> Any:
     """A value without halves of characters, however deeply it is nested."""
     box: list[Any] = [value]
     todo: list[list[Any] | dict[Any, Any]] = [box]
