@@ -15,9 +15,9 @@ from bench.growth_make import ID, make_conversation, make_log, name_of, text_of
 from cortext import SessionMessage, open_session_store
 from cortext.adapters.session_log import Kept
 from cortext.catalog.catalog import Catalog
-from cortext.catalog.log_index import SpawnIndex
+from cortext.catalog.log_index import LogIndex
 from cortext.catalog.row import DOCUMENT, ConversationRow
-from cortext.features.listing.conversation_list import Conversations
+from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.open_store import open_store
 from cortext.features.resume.agent_briefing import brief
 from cortext.features.search.search import Search
@@ -35,7 +35,7 @@ _FEW, _MANY = 6, 100
 def make_long_log(folder: str, size: int) -> None:
     make_log(f"{folder}/logs", size)
     # What a list knows of it before the message that is new.
-    with SpawnIndex(f"{folder}/logs", DOCUMENT) as index:
+    with LogIndex(f"{folder}/logs", DOCUMENT) as index:
         index.list()
 
 
@@ -54,7 +54,7 @@ def add_to_log(folder: str, _: int, __: int) -> Figures:
         found["service append"] = _service_append(f"file:{logs}")
 
     def refresh() -> None:
-        with SpawnIndex(logs, DOCUMENT) as index:
+        with LogIndex(logs, DOCUMENT) as index:
             _expect_one(index.list())
 
     found["log list"] = seconds_of(refresh, before=lambda: store.append(ID, _message()), most=_FEW)
@@ -112,7 +112,7 @@ def measure_conversation(folder: str, size: int, _: int) -> Figures:
     found["search refresh"] = seconds_of(_refresh_search, before=append, most=_FEW)
     store.close()
     found["folder load"] = seconds_of(lambda: open_session_store(f"workspace:{root}").load(row.id))
-    row = Conversations(root).list().rows[0]
+    row = ConversationList(root).list().rows[0]
     found["briefing"] = seconds_of(lambda: _brief(row))
     return found
 

@@ -19,10 +19,10 @@ from cortext import (
     paths,
 )
 from cortext.adapters.session_log import Kept
-from cortext.catalog.log_index import SpawnIndex
+from cortext.catalog.log_index import LogIndex
 from cortext.catalog.row import DOCUMENT, ConversationRow
 from cortext.features.doctor.checkup import run_checkup
-from cortext.features.listing.conversation_list import Conversations
+from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.manage import delete
 from cortext.features.open_store import open_store
 from cortext.features.search.search import Search
@@ -149,11 +149,11 @@ def measure_conversations(folder: str, size: int, number: int) -> Figures:
 
 
 def _listed(root: str) -> list[ConversationRow]:
-    return Conversations(root).list().rows
+    return ConversationList(root).list().rows
 
 
 def _list_logs(size: int) -> None:
-    with SpawnIndex(paths.program_sessions(), DOCUMENT) as index:
+    with LogIndex(paths.program_sessions(), DOCUMENT) as index:
         _expect(len(index.list()), size)
 
 
@@ -170,7 +170,7 @@ def _search(size: int) -> None:
 
 
 def _resolve(root: str, name: str) -> None:
-    (row,) = Conversations(root).find(name[:-1])
+    (row,) = ConversationList(root).find(name[:-1])
     if row.id != name:
         raise SystemExit(f"the beginning of {name} is that of {row.id}")
 

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from bench.search import nothing_new
 from bench.starts import clean_environment
 from cortext import paths
-from cortext.features.listing.conversation_list import Conversations
+from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.search.search import Search
 from cortext.tools.writer_protocol import Turn
 
@@ -69,7 +69,7 @@ def _line(path: str, turn: Turn, number: int) -> dict[str, object]:
 
 def first_build() -> dict[str, float]:
     """How many texts a second, after a look at each transcript."""
-    Conversations(paths.workspace_root(), everywhere=True).list(patience=None)
+    ConversationList(paths.workspace_root(), everywhere=True).list(patience=None)
     search = Search()
     began = time.perf_counter()
     found = search.refresh(patience=None)

@@ -60,10 +60,10 @@ class Log(Peer):
 
     def newest(self, n: int) -> Sequence[Any] | None:
         from cortext import paths
-        from cortext.features.listing.conversation_list import Conversations
+        from cortext.features.listing.conversation_list import ConversationList
 
         root = paths.personal_workspace()
-        return Conversations(root, everywhere=True).list(patience=None).rows[:n]
+        return ConversationList(root, everywhere=True).list(patience=None).rows[:n]
 
     def find(self, words: str) -> Sequence[Any] | None:
         from cortext.features.search.search import Search

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from cortext.catalog import log_rows
-from cortext.catalog.log_index import SpawnIndex
+from cortext.catalog.log_index import LogIndex
 from cortext.catalog.row import ConversationRow
 
 WHEN = datetime(2026, 1, 5, 12, tzinfo=UTC)
@@ -64,7 +64,7 @@ class Folder:
         os.utime(self.path, ns=(self._clock, self._clock))
 
     def list(self) -> dict[str, ConversationRow]:
-        with SpawnIndex(str(self.path)) as index:
+        with LogIndex(str(self.path)) as index:
             return {row.key: row for row in index.list()}
 
     def anew(self) -> dict[str, ConversationRow]:

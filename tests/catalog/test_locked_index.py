@@ -12,7 +12,7 @@ import pytest
 
 from cortext.catalog import database
 from cortext.catalog.catalog import Catalog
-from cortext.catalog.log_index import SpawnIndex
+from cortext.catalog.log_index import LogIndex
 from tests.catalog.spawn_folder import Folder, turn
 from tests.homes import Homes, sessions
 
@@ -57,7 +57,7 @@ def test_a_list_waits_also_where_nothing_is_to_be_written(folder: Folder) -> Non
     other.touch()
     folder.age(other)
     path = folder.path / ".cortext/spawned.sqlite3"
-    with written(path, 0.2), SpawnIndex(str(folder.path)) as index:
+    with written(path, 0.2), LogIndex(str(folder.path)) as index:
         assert len(index.list()) == 3
         assert index._left is None
 
@@ -79,9 +79,9 @@ def test_a_purge_of_logs(folder: Folder, patience: int, monkeypatch: pytest.Monk
     """Whether or not it can wait so long, nothing is left of what is gone."""
     monkeypatch.setattr(database, "_BUSY_MS", patience)
     path = folder.path / ".cortext/spawned.sqlite3"
-    reader = SpawnIndex(str(folder.path))
+    reader = LogIndex(str(folder.path))
     reader.list()
-    with written(path, 0.3), SpawnIndex(str(folder.path)) as index:
+    with written(path, 0.3), LogIndex(str(folder.path)) as index:
         index.purge()
     assert left_in(path) == []
     reader.close()

@@ -13,7 +13,7 @@ import pytest
 
 from cortext import SessionStorageError
 from cortext.catalog import log_rows
-from cortext.catalog.log_index import SpawnIndex
+from cortext.catalog.log_index import LogIndex
 from cortext.durability.lifetime_lock import LiveMark
 from tests.catalog.spawn_folder import HOUR, WHEN, Folder, head, turn
 
@@ -36,8 +36,8 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
 
 def test_nothing_is_listed_where_there_is_nothing(tmp_path: Path) -> None:
     """No folder, or an empty one: no rows, and nothing is made."""
-    assert SpawnIndex(str(tmp_path / "none")).list() == []
-    assert SpawnIndex(str(tmp_path)).list() == []
+    assert LogIndex(str(tmp_path / "none")).list() == []
+    assert LogIndex(str(tmp_path)).list() == []
     assert list(tmp_path.iterdir()) == []
 
 
@@ -220,7 +220,7 @@ def test_a_folder_that_is_none_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "sessions"
     path.write_bytes(b"")
     with pytest.raises(SessionStorageError, match=f"could not list {path}: not a directory"):
-        SpawnIndex(str(path)).list()
+        LogIndex(str(path)).list()
 
 
 @pytest.mark.parametrize(
@@ -323,7 +323,7 @@ def test_purged_words_are_nowhere(spawn_folder: Folder) -> None:
     files = [*(spawn_folder.path / ".cortext").glob("spawned*")]
     assert any(b"xyzzy" in file.read_bytes() for file in files)
     path.unlink()
-    with SpawnIndex(str(spawn_folder.path)) as index:
+    with LogIndex(str(spawn_folder.path)) as index:
         index.purge()
     assert not any(b"xyzzy" in file.read_bytes() for file in files if file.exists())
     assert set(spawn_folder.list()) == {"two"}

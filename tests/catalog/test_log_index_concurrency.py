@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.catalog.log_index import SpawnIndex
+from cortext.catalog.log_index import LogIndex
 from tests.catalog.spawn_folder import Folder, turn
 from tests.faults.mounts import read_only
 
@@ -107,7 +107,7 @@ def test_a_reader_lists_while_a_writer_writes(spawn_folder: Folder, times: int) 
     assert writer.stdout is not None
     assert writer.stdout.readline() == "ready\n"
     seen: dict[str, int] = {}
-    with SpawnIndex(str(spawn_folder.path)) as index:
+    with LogIndex(str(spawn_folder.path)) as index:
         for _ in range(times):
             rows = index.list()
             assert [row.note for row in rows if row.note] == []

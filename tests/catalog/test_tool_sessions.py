@@ -17,7 +17,7 @@ from cortext.catalog.catalog import Catalog
 from cortext.catalog.lookup import resolve
 from cortext.catalog.row import ConversationRow
 from cortext.errors import CortextError, SessionNotFoundError
-from cortext.features.listing.conversation_list import Conversations, Wanted
+from cortext.features.listing.conversation_list import ConversationList, ListFilter
 from cortext.features.listing.load_row import read, read_all
 from cortext.stores.folder import FolderStore
 from cortext.tools import scan
@@ -294,9 +294,9 @@ def test_here_and_everywhere(homes: Homes, tmp_path: Path) -> None:
     here = Space(tmp_path / "space").root
     there = Space(tmp_path / "space 2").root
     move_project(homes, here / "src")
-    assert {(row.tool, row.key) for row in Conversations(str(here)).list().rows} == ALL
-    assert Conversations(str(there)).list().rows == []
-    assert len(Conversations(str(there), everywhere=True).list().rows) == len(ALL)
+    assert {(row.tool, row.key) for row in ConversationList(str(here)).list().rows} == ALL
+    assert ConversationList(str(there)).list().rows == []
+    assert len(ConversationList(str(there), everywhere=True).list().rows) == len(ALL)
 
 
 def test_outside_a_workspace(homes: Homes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -308,18 +308,18 @@ def test_outside_a_workspace(homes: Homes, tmp_path: Path, monkeypatch: pytest.M
     move_project(homes, tmp_path / "here")
     for name, count in (("here", len(ALL)), ("elsewhere", 0)):
         monkeypatch.chdir(tmp_path / name)
-        assert len(Conversations(paths.workspace_root()).list().rows) == count
+        assert len(ConversationList(paths.workspace_root()).list().rows) == count
 
 
 def test_filters(homes: Homes, tmp_path: Path) -> None:
     """Tool, type, status, time and words choose among sessions as well."""
     root = Space(tmp_path / "space").root
     move_project(homes, root)
-    conversations = Conversations(str(root))
+    conversations = ConversationList(str(root))
     latest = conversations.list().rows[0]
 
     def count(**wanted: object) -> int:
-        return len(conversations.list(Wanted(**wanted)).rows)  # type: ignore[arg-type]
+        return len(conversations.list(ListFilter(**wanted)).rows)  # type: ignore[arg-type]
 
     assert count(tool="claude") == len(sessions("claude"))
     assert count(tool="") == count(kind="plan") == count(tags=["x"]) == 0
@@ -351,8 +351,8 @@ def test_words_that_were_said(homes: Homes, tmp_path: Path, tool: str) -> None:
     """They find a session when nothing is called so, and `searched` says how many were looked
     through."""
     root = Space(tmp_path / "space").root
-    conversations = Conversations(str(root))
-    wanted = Wanted(tool=tool)
+    conversations = ConversationList(str(root))
+    wanted = ListFilter(tool=tool)
     assert conversations.find("EMPTIED every hour", wanted) == []
     found = conversations.find("EMPTIED every hour", wanted, contents=True)
     assert said(tool)[0] in [row.key for row in found]
@@ -366,7 +366,7 @@ def test_words_said_in_a_workspace(tmp_path: Path) -> None:
     space = Space(tmp_path / "space")
     space.add("001-plan-a", "the quick fox", "and a lazy dog")
     space.add("002-plan-b", "the quick dog")
-    conversations = Conversations(str(space.root))
+    conversations = ConversationList(str(space.root))
     assert [row.id for row in conversations.find("quick dog", contents=True)] == ["002-plan-b"]
     assert [row.id for row in conversations.find("lazy FOX", contents=True)] == ["001-plan-a"]
     assert [row.id for row in conversations.find("lazy fox", contents=False)] == []
@@ -377,7 +377,7 @@ def test_words_that_a_tool_printed(tmp_path: Path) -> None:
     root = Space(tmp_path / "space").root
     messages = [SessionMessage("user", "list it"), SessionMessage("tool", "zebra.txt")]
     FolderStore(root).save(Session("001-plan-a", status="paused", messages=messages))
-    conversations = Conversations(str(root))
+    conversations = ConversationList(str(root))
     assert conversations.find("zebra.txt", contents=True) == []
     assert conversations.searched == (1, 1)
 
@@ -394,18 +394,18 @@ def test_a_live_session_is_active(
     now = max(row.last_active for row in once().values())
     for later, count in ((3600, 1), (90_000, 0)):
         monkeypatch.setattr("time.time", lambda later=later: now / 1e6 + later)
-        active = Conversations(str(root)).list(Wanted(status="active")).rows
+        active = ConversationList(str(root)).list(ListFilter(status="active")).rows
         assert [row.key for row in active] == [id] * count
-        assert Conversations(str(root)).active() == []
+        assert ConversationList(str(root)).active() == []
 
 
 def test_a_moved_project(homes: Homes, tmp_path: Path) -> None:
     """After its folder was moved a session is not here any more, and is found all the same."""
     old = Space(tmp_path / "old").root
     move_project(homes, old)
-    assert Conversations(str(old)).list().rows
+    assert ConversationList(str(old)).list().rows
     old.rename(tmp_path / "new")
-    conversations = Conversations(str(tmp_path / "new"))
+    conversations = ConversationList(str(tmp_path / "new"))
     assert conversations.list().rows == []
     for tool in TOOLS:
         id, _ = said(tool)

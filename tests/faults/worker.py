@@ -132,19 +132,19 @@ class Worker:
                 self._say("ack", "sync", f"archive/{id}.jsonl.gz", f"{id[:8]} said {number}")
 
     def _list(self) -> None:
-        from cortext.features.listing.conversation_list import Conversations
+        from cortext.features.listing.conversation_list import ConversationList
 
-        rows = Conversations(str(self._home.work), everywhere=True).list().rows
+        rows = ConversationList(str(self._home.work), everywhere=True).list().rows
         if not any(row.key == TALK for row in rows):
             self._say("bad", f"the list has no {TALK}: {[row.key for row in rows][:5]}")
         self._say("ack", "list", "", "")
 
     def _search(self) -> None:
-        from cortext.features.search.results import Finder, Question
+        from cortext.features.search.results import Finder, SearchRequest
 
         finder = Finder()
         finder.refresh()
-        if not finder.answer(Question("said")).groups:
+        if not finder.answer(SearchRequest("said")).groups:
             self._say("bad", "the search found nothing")
         self._say("ack", "search", "", "")
 

@@ -11,7 +11,7 @@ import pytest
 from cortext import MemoryConversationStore, clock
 from cortext.asgi import create_app
 from cortext.catalog.row import ConversationRow
-from cortext.features.listing.conversation_list import Conversations
+from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.listing.load_row import read
 from cortext.features.stats import conversation_stats
 from cortext.features.stats.stats import gather
@@ -126,7 +126,7 @@ def test_a_session_is_read_again_only_after_it_changed(
 
 
 def listed() -> list[ConversationRow]:
-    return Conversations("", everywhere=True).list().rows
+    return ConversationList("", everywhere=True).list().rows
 
 
 def test_what_is_not_read_yet_is_said(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from cortext import SessionMessage, SessionNotFoundError, SessionStorage, open_session_store
 from cortext.catalog.row import ConversationRow
-from cortext.features.listing.conversation_list import Conversations
+from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.watch.live_sources import LiveConversation
 from cortext.model import json_codec
 from cortext.tools.opencode.reader import OpenCodeBridge
@@ -34,7 +34,7 @@ def root(tmp_path: Path) -> str:
 
 
 def row_of(root: str, id: str = ID) -> ConversationRow:
-    rows = Conversations(root, everywhere=True).list().rows
+    rows = ConversationList(root, everywhere=True).list().rows
     return next(row for row in rows if row.key.endswith(id))
 
 

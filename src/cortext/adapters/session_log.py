@@ -27,7 +27,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 from cortext import paths
-from cortext.catalog.log_index import SpawnIndex
+from cortext.catalog.log_index import LogIndex
 from cortext.catalog.row import DOCUMENT
 from cortext.catalog.sanitize import shown
 from cortext.durability.file_lock import FileLock
@@ -303,7 +303,7 @@ class Kept:
 
 def _listed(folder: str, owner: str | None) -> list[ConversationRow]:
     """The rows that `cortext list` has of a folder of logs, which may be the owner's."""
-    with SpawnIndex(folder, DOCUMENT) as index:
+    with LogIndex(folder, DOCUMENT) as index:
         listed = index.list()
     if owner is None:
         return listed

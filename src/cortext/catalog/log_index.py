@@ -46,7 +46,7 @@ class _Look(NamedTuple):
         return time < self.began - FRESH_NS
 
 
-class SpawnIndex:
+class LogIndex:
     """The sessions of one folder, as those of a tool. The files are the truth: whatever is wrong
     with the database, it is made anew, and where nothing can be written it lasts as long as we do.
 
@@ -63,7 +63,7 @@ class SpawnIndex:
         self._left: Database | None = None
         """One on the disk that could not be used."""
 
-    def __enter__(self) -> SpawnIndex:
+    def __enter__(self) -> LogIndex:
         return self
 
     def __exit__(self, *error: object) -> None:

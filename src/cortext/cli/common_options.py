@@ -11,7 +11,7 @@ import click
 
 from cortext import paths
 from cortext.errors import CortextError
-from cortext.features.listing.conversation_list import Conversations
+from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.listing.time_ranges import since, until
 from cortext.model import json_codec
 from cortext.service.stores.server_urls import without_secrets
@@ -85,7 +85,7 @@ def complete_id(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """The conversations here whose id begins so, else those with such a word in their title."""
-    return complete_among(Conversations(paths.workspace_root()).list().rows, incomplete)
+    return complete_among(ConversationList(paths.workspace_root()).list().rows, incomplete)
 
 
 def complete_among(rows: Sequence[ConversationRow], incomplete: str) -> list[CompletionItem]:

@@ -10,7 +10,7 @@ import click
 from cortext import paths
 from cortext.catalog.row import AUR, DOCUMENT, SPAWN
 from cortext.cli.common_options import Number, Since, all_option
-from cortext.features.listing.conversation_list import Conversations, Wanted
+from cortext.features.listing.conversation_list import ConversationList, ListFilter
 from cortext.tools.registry import tool_names
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def complete_owner(
     """The owners whose name begins so, for the shell."""
     from click.shell_completion import CompletionItem
 
-    rows = Conversations(paths.workspace_root(), everywhere=True).list().rows
+    rows = ConversationList(paths.workspace_root(), everywhere=True).list().rows
     owners = sorted({row.owner for row in rows if row.owner})
     return [CompletionItem(owner) for owner in owners if owner.startswith(incomplete)]
 
@@ -87,7 +87,7 @@ def wanted(
     tags: tuple[str, ...],
     since: int | None,
     **more: Any,
-) -> Wanted:
+) -> ListFilter:
     # `aur` says interrupted where we say paused.
     word = "paused" if status == "interrupted" else status
-    return Wanted(kind=kind, status=word, tags=tags, since=since, **more)
+    return ListFilter(kind=kind, status=word, tags=tags, since=since, **more)

@@ -22,7 +22,7 @@ from cortext.cli.views.list_view import (
 from cortext.config import Config
 from cortext.errors import CortextError
 from cortext.features.capture.capture_pending import take_in
-from cortext.features.listing.conversation_list import Conversations
+from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.resume.agent_briefing import (
     WAS_COMPLETE,
     activate,
@@ -128,7 +128,7 @@ def _tell(
 
 def _pick(last: bool, everywhere: bool, which: dict[str, Any]) -> ConversationRow:
     """The latest one, or the one that a person chooses."""
-    conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
+    conversations = ConversationList(paths.workspace_root(), everywhere=everywhere)
     resumable = wanted(**which, with_session=True)
     rows = conversations.list(resumable).rows
     keep_up(conversations)

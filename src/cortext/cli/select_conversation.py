@@ -17,7 +17,7 @@ from cortext.cli.views.list_view import brief_ids, keep_up, say_missing, say_pau
 from cortext.clock import ago
 from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
 from cortext.features.capture.current_session import conversation_of_session
-from cortext.features.listing.conversation_list import EVERYTHING, Conversations, Wanted
+from cortext.features.listing.conversation_list import EVERYTHING, ConversationList, ListFilter
 from cortext.features.listing.conversation_names import Names
 from cortext.features.manage.edit import ours
 from cortext.formats.text_search.search_query import parse
@@ -32,7 +32,7 @@ def choose(
     everywhere: bool = False,
     forgiving: bool = False,
     origins: bool = True,
-    wanted: Wanted = EVERYTHING,
+    wanted: ListFilter = EVERYTHING,
 ) -> ConversationRow:
     """The one that is meant. Several: a person is asked; a program gets AmbiguousIdError. Where
     nothing is lost by it, be `forgiving`: words that were said in it, or a misspelt title, are
@@ -40,7 +40,7 @@ def choose(
     that it was made of, while there is that."""
     if not query.strip():
         raise click.UsageError("say which conversation: its id, or words of its title")
-    conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
+    conversations = ConversationList(paths.workspace_root(), everywhere=everywhere)
     bar = Bar("reading conversations")
     try:
         found = conversations.find(query, wanted, contents=forgiving, progress=bar.progress)
@@ -108,7 +108,7 @@ def choose_active(words: tuple[str, ...]) -> ConversationRow:
     if words:
         return choose(" ".join(words))
 
-    conversations = Conversations(paths.workspace_root())
+    conversations = ConversationList(paths.workspace_root())
     bound = conversation_of_session(conversations)
     if bound is not None:
         return bound
@@ -191,7 +191,9 @@ def _text(row: ConversationRow) -> str:
     return f"{row.key} {row.tool} {row.tool_name} {row.kind} {row.title} {row.summary}".casefold()
 
 
-def _misspelt(query: str, conversations: Conversations, wanted: Wanted) -> list[ConversationRow]:
+def _misspelt(
+    query: str, conversations: ConversationList, wanted: ListFilter
+) -> list[ConversationRow]:
     """Return the conversations with similar titles, and say that these are only similar."""
     found: list[ConversationRow] = []
     for everywhere in dict.fromkeys((conversations.everywhere, True)):
@@ -212,7 +214,7 @@ def _say_other_words(query: str) -> dict[str, str]:
     return instead
 
 
-def _say_nearest(query: str, conversations: Conversations, instead: dict[str, str]) -> None:
+def _say_nearest(query: str, conversations: ConversationList, instead: dict[str, str]) -> None:
     """Say which titles have the words that were meant; else, which look like those that were
     typed."""
     here, found = conversations.list().rows, list[ConversationRow]()

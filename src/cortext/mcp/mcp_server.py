@@ -20,7 +20,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from cortext import __version__
 from cortext.errors import CortextError
-from cortext.features.listing.conversation_list import Wanted
+from cortext.features.listing.conversation_list import ListFilter
 from cortext.features.search.background_refresh import Warming
 from cortext.formats.briefing import one_line
 from cortext.mcp.client_roots import Roots
@@ -167,7 +167,7 @@ class Face:
     ) -> types.ListResourcesResult:
         start = _number(given.cursor if given else None)
         reach = await self._reach(request)
-        rows = await self._tell(reach.rows, Wanted())
+        rows = await self._tell(reach.rows, ListFilter())
         end = start + _PAGE
         names = await self._tell(lambda: [*map(reach.name, rows[start:end])])
         return types.ListResourcesResult(

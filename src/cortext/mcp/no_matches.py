@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from cortext.catalog.row import ConversationRow
-from cortext.features.search.no_results import Nothing, why_nothing
-from cortext.features.search.partial_matches import nearly, told
-from cortext.features.search.results import Finder, Question
+from cortext.features.search.no_results import NoResultsReason, explain_no_results
+from cortext.features.search.partial_matches import find_partial_matches, told
+from cortext.features.search.results import Finder, SearchRequest
 from cortext.features.search.search import Hit
 from cortext.mcp.tool_answers import short
 
@@ -29,14 +29,17 @@ class Near(NamedTuple):
     narrowed: Sequence[str] = ()
 
 
-def near(finder: Finder, question: Question) -> Near:
+def near(finder: Finder, question: SearchRequest) -> Near:
     """What there is to say of a question that nothing answers."""
-    why = why_nothing(finder, question)
+    why = explain_no_results(finder, question)
     if not why.asked or why.excluded:
         return Near(_excluded(why))
     if why.empty or why.elsewhere:
         return _narrowed(why)
-    found, words = nearly(finder, question), [*dict.fromkeys(w for _, w in why.unknown if w)]
+    found, words = (
+        find_partial_matches(finder, question),
+        [*dict.fromkeys(w for _, w in why.unknown if w)],
+    )
     if found is None:
         return Near(_NOTHING, words=words, titles=() if words else why.titles)
     hits = [hit for group in found.answer.groups for hit in group.hits]
@@ -45,14 +48,14 @@ def near(finder: Finder, question: Question) -> Near:
     return Near(f"{_NOTHING} But {sentence}.", hits[: question.most], without, words)
 
 
-def _excluded(why: Nothing) -> str:
+def _excluded(why: NoResultsReason) -> str:
     words = ", ".join(map(short, why.excluded))
     if why.asked:
         return f"{_NOTHING} All texts with these words have what is excluded too: {words}."
     return f"There is no word to look for{f': {words} is only excluded' if words else ''}."
 
 
-def _narrowed(why: Nothing) -> Near:
+def _narrowed(why: NoResultsReason) -> Near:
     given = [*dict.fromkeys(_ARGUMENTS[name] for name in (why.empty or why.narrowed))]
     names = " or ".join(f"`{name}`" for name in given)
     if why.empty:

@@ -9,12 +9,12 @@ from msgspec import field
 
 from cortext.catalog.row import ConversationRow
 from cortext.features.doctor.problem import pluralize
-from cortext.features.listing.conversation_list import Wanted
+from cortext.features.listing.conversation_list import ListFilter
 from cortext.features.listing.conversation_names import reopens
 from cortext.features.listing.time_ranges import Span, date_range
 from cortext.features.search.decisions import get_decisions as decided
-from cortext.features.search.results import Question
-from cortext.features.search.search import Hit, Narrow, Place
+from cortext.features.search.results import SearchRequest
+from cortext.features.search.search import Hit, Place, TextFilter
 from cortext.formats.text_search.search_query import folded, parse
 from cortext.formats.text_search.text_folding import bare
 from cortext.mcp import tool_arguments
@@ -129,8 +129,8 @@ def search_workspace(reach: Reach, given: tool_arguments.Search) -> Answer:
         after=after,
     )
     if not found and after is None:
-        narrow = Narrow(since=span.since, until=span.until)
-        question = Question(given.query, Wanted(kind=kind), narrow, most=given.limit)
+        narrow = TextFilter(since=span.since, until=span.until)
+        question = SearchRequest(given.query, ListFilter(kind=kind), narrow, most=given.limit)
         return _nothing(reach, question, everywhere)
     page, nonce = found[: given.limit], new_nonce()
     more = str(page[-1].place) if len(found) > len(page) else None
@@ -149,7 +149,7 @@ def search_workspace(reach: Reach, given: tool_arguments.Search) -> Answer:
     )
 
 
-def _nothing(reach: Reach, question: Question, everywhere: bool) -> Answer:
+def _nothing(reach: Reach, question: SearchRequest, everywhere: bool) -> Answer:
     """Why nothing was found, and what comes near; what is outside the workspace comes last."""
     told, nonce = near(reach.finder(everywhere=everywhere), question), new_nonce()
     texts = [_text(reach, hit, nonce) for hit in told.hits]
@@ -198,7 +198,7 @@ def get_context(reach: Reach, given: tool_arguments.Context) -> Answer:
 def list_conversations(reach: Reach, given: tool_arguments.List) -> Answer:
     """List the past conversations of this workspace, the latest first."""
     kind, span = reach.kind(given.type), date_range(given.date_range)
-    wanted = Wanted(kind=kind, status=given.status, since=span.since)
+    wanted = ListFilter(kind=kind, status=given.status, since=span.since)
     rows = reach.rows(wanted, everywhere=given.everywhere)
     if span.until is not None:
         rows = [row for row in rows if row.last_active < span.until]

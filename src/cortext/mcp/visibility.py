@@ -11,14 +11,14 @@ from cortext.catalog.fulltext.fulltext_index import MARKDOWN, TITLE
 from cortext.catalog.lookup import nearest, resolve
 from cortext.catalog.row import ConversationRow
 from cortext.errors import AmbiguousIdError, SessionNotFoundError
-from cortext.features.listing.conversation_list import Conversations, Wanted
+from cortext.features.listing.conversation_list import ConversationList, ListFilter
 from cortext.features.listing.conversation_names import Names
-from cortext.features.listing.folder_filters import is_below, once
+from cortext.features.listing.folder_filters import is_in_folder, without_copies
 from cortext.features.listing.load_row import read
-from cortext.features.listing.standalone import called
+from cortext.features.listing.standalone import find_named_or_imported
 from cortext.features.listing.time_ranges import Span
 from cortext.features.search.results import Finder
-from cortext.features.search.search import Hit, Narrow, Place
+from cortext.features.search.search import Hit, Place, TextFilter
 from cortext.formats.briefing import escape_field, unescape
 from cortext.mcp.own_session import Own, own_session
 from cortext.model.session import Session
@@ -53,29 +53,31 @@ class Reach:
     def __init__(self, folder: str) -> None:
         self.root: str = paths.workspace_root(folder)
         self.folder: str = folder if self.root == paths.personal_workspace() else self.root
-        self._is_below = is_below(self.folder)
+        self._is_below = is_in_folder(self.folder)
         self._is_broad = self.folder in ("/", os.path.realpath(os.path.expanduser("~")))
 
     def rows(
         self,
-        wanted: Wanted,
+        wanted: ListFilter,
         *,
         everywhere: bool = False,
         patience: float | None = _PATIENCE,
         copies: bool = False,
     ) -> list[ConversationRow]:
         """What is reached, as `Conversations.list` has it."""
-        conversations = Conversations(self.root, everywhere=everywhere)
+        conversations = ConversationList(self.root, everywhere=everywhere)
         conversations.folder = self.folder
         rows = conversations.list(wanted, patience=patience, copies=copies).rows
         return rows if everywhere else [row for row in rows if self._has(row)]
 
     def one(self, id: str, *, everywhere: bool = False) -> ConversationRow:
         """The conversation that is meant: its id, the beginning of it, or words of its title."""
-        rows = self.rows(Wanted(), everywhere=everywhere, patience=None, copies=True)
+        rows = self.rows(ListFilter(), everywhere=everywhere, patience=None, copies=True)
 
         def find(name: str) -> list[ConversationRow]:
-            return once(called(name, rows) or resolve(name, rows), self.root)
+            return without_copies(
+                find_named_or_imported(name, rows) or resolve(name, rows), self.root
+            )
 
         found = find(unescape(id)) or find(id)
         if len(found) == 1:
@@ -112,13 +114,13 @@ class Reach:
         after: Place | None = None,
     ) -> list[Hit]:
         """The newest texts that have the words, but for those of the client's own session."""
-        narrow = Narrow(since=span.since, until=span.until)
+        narrow = TextFilter(since=span.since, until=span.until)
 
         def takes(row: ConversationRow) -> bool:
             return self._takes(row, everywhere=everywhere)
 
         find = self._search.find
-        return find(text, Wanted(kind=kind), narrow, most=most, after=after, takes=takes)
+        return find(text, ListFilter(kind=kind), narrow, most=most, after=after, takes=takes)
 
     def finder(self, *, everywhere: bool) -> Finder:
         """A search of what is reached, but for the client's own session."""
@@ -158,7 +160,7 @@ class Reach:
 
     def _says_more(self, title: Hit, text: str, span: Span) -> bool:
         """Whether something else in the conversation has the words."""
-        narrow = Narrow(since=span.since, until=span.until)
+        narrow = TextFilter(since=span.since, until=span.until)
         same = title.row.identity
         found = self._search.find(text, narrow=narrow, most=3, takes=lambda r: r.identity == same)
         return any(map(_says, found))

@@ -9,7 +9,7 @@ import time
 from cortext import paths
 from cortext.catalog.row import AUR, DOCUMENT, ConversationRow
 from cortext.errors import SessionNotFoundError
-from cortext.features.listing.conversation_list import Conversations
+from cortext.features.listing.conversation_list import ConversationList
 from cortext.tools.registry import display_name
 
 FRESH = 0.5
@@ -56,6 +56,6 @@ class Shelf:
         return found
 
     def _look(self) -> None:
-        self._rows = Conversations(paths.workspace_root(), everywhere=True).list().rows
+        self._rows = ConversationList(paths.workspace_root(), everywhere=True).list().rows
         self._by_key = {key_of(row): row for row in self._rows}
         self._looked = time.monotonic()

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from cortext import clock
 from cortext.catalog.row import ConversationRow
-from cortext.features.search.results import Finder, Question
-from cortext.features.search.search import Hit, Narrow
+from cortext.features.search.results import Finder, SearchRequest
+from cortext.features.search.search import Hit, TextFilter
 from cortext.formats.text_search.search_query import Snippet
 from cortext.model.safe_text import clean
 from cortext.web.conversation_lookup import key_of, source_name
@@ -82,9 +82,9 @@ def search(asked: Asked) -> Page:
     finder.refresh()
     fit = {row.identity for row in asked.filter(finder.rows)}
     finder.rows = [row for row in finder.rows if row.identity in fit]
-    narrow = Narrow(since=asked.span.since, until=asked.span.until)
+    narrow = TextFilter(since=asked.span.since, until=asked.span.until)
     most = _FOUND * min(asked.page, 50)
-    answer = finder.answer(Question(asked.q, narrow=narrow, most=most))
+    answer = finder.answer(SearchRequest(asked.q, narrow=narrow, most=most))
     found = [
         Found(card(group.row), [_hit(hit) for hit in group.hits], group.more)
         for group in answer.groups

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 from cortext.catalog.row import AUR, SPAWN, ConversationRow, name_of_tool
-from cortext.features.listing.conversation_list import Wanted, filtered
+from cortext.features.listing.conversation_list import ListFilter, filter_rows
 from cortext.features.listing.time_ranges import Span, date_range
 from cortext.web.conversation_lookup import source_name
 
@@ -60,15 +60,17 @@ class Asked(NamedTuple):
         return date_range(self.when)
 
     @property
-    def wanted(self) -> Wanted:
+    def wanted(self) -> ListFilter:
         """But for the status, which has two words, and the end of the time."""
         tags = [self.tag] if self.tag else []
         tool = AUR if self.tool == SPAWN else self.tool
-        return Wanted(kind=self.kind or None, tags=tags, tool=tool or None, since=self.span.since)
+        return ListFilter(
+            kind=self.kind or None, tags=tags, tool=tool or None, since=self.span.since
+        )
 
     def filter(self, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
         """Those that fit all filters; the words are not looked at."""
-        rows = filtered(list(rows), self.wanted)
+        rows = filter_rows(list(rows), self.wanted)
         until, statuses = self.span.until, _SAME.get(self.status, (self.status,))
         return [
             row

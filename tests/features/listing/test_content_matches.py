@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cortext import Session, SessionMessage, open_session_store
-from cortext.features.listing.conversation_list import Conversations
+from cortext.features.listing.conversation_list import ConversationList
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def keep(root: Path, id: str, *texts: str) -> None:
 
 
 def said(root: Path, words: str) -> list[str]:
-    return [row.id for row in Conversations(str(root)).find(words, contents=True)]
+    return [row.id for row in ConversationList(str(root)).find(words, contents=True)]
 
 
 def test_the_beginning_of_a_word(root: Path) -> None:
@@ -55,7 +55,7 @@ def test_progress(root: Path) -> None:
     for number in range(1, 4):
         keep(root, f"00{number}-plan-a", "a lynx")
     told: list[tuple[int, int]] = []
-    conversations = Conversations(str(root))
+    conversations = ConversationList(str(root))
     conversations.find("lynx", contents=True, progress=lambda *far: told.append(far))
     assert told[-1] == (3, 3)
     assert conversations.searched == (3, 3)

@@ -4,7 +4,7 @@ import shlex
 
 from cortext.catalog.row import ConversationRow
 from cortext.features.listing.conversation_names import Names, reopens
-from cortext.features.listing.folder_filters import once
+from cortext.features.listing.folder_filters import without_copies
 
 
 def row(
@@ -87,8 +87,13 @@ def test_copies_of_a_workspace_are_one() -> None:
     """The one of the current workspace stays, and what has gone on elsewhere; else the longest, and
     of those the one with the shorter name."""
     first, copy = (ours(root, "2026-03-01", "001-plan-x", 2) for root in ("/a", "/a-copy"))
-    assert (once([copy, first]), once([copy, first], "/a-copy")) == ([first], [copy])
+    assert (without_copies([copy, first]), without_copies([copy, first], "/a-copy")) == (
+        [first],
+        [copy],
+    )
     assert Names([first, copy]).of(copy) == "001-plan-x"
     gone_on = ours("/a-copy", "2026-03-01", "001-plan-x", 3)
-    assert once([gone_on, first]) == once([gone_on, first], "/a-copy") == [gone_on]
-    assert once([gone_on, first], "/a") == [gone_on, first]
+    assert (
+        without_copies([gone_on, first]) == without_copies([gone_on, first], "/a-copy") == [gone_on]
+    )
+    assert without_copies([gone_on, first], "/a") == [gone_on, first]

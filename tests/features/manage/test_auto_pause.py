@@ -17,7 +17,7 @@ from cortext.features.capture.capture import Captured, capture
 from cortext.features.capture.hook_events import hook
 from cortext.features.capture.pending_bindings import bind_process
 from cortext.features.errors_log import last_errors
-from cortext.features.listing.conversation_list import Conversations
+from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.manage.auto_pause import pause_resting
 from cortext.features.slash.replies import Slash
 from cortext.model.message import SessionMessage
@@ -169,7 +169,7 @@ def test_one_that_was_bound_in_its_tool_goes_on(
     monkeypatch.setattr("cortext.features.slash.replies.here", lambda: inside)
     Slash().new("brainstorm", "Bound")
     row = next(
-        r for r in Conversations(pause_bench.workspace.root).list().rows if r.title == "Bound"
+        r for r in ConversationList(pause_bench.workspace.root).list().rows if r.title == "Bound"
     )
     bound = Bound(row.workspace, row.place)
     rest(pause_bench, bound, 60)
@@ -309,7 +309,7 @@ def test_list_pauses_a_conversation_once_its_lock_is_free(pause_bench: Bench, na
 
 def announced(bench: Bench) -> list[str]:
     """The titles that a list would announce as paused."""
-    conversations = Conversations(bench.workspace.root)
+    conversations = ConversationList(bench.workspace.root)
     conversations.list()
     return [row.title for row in conversations.pause_idle(conversations.idle)]
 
@@ -384,9 +384,9 @@ def test_stop_finds_what_went_to_rest(pause_bench: Bench) -> None:
     idle = pause_bench.begin("Idle")
     rest(pause_bench, idle, 6)
     pause(pause_bench)
-    assert [row.title for row in Conversations(pause_bench.workspace.root).active()] == ["Idle"]
+    assert [row.title for row in ConversationList(pause_bench.workspace.root).active()] == ["Idle"]
     pause_bench.workspace.stop(idle.place)
-    assert Conversations(pause_bench.workspace.root).active() == []
+    assert ConversationList(pause_bench.workspace.root).active() == []
 
 
 @pytest.mark.parametrize("role", ["user", "assistant"])

@@ -16,7 +16,7 @@ import pytest
 from cortext.errors import CortextError
 from cortext.features.archive.archive_state import folder_of
 from cortext.features.capture.current_session import row_in_list
-from cortext.features.listing.conversation_list import Conversations
+from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.resume.ask import ask
 from cortext.tools.gemini.writer import GeminiWriter
 from cortext.tools.registry import open_bridge
@@ -97,7 +97,7 @@ def test_the_copy_is_no_session_of_anybody(tmp_path: Path, monkeypatch: pytest.M
     id = (tmp_path / "id").read_text("utf-8").strip()
     held = [source.id for source in open_bridge("gemini", folder_of("gemini")).sources()]
     assert gemini.session in held
-    rows = Conversations(gemini.workspace.root, everywhere=True).list().rows
+    rows = ConversationList(gemini.workspace.root, everywhere=True).list().rows
     assert (id in [row.key for row in rows], bool(rows)) == (False, True)
 
 

@@ -16,7 +16,7 @@ from cortext.catalog.database import plain
 from cortext.catalog.fulltext.fulltext_index import Entry, Words
 from cortext.catalog.row import ConversationRow
 from cortext.cli.main import main
-from cortext.features.search.results import Finder, Question
+from cortext.features.search.results import Finder, SearchRequest
 from cortext.formats.text_search.search_query import parse, spaced
 from tests.catalog.spaces import Space
 
@@ -95,7 +95,7 @@ def test_recall(finder: Finder, said: dict[str, list[str]], quoted: bool) -> Non
         id, number = rng.choice([*said]), rng.randrange(EACH)
         words = three(said[id][number], rng, quoted=quoted)
         text = f'"{" ".join(words)}"' if quoted else " ".join(words)
-        wanted = Question(text, most=10_000, each=10_000, only=rows[id].identity)
+        wanted = SearchRequest(text, most=10_000, each=10_000, only=rows[id].identity)
         groups = finder.answer(wanted).groups
         if number + 1 not in {hit.number for group in groups for hit in group.hits}:
             missed.append((id, number + 1, text))

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from cortext import Session, SessionMessage, paths
 from cortext.catalog import database
 from cortext.catalog.database import micros
-from cortext.features.listing.conversation_list import Wanted
-from cortext.features.search.results import Finder, Question
-from cortext.features.search.search import Hit, Narrow, Search
+from cortext.features.listing.conversation_list import ListFilter
+from cortext.features.search.results import Finder, SearchRequest
+from cortext.features.search.search import Hit, Search, TextFilter
 from cortext.formats.log import encode
 from tests.catalog.spaces import NOW, Space
 
@@ -105,7 +105,7 @@ def test_signs_behind_many(current_space: Space) -> None:
         hits = ready().find(query, most=5)
         assert texts(hits)[0] == "we use c++ and foo_bar for this"
         assert [hit.exact for hit in hits] == [True] + [False] * 4
-        (first, *_) = Finder().answer(Question(query)).groups
+        (first, *_) = Finder().answer(SearchRequest(query)).groups
         assert first.row.id == "001-a"
 
 
@@ -116,20 +116,20 @@ def test_narrowed(current_space: Space) -> None:
     current_space.append(folder, "needle late", at=NOW + timedelta(days=1))
     search = ready()
     day = micros(NOW + timedelta(hours=12))
-    assert texts(search.find("needle", narrow=Narrow(since=day))) == ["needle late"]
-    assert texts(search.find("needle", narrow=Narrow(until=day))) == ["needle early"]
-    assert texts(search.find("needle", Wanted(tags=["x"]))) == ["needle early"]
-    assert texts(search.find("needle", Wanted(kind="other"))) == ["needle late"]
-    assert not search.find("needle", narrow=Narrow(role="assistant"))
-    assert len(search.find("needle", narrow=Narrow(folder=str(current_space.root)))) == 2
-    assert not search.find("needle", narrow=Narrow(folder=str(current_space.root / "no")))
+    assert texts(search.find("needle", narrow=TextFilter(since=day))) == ["needle late"]
+    assert texts(search.find("needle", narrow=TextFilter(until=day))) == ["needle early"]
+    assert texts(search.find("needle", ListFilter(tags=["x"]))) == ["needle early"]
+    assert texts(search.find("needle", ListFilter(kind="other"))) == ["needle late"]
+    assert not search.find("needle", narrow=TextFilter(role="assistant"))
+    assert len(search.find("needle", narrow=TextFilter(folder=str(current_space.root)))) == 2
+    assert not search.find("needle", narrow=TextFilter(folder=str(current_space.root / "no")))
 
 
 def test_rare_among_many(current_space: Space) -> None:
     """What only an old conversation has is found among thousands of newer texts with the word."""
     current_space.add("001-a", "needle of old", conversation_type="other")
     current_space.add("002-b", *[f"needle {n}" for n in range(3000)])
-    assert texts(ready().find("needle", Wanted(kind="other"))) == ["needle of old"]
+    assert texts(ready().find("needle", ListFilter(kind="other"))) == ["needle of old"]
 
 
 def test_spawned(data_home: Path, current_space: Space) -> None:
@@ -228,7 +228,7 @@ def test_lines_that_a_person_changed(current_space: Space) -> None:
     (hit,) = ready().find("cranes")
     assert (hit.number, hit.snippet.text) == (2, "two cranes")
     path.write_bytes(b"".join(reversed(path.read_bytes().splitlines(keepends=True))))
-    (group,) = Finder().answer(Question("needle")).groups
+    (group,) = Finder().answer(SearchRequest("needle")).groups
     assert [(hit.number, hit.snippet.text) for hit in group.hits] == [(2, "one needle")]
     assert not ready().find("zero")
 

@@ -4,9 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from cortext.features.search.partial_matches import APART, LOOSE, SOME, WITHOUT, Nearly, nearly
-from cortext.features.search.results import Finder, Question
-from cortext.features.search.search import Narrow
+from cortext.features.search.partial_matches import (
+    APART,
+    LOOSE,
+    SOME,
+    WITHOUT,
+    PartialMatch,
+    find_partial_matches,
+)
+from cortext.features.search.results import Finder, SearchRequest
+from cortext.features.search.search import TextFilter
 from tests.catalog.spaces import Space
 
 
@@ -16,15 +23,15 @@ def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CI", "true")
 
 
-def near(text: str, **more: object) -> Nearly | None:
+def near(text: str, **more: object) -> PartialMatch | None:
     finder = Finder()
     assert finder.refresh().left == 0
-    question = Question(text, **more)  # type: ignore[arg-type]
+    question = SearchRequest(text, **more)  # type: ignore[arg-type]
     assert not finder.answer(question).groups
-    return nearly(finder, question)
+    return find_partial_matches(finder, question)
 
 
-def shown(found: Nearly) -> list[tuple[str, list[str]]]:
+def shown(found: PartialMatch) -> list[tuple[str, list[str]]]:
     return [(g.row.id, [hit.snippet.text for hit in g.hits]) for g in found.answer.groups]
 
 
@@ -92,7 +99,7 @@ def test_what_is_left_of_the_question_holds(current_space: Space) -> None:
     found = near("redis zebra -memcached")
     assert found
     assert [id for id, _ in shown(found)] == ["002-b"]
-    assert near("redis zebra", narrow=Narrow(role="assistant")) is None
+    assert near("redis zebra", narrow=TextFilter(role="assistant")) is None
 
 
 @pytest.mark.parametrize("question", ["zebra", "zebra OR lion", "zebra lion", "日本", "", "NOT a"])

@@ -13,7 +13,7 @@ from cortext.adapters.llm.call_repair import mended
 from cortext.adapters.llm.plugin import ORIGIN, migrated, one_at_a_time
 from cortext.adapters.missing_framework import needs
 from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
-from cortext.features.listing.conversation_list import Conversations
+from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.listing.conversation_names import Names
 from cortext.features.listing.load_row import read
 from cortext.features.transfer.import_sqlite import open_programs, put_items, read_database
@@ -133,7 +133,7 @@ def put_conversation(session: Session, path: str, model_id: str) -> str:
 
 
 def _choose(query: str) -> ConversationRow:
-    found = Conversations(paths.workspace_root()).find(query, contents=True)
+    found = ConversationList(paths.workspace_root()).find(query, contents=True)
     if len(found) == 1:
         return found[0]
     if not found:

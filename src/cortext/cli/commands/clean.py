@@ -17,7 +17,7 @@ from cortext.cli.terminal_text import clean
 from cortext.cli.views.bar_chart import counted
 from cortext.cli.warnings import missed
 from cortext.errors import CortextError, reason_of
-from cortext.features.listing.conversation_list import Conversations, Wanted
+from cortext.features.listing.conversation_list import ConversationList, ListFilter
 from cortext.features.manage.delete import delete, rests_since
 
 
@@ -33,8 +33,8 @@ def command(days: int, everywhere: bool, yes: bool) -> None:
     """
     limit = int((time.time() - days * 86_400) * 1_000_000)
     with missed() as passed_over:
-        conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
-        completed = conversations.list(Wanted(status="completed", tool="")).rows
+        conversations = ConversationList(paths.workspace_root(), everywhere=everywhere)
+        completed = conversations.list(ListFilter(status="completed", tool="")).rows
         unread: list[str] = []
         old = [row for row in completed if _rests(row, limit, unread)]
     kept: list[str] = []

@@ -15,7 +15,7 @@ from cortext.cli.shell_quoting import quoted
 from cortext.cli.terminal_text import clean
 from cortext.cli.views.list_view import short
 from cortext.errors import CortextError, SessionNotFoundError
-from cortext.features.listing.conversation_list import Conversations
+from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.listing.conversation_names import whole_path
 from cortext.features.transfer.import_file import (
     ImportedFile,
@@ -58,7 +58,7 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     """Sessions, as `complete_id` has them; else files."""
     from click.shell_completion import CompletionItem
 
-    rows = Conversations(paths.workspace_root()).list().rows
+    rows = ConversationList(paths.workspace_root()).list().rows
     sessions = complete_among([row for row in rows if row.tool], incomplete)
     return sessions or [CompletionItem(incomplete, type="file")]
 

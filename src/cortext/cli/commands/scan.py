@@ -19,7 +19,7 @@ from cortext.cli.terminal_text import one_line
 from cortext.cli.views.list_view import say_missing
 from cortext.cli.warnings import missed
 from cortext.errors import SessionNotFoundError
-from cortext.features.listing.conversation_list import Conversations, Wanted
+from cortext.features.listing.conversation_list import ConversationList, ListFilter
 from cortext.features.manage.delete import find_entry
 from cortext.features.secrets.redact_archive import is_archive_redacted
 from cortext.features.secrets.scan import archive_row, scan, state_row, trash_rows
@@ -64,7 +64,7 @@ def command(query: tuple[str, ...], everywhere: bool, tool: str | None, as_json:
 def named(query: str, tool: str | None = None) -> ConversationRow:
     """The conversation that is meant; one that was deleted is found in the trash."""
     try:
-        return choose(query, wanted=Wanted(tool=tool))
+        return choose(query, wanted=ListFilter(tool=tool))
     except SessionNotFoundError:
         entry = None if tool else find_entry(query)
         if entry is None:
@@ -76,8 +76,8 @@ def named(query: str, tool: str | None = None) -> ConversationRow:
 def listed(everywhere: bool, tool: str | None) -> list[ConversationRow]:
     """The conversations here, or all; then also what is in the trash, and in our archive of no
     conversation."""
-    conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
-    which = Wanted(tool=tool)
+    conversations = ConversationList(paths.workspace_root(), everywhere=everywhere)
+    which = ListFilter(tool=tool)
     rows, missing = conversations.list(which, patience=None, copies=everywhere, empty=True)
     for root in missing:
         say_missing(root)

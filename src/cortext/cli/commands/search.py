@@ -22,16 +22,16 @@ from cortext.cli.common_options import (
 from cortext.cli.list_options import Source, owner_option, wanted
 from cortext.cli.select_conversation import choose
 from cortext.cli.views.search_view import look, search, typed
-from cortext.features.listing.conversation_list import Conversations
-from cortext.features.search.results import Question
-from cortext.features.search.search import Narrow
+from cortext.features.listing.conversation_list import ConversationList
+from cortext.features.search.results import SearchRequest
+from cortext.features.search.search import TextFilter
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from cortext.catalog.row import ConversationRow
     from cortext.features.search.results import Finder
-    from cortext.features.search.search import Narrow
+    from cortext.features.search.search import TextFilter
 
 _ROLES = ("user", "assistant", "tool", "agents", "system", "title", "document")
 _PERSON = ("me", "you", "i")
@@ -80,7 +80,7 @@ def complete_tag(
     """The tags that begin so, for the shell."""
     from click.shell_completion import CompletionItem
 
-    rows = Conversations(paths.workspace_root(), everywhere=True).list().rows
+    rows = ConversationList(paths.workspace_root(), everywhere=True).list().rows
     tags = sorted({tag for row in rows for tag in row.tags})
     return [CompletionItem(tag) for tag in tags if tag.startswith(incomplete)]
 
@@ -158,7 +158,7 @@ def command(
     options.pop("all")  # it is what a search does
     narrow = _narrow(since, until, folder, role)
     finder = look()
-    question = Question(
+    question = SearchRequest(
         typed(words),
         wanted(since=None, **options),
         narrow,
@@ -170,10 +170,12 @@ def command(
     return search(question, finder, as_json=as_json, paged=not no_pager)
 
 
-def _narrow(since: int | None, until: int | None, folder: str | None, role: str | None) -> Narrow:
+def _narrow(
+    since: int | None, until: int | None, folder: str | None, role: str | None
+) -> TextFilter:
     if since is not None and until is not None and since >= until:
         raise click.UsageError("--since is after --until: nothing was said between them")
-    return Narrow(since, until, os.path.realpath(folder) if folder else "", role or "")
+    return TextFilter(since, until, os.path.realpath(folder) if folder else "", role or "")
 
 
 def _one(name: str, finder: Finder) -> ConversationRow:

@@ -41,7 +41,7 @@ from cortext.cli.views.session_blocks import (
 from cortext.durability.read_files import read_file
 from cortext.errors import InvalidIdError, SessionNotFoundError
 from cortext.features.capture.capture_pending import take_in
-from cortext.features.listing.conversation_list import Conversations
+from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.listing.load_row import read_all
 from cortext.features.listing.store_sessions import default_store, show_session
 from cortext.stores.workspace_layout import document_in
@@ -175,7 +175,7 @@ def _in_store(store: str, id: str) -> _Found:
 
 
 def _conversation(words: str, everywhere: bool) -> _Found:
-    conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
+    conversations = ConversationList(paths.workspace_root(), everywhere=everywhere)
     rows = conversations.find(words)
     keep_up(conversations)
     stores = (default_store(), f"log:{paths.spawn_sessions()}")

@@ -13,7 +13,7 @@ from cortext.cli.select_conversation import choose_active
 from cortext.cli.standalone_refusals import not_stopped
 from cortext.cli.terminal_text import clean
 from cortext.cli.views.list_view import short, short_id
-from cortext.features.listing.folder_filters import is_below
+from cortext.features.listing.folder_filters import is_in_folder
 from cortext.features.manage.adopt import as_conversation
 from cortext.features.manage.stop import Stopped, stop
 
@@ -38,7 +38,7 @@ def end(chosen: ConversationRow, summary: str | None, *, completed: bool = False
 def _say_personal(row: ConversationRow, *, is_new: bool) -> None:
     """Where it is that no repository of a project will have it, to one who may expect that."""
     where, here = f"kept in your personal workspace, {short(row.workspace)}", paths.workspace_root()
-    if here != row.workspace and is_below(here)(row):
+    if here != row.workspace and is_in_folder(here)(row):
         copies = f"`cortext export {short_id(row)} | cortext import -` copies it here"
         click.echo(f"{where}, and not in this one: {copies}", err=True)
     elif is_new:

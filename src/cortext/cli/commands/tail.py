@@ -22,7 +22,7 @@ from cortext.cli.views.list_view import keep_up
 from cortext.cli.views.page_render import Block, Page, plain, rendered
 from cortext.cli.views.session_blocks import facts, in_full, short
 from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError
-from cortext.features.listing.conversation_list import Conversations
+from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.listing.store_sessions import default_store
 from cortext.features.watch.follow_conversation import Tail
 from cortext.features.watch.live_sources import open_live_source, open_stored_source
@@ -84,7 +84,7 @@ def command(
 
 def _find(words: str, everywhere: bool) -> tuple[LiveSource, ConversationRow | None]:
     """As `show` finds it."""
-    conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
+    conversations = ConversationList(paths.workspace_root(), everywhere=everywhere)
     rows = conversations.find(words)
     keep_up(conversations)
     for store in () if rows else (default_store(), f"log:{paths.spawn_sessions()}"):

@@ -8,7 +8,7 @@ from cortext import paths
 from cortext.catalog.row import AUR, ConversationRow
 from cortext.cli.views.list_view import short
 from cortext.features.doctor.history_locations import history_locations
-from cortext.features.listing.conversation_list import Conversations
+from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.listing.list_refresh import read_the_rest
 from cortext.tools.registry import display_name
 
@@ -16,7 +16,7 @@ from cortext.tools.registry import display_name
 class Shelf:
     """Conversations, the latest first: those of this project, or all."""
 
-    def __init__(self, rows: list[ConversationRow], conversations: Conversations) -> None:
+    def __init__(self, rows: list[ConversationRow], conversations: ConversationList) -> None:
         self.rows = rows
         self.conversations = conversations
         self.folder: str = conversations.folder
@@ -33,7 +33,7 @@ class Shelf:
 
     @classmethod
     def _listed(cls, *, everywhere: bool) -> Shelf:
-        conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
+        conversations = ConversationList(paths.workspace_root(), everywhere=everywhere)
         return cls(conversations.list().rows, conversations)
 
     def titled(self, text: str) -> list[ConversationRow]:

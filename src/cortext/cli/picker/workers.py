@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from cortext.cli.picker.items import Found, Shelf
 from cortext.cli.picker.preview_content import as_typed
-from cortext.features.search.no_results import why_nothing
-from cortext.features.search.partial_matches import nearly
-from cortext.features.search.results import Answer, Finder, Question
-from cortext.features.search.search import Narrow
+from cortext.features.search.no_results import explain_no_results
+from cortext.features.search.partial_matches import find_partial_matches
+from cortext.features.search.results import Answer, Finder, SearchRequest
+from cortext.features.search.search import TextFilter
 from cortext.formats.text_search.search_query import parse
 from cortext.model.safe_text import clean
 
@@ -114,7 +114,7 @@ def having(finder: Finder, text: str, rows: dict[Identity, ConversationRow]) -> 
     query = parse(as_typed(text))
     if not query:
         return Said()
-    spots, loose = finder.telling_signs(query, rows, Narrow(), most=_MOST + 1)
+    spots, loose = finder.telling_signs(query, rows, TextFilter(), most=_MOST + 1)
     found = [Found(rows[key], spot.number, key not in loose) for key, spot in spots.items()]
     found.sort(key=lambda one: not one.exact)
     return Said(found[:_MOST], more=len(found) > _MOST)
@@ -169,7 +169,7 @@ def instead(finder: Finder, asked: Asked) -> Said:
 
 def _near(finder: Finder, text: str) -> Said | None:
     """The conversations that come near, the best first, with what they are without."""
-    found = nearly(finder, Question(as_typed(text)))
+    found = find_partial_matches(finder, SearchRequest(as_typed(text)))
     if found is None:
         return None
     without = clean(", ".join(found.without), lines=False)
@@ -183,7 +183,7 @@ def _first(answer: Answer) -> Sequence[Found]:
 
 
 def _elsewhere(finder: Finder, text: str) -> str:
-    rows = finder.among(Question(text))
+    rows = finder.among(SearchRequest(text))
     said = having(finder, text, rows)
     titled = Shelf([*rows.values()], finder.conversations).titled(text)
     count = len({row.identity for row in (*titled, *(one.row for one in said.found))})
@@ -192,7 +192,7 @@ def _elsewhere(finder: Finder, text: str) -> str:
 
 def _meant(finder: Finder, text: str) -> tuple[list[str], list[str]]:
     """Questions: words that may be meant, and titles."""
-    why = why_nothing(finder, Question(text))
+    why = explain_no_results(finder, SearchRequest(text))
     words = dict.fromkeys(near for _, near in why.unknown if near)
     titles = dict.fromkeys(row.title for row in why.titles)
 

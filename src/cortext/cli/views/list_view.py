@@ -15,7 +15,12 @@ from cortext.cli.terminal_text import cells, fit, local, say, say_damaged, show,
 from cortext.clock import ago, from_micros
 from cortext.features.archive.background import notice, start_in_background
 from cortext.features.doctor.history_locations import history_locations
-from cortext.features.listing.conversation_list import EVERYTHING, Conversations, Listing, Wanted
+from cortext.features.listing.conversation_list import (
+    EVERYTHING,
+    ConversationList,
+    ListFilter,
+    Listing,
+)
 from cortext.features.listing.list_refresh import read_the_rest
 from cortext.model.safe_text import clean
 from cortext.tools.registry import display_name
@@ -40,7 +45,7 @@ _NUMBER = 3
 """Digits of a conversation's id before its type."""
 _LONG = 36
 """Characters of an id that nobody types."""
-_RESUMABLE = Wanted(with_session=True)
+_RESUMABLE = ListFilter(with_session=True)
 _BEGIN = (
     'hint: begin one with `cortext new brainstorm "your topic"`, or with '
     "`/workspace.brainstorm` in your AI tool"
@@ -48,7 +53,7 @@ _BEGIN = (
 
 
 def show_conversations(
-    wanted: Wanted = EVERYTHING, *, everywhere: bool = False, limit: int | None = None
+    wanted: ListFilter = EVERYTHING, *, everywhere: bool = False, limit: int | None = None
 ) -> None:
     """A table of conversations, or why there is none."""
     rows = list_here(everywhere=everywhere, wanted=wanted, limit=limit)
@@ -61,7 +66,7 @@ def show_conversations(
 
 
 def show_resumable(
-    wanted: Wanted = _RESUMABLE, *, everywhere: bool = False, limit: int | None = None
+    wanted: ListFilter = _RESUMABLE, *, everywhere: bool = False, limit: int | None = None
 ) -> None:
     """What can be resumed, to choose from, or why there is nothing."""
     rows = list_here(everywhere=everywhere, wanted=wanted, limit=limit)
@@ -71,13 +76,15 @@ def show_resumable(
         say_nothing_to_resume(wanted, everywhere=everywhere)
 
 
-def say_nothing_to_resume(wanted: Wanted = _RESUMABLE, *, everywhere: bool = False) -> None:
+def say_nothing_to_resume(wanted: ListFilter = _RESUMABLE, *, everywhere: bool = False) -> None:
     anything = wanted == _RESUMABLE
     what = "no resumable conversations" if anything else "no conversation matches"
     _say_none(what, "resume --list", wanted, everywhere=everywhere, begin=anything)
 
 
-def _say_none(what: str, command: str, wanted: Wanted, *, everywhere: bool, begin: bool) -> None:
+def _say_none(
+    what: str, command: str, wanted: ListFilter, *, everywhere: bool, begin: bool
+) -> None:
     """Why a list is empty: nothing is here, or nothing at all."""
     others = 0 if everywhere else len(_elsewhere(wanted))
     if wanted.kind and not others:
@@ -118,14 +125,14 @@ def nothing_yet() -> list[str]:
     ]
 
 
-def _elsewhere(wanted: Wanted) -> Sequence[ConversationRow]:
-    with Conversations(paths.workspace_root(), everywhere=True) as conversations:
+def _elsewhere(wanted: ListFilter) -> Sequence[ConversationRow]:
+    with ConversationList(paths.workspace_root(), everywhere=True) as conversations:
         return conversations.list(wanted).rows
 
 
-def list_here(*, everywhere: bool, wanted: Wanted, limit: int | None) -> list[ConversationRow]:
+def list_here(*, everywhere: bool, wanted: ListFilter, limit: int | None) -> list[ConversationRow]:
     """The rows to show: in a terminal the newest, else all."""
-    with Conversations(paths.workspace_root(), everywhere=everywhere) as conversations:
+    with ConversationList(paths.workspace_root(), everywhere=everywhere) as conversations:
         if limit is None and sys.stdout.isatty():
             limit = int(conversations.config["list.limit"])
         listing = conversations.list(wanted)
@@ -139,7 +146,7 @@ def list_here(*, everywhere: bool, wanted: Wanted, limit: int | None) -> list[Co
     return rows
 
 
-def keep_up(conversations: Conversations) -> None:
+def keep_up(conversations: ConversationList) -> None:
     """Let catalog and archive follow what tools wrote, without anybody waiting for it. Whether
     something is new to the archive is not asked here: the catalog may have seen it long before."""
     if not conversations.has_transcripts:
@@ -374,7 +381,7 @@ def _iso(micros: int) -> str:
     return from_micros(micros).isoformat().replace("+00:00", "Z")
 
 
-def _say(conversations: Conversations, listing: Listing) -> None:
+def _say(conversations: ConversationList, listing: Listing) -> None:
     damaged = [row.note for row in listing.rows if row.is_damaged]
     say_damaged([*damaged, *conversations.damaged])
     for root in listing.missing:
@@ -387,7 +394,7 @@ def say_missing(root: str) -> None:
     say(f"warning: the workspace {short(root)} is not there now (`list --forget` forgets it)")
 
 
-def say_paused(conversations: Conversations, idle: list[ConversationRow]) -> None:
+def say_paused(conversations: ConversationList, idle: list[ConversationRow]) -> None:
     """Pause idle conversations on disk, and announce each of them once."""
     paused = conversations.pause_idle(idle)
     rest = timedelta(minutes=conversations.pause_minutes)

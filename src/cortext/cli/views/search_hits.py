@@ -15,7 +15,7 @@ from cortext.cli.views.list_view import short as short_path
 from cortext.cli.views.list_view import short_id
 from cortext.clock import from_micros
 from cortext.features.listing.conversation_names import Names, reopens
-from cortext.features.search.results import Group, Question
+from cortext.features.search.results import Group, SearchRequest
 from cortext.features.search.search import Hit
 from cortext.formats.text_search.search_query import find, parse, snippet
 from cortext.tools.registry import display_name
@@ -40,7 +40,7 @@ Span = tuple[int, int]
 class HitPage:
     """How conversations are told: a terminal gets lines that fit, and the words marked."""
 
-    def __init__(self, rows: Sequence[ConversationRow], question: Question) -> None:
+    def __init__(self, rows: Sequence[ConversationRow], question: SearchRequest) -> None:
         self._names, self._question = Names(rows), question
         self._terms = parse(question.text).terms
         self._width = 0

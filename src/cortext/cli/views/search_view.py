@@ -24,9 +24,9 @@ from cortext.cli.views.pager import can_page, encodable, is_long, page_through
 from cortext.cli.views.search_hits import HitPage
 from cortext.clock import from_micros
 from cortext.features.listing.conversation_names import Names, reopens
-from cortext.features.search.no_results import Nothing, why_nothing
-from cortext.features.search.partial_matches import nearly, told
-from cortext.features.search.results import Answer, Finder, Question
+from cortext.features.search.no_results import NoResultsReason, explain_no_results
+from cortext.features.search.partial_matches import find_partial_matches, told
+from cortext.features.search.results import Answer, Finder, SearchRequest
 from cortext.features.search.search import Hit
 from cortext.formats.text_search.search_query import parse
 from cortext.model import json_codec, record_dicts
@@ -35,7 +35,11 @@ _IN_PART = "of what tools printed, only a part is searched"
 
 
 def search(
-    question: Question, finder: Finder | None = None, *, as_json: bool = False, paged: bool = True
+    question: SearchRequest,
+    finder: Finder | None = None,
+    *,
+    as_json: bool = False,
+    paged: bool = True,
 ) -> int:
     """Find it and show it; 1 if no text has it, as `grep` has it, even if others come near."""
     finder = finder or look()
@@ -56,7 +60,7 @@ def search(
     return 0 if found else 1
 
 
-def _nothing(finder: Finder, question: Question, *, as_json: bool, paged: bool) -> Answer:
+def _nothing(finder: Finder, question: SearchRequest, *, as_json: bool, paged: bool) -> Answer:
     """Say why there is nothing, and show what comes near; for programs only what was asked for is
     an answer."""
 
@@ -79,7 +83,7 @@ def _say_loose(exact: Sequence[bool]) -> None:
         say(f"{which} the words, but not the signs with them")
 
 
-def _say_dropped(question: Question) -> None:
+def _say_dropped(question: SearchRequest) -> None:
     query = parse(question.text)
     if query.cut:
         say("of so long a question only the first words were looked for: 40, or 2,000 characters")
@@ -109,7 +113,7 @@ def typed(words: Sequence[str]) -> str:
     return " ".join(f'"{word}"' if " " in word and '"' not in word else word for word in words)
 
 
-def _show(finder: Finder, answer: Answer, question: Question, *, paged: bool) -> None:
+def _show(finder: Finder, answer: Answer, question: SearchRequest, *, paged: bool) -> None:
     page = HitPage(finder.rows, question)
     lines: list[str] = []
     for number, group in enumerate(answer.groups, 1):
@@ -131,7 +135,7 @@ def _paged(lines: list[str]) -> bool:
     return True
 
 
-def _show_json(finder: Finder, answer: Answer, question: Question) -> None:
+def _show_json(finder: Finder, answer: Answer, question: SearchRequest) -> None:
     hits = [hit for group in answer.groups for hit in group.hits]
     if not question.best:
         hits.sort(key=lambda hit: hit.time, reverse=True)
@@ -160,19 +164,19 @@ def _as_json(hit: Hit, names: Names) -> dict[str, Any]:
     }
 
 
-def say_why(finder: Finder, question: Question) -> Answer:
+def say_why(finder: Finder, question: SearchRequest) -> Answer:
     """Say it; what comes near, if anything does."""
     if not finder.rows:
         for line in ("nothing was found: there is no conversation yet", *nothing_yet()):
             say(line)
         return Answer([], more=False)
-    why = why_nothing(finder, question)
+    why = explain_no_results(finder, question)
     if not why.asked or why.excluded:
         _say_excluded(why)
     elif why.empty or why.elsewhere:
         _say_narrowed(why, question)
     else:
-        found = nearly(finder, question)
+        found = find_partial_matches(finder, question)
         say(clean(told(found), lines=False) if found else "nothing was found")
         # What is not given up was found with another ending.
         _say_unknown([each for each in why.unknown if not found or each[0] in found.without])
@@ -194,7 +198,7 @@ def _say_unknown(words: Sequence[tuple[str, str]]) -> None:
         say(f"{', '.join(lost)} {was} not found anywhere ({_IN_PART})")
 
 
-def _say_excluded(why: Nothing) -> None:
+def _say_excluded(why: NoResultsReason) -> None:
     words = clean(", ".join(why.excluded), lines=False)
     if why.asked:
         say(f"nothing was found: all messages with these words have what you exclude too: {words}")
@@ -205,7 +209,7 @@ def _say_excluded(why: Nothing) -> None:
         say("there is no word to look for")
 
 
-def _say_narrowed(why: Nothing, question: Question) -> None:
+def _say_narrowed(why: NoResultsReason, question: SearchRequest) -> None:
     if why.empty:
         for option in why.empty:
             given = _given(option, question)
@@ -217,7 +221,7 @@ def _say_narrowed(why: Nothing, question: Question) -> None:
         say("nothing was found with these options together; without them there is something")
 
 
-def _given(option: str, question: Question) -> str:
+def _given(option: str, question: SearchRequest) -> str:
     """An option as it was given, where that can be told."""
     wanted, narrow = question.wanted, question.narrow
     values = {

@@ -14,7 +14,7 @@ from cortext.features.capture.consent import allow
 from cortext.features.capture.pending_bindings import bound_to_process, settle_all, told_apart
 from cortext.features.capture.session_facts import unnamed
 from cortext.features.capture.transcripts import find_transcript
-from cortext.features.listing.conversation_list import Conversations
+from cortext.features.listing.conversation_list import ConversationList
 from cortext.tools.scan import home_of
 from cortext.tools.tool_context import Inside, here
 from cortext.workspace.workspace import Workspace
@@ -22,7 +22,7 @@ from cortext.workspace.workspace import Workspace
 log: logging.Logger = logging.getLogger("cortext.features")
 
 
-def conversation_of_session(conversations: Conversations) -> ConversationRow | None:
+def conversation_of_session(conversations: ConversationList) -> ConversationRow | None:
     """The conversation that this tool session is bound to, or a new one made for it; None outside
     any tool, and in one whose session cannot be told."""
     inside = here()
@@ -78,7 +78,7 @@ def chat_of(
     return made
 
 
-def row_of(conversations: Conversations, found: Bound) -> ConversationRow | None:
+def row_of(conversations: ConversationList, found: Bound) -> ConversationRow | None:
     """A conversation as lists have it; None if it is gone."""
     try:
         return row_in_list(found)

@@ -18,14 +18,19 @@ from cortext import paths
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.row import AUR, DOCUMENT, ConversationRow, recency
 from cortext.config import Config
-from cortext.features.listing.folder_filters import below, once
-from cortext.features.listing.standalone import became, list_apart, named, not_elsewhere
+from cortext.features.listing.folder_filters import in_folder, without_copies
+from cortext.features.listing.standalone import (
+    find_named,
+    imported_from,
+    list_standalone,
+    without_known,
+)
 from cortext.features.manage.auto_pause import pause_and_record, rested
 from cortext.workspace.inactivity import find_idle, show_effective_status
 from cortext.workspace.known_folders import known_workspaces, remember_workspace
 
 
-class Wanted(NamedTuple):
+class ListFilter(NamedTuple):
     """Which conversations a list holds, and in which order; `None` and empty mean any. With a
     `tool` of "" there are only conversations of workspaces among them."""
 
@@ -60,7 +65,7 @@ class Wanted(NamedTuple):
         return self.tool in (None, AUR, DOCUMENT)
 
 
-EVERYTHING = Wanted()
+EVERYTHING = ListFilter()
 _PATIENCE = 1.0
 """Seconds that a list looks at transcripts which it does not know."""
 _RECENT_MICROS = 86_400 * 1_000_000
@@ -80,7 +85,7 @@ class Listing(NamedTuple):
     missing: list[str]
 
 
-class Conversations:
+class ConversationList:
     """Those of one workspace, with personal ones and sessions of tools, of `aur spawn` and of
     programs that were had in its folder. Outside any workspace, what was had in the current folder,
     and last the personal ones of which nobody knows where they were had. With `everywhere`, all
@@ -108,7 +113,7 @@ class Conversations:
         """The session that `find` was asked for, where it found what was made of it."""
         self._kept: list[ConversationRow] = []
 
-    def __enter__(self) -> Conversations:
+    def __enter__(self) -> ConversationList:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -121,7 +126,7 @@ class Conversations:
 
     def list(
         self,
-        wanted: Wanted = EVERYTHING,
+        wanted: ListFilter = EVERYTHING,
         *,
         everywhere: bool | None = None,
         patience: float | None = _PATIENCE,
@@ -144,9 +149,9 @@ class Conversations:
             rows, sessions = self._sessions(rows, apart, everywhere, patience)
         rows = self._with_status(rows)
         if not everywhere:
-            apart = below(apart, self.folder)
+            apart = in_folder(apart, self.folder)
         elif not copies:
-            rows = once(rows, self.root)
+            rows = without_copies(rows, self.root)
         if not wanted.may_be_session:
             sessions = ()
         if apart or sessions:
@@ -156,7 +161,7 @@ class Conversations:
             if not everywhere and self.root == paths.personal_workspace():
                 rows = [row for part in _by_place(rows) for row in part]
         if wanted != EVERYTHING:
-            rows = filtered(rows, wanted)
+            rows = filter_rows(rows, wanted)
         return Listing(rows, missing)
 
     def _conversations(self, everywhere: bool) -> tuple[list[ConversationRow], list[str]]:
@@ -169,8 +174,8 @@ class Conversations:
             return rows, missing
         if self.root == personal:
             placed, unknown = _by_place(rows)
-            rows = [*below(placed, self.folder), *unknown]
-        elif had := below(self._catalog.list([personal]), self.folder):
+            rows = [*in_folder(placed, self.folder), *unknown]
+        elif had := in_folder(self._catalog.list([personal]), self.folder):
             rows = sorted([*rows, *had], key=recency, reverse=True)
         return rows, missing
 
@@ -183,14 +188,14 @@ class Conversations:
     ) -> list[ConversationRow]:
         """The sessions of `aur spawn` and of programs of which no conversation is known."""
         roots = dict.fromkeys((self.root, *known_workspaces()))
-        found = list_apart(self._catalog, self.config, roots, tool, patience)
+        found = list_standalone(self._catalog, self.config, roots, tool, patience)
         notes = found.notes
         if notes and not everywhere:
             others = tuple(paths.project_document_dir(root) for root in roots if root != self.root)
             notes = [note for note in notes if not note.startswith(others)]
         self.damaged = notes
         self._kept = [*found.spawned, *found.documents]
-        return not_elsewhere(self._catalog, found, known)
+        return without_known(self._catalog, found, known)
 
     def _with_status(self, rows: list[ConversationRow]) -> list[ConversationRow]:
         """Return the rows as lists show them, and note which ones are idle."""
@@ -213,7 +218,7 @@ class Conversations:
             from cortext.features.listing.list_refresh import take_in_grown
 
             rows = take_in_grown(self._catalog, rows, found.grown, patience)
-        sessions = found.rows if everywhere else below(found.rows, self.folder)
+        sessions = found.rows if everywhere else in_folder(found.rows, self.folder)
         limit = int(time.time() * 1_000_000) - _RECENT_MICROS
         if not any(row.last_active >= limit for row in sessions):
             return rows, sessions
@@ -237,7 +242,7 @@ class Conversations:
     def find(
         self,
         query: str,
-        wanted: Wanted = EVERYTHING,
+        wanted: ListFilter = EVERYTHING,
         *,
         contents: bool = False,
         progress: Callable[[int, int], None] | None = None,
@@ -252,7 +257,7 @@ class Conversations:
         self.searched, self.origin = None, ""
         here = self._all(wanted, self.everywhere)
         listings = [here]
-        found = named(query, here) or self._numbered(query, here)
+        found = find_named(query, here) or self._numbered(query, here)
         if not found and len(query.split()) > 1:
             # Several words are hardly an id, so that no other place can know it better.
             found = self._by_any_name(query, listings)
@@ -262,14 +267,14 @@ class Conversations:
                 listings.append(self._all(wanted, True))
             found = self._by_any_name(query, listings)
         if found:
-            return once(found, self.root)
+            return without_copies(found, self.root)
         if self._catalog.unread:
             raise _could_not_read(self._catalog.unread[0])
         if not contents or is_number(query):
             return []
-        return once(self._with_contents(query, listings, progress), self.root)
+        return without_copies(self._with_contents(query, listings, progress), self.root)
 
-    def _all(self, wanted: Wanted, everywhere: bool) -> list[ConversationRow]:
+    def _all(self, wanted: ListFilter, everywhere: bool) -> list[ConversationRow]:
         """All that can be meant."""
         listing = self.list(wanted, everywhere=everywhere, patience=None, copies=True, empty=True)
         rows, self.missing = listing
@@ -281,7 +286,7 @@ class Conversations:
         """What has it as the best kind of name that anything has it as."""
         from cortext.catalog.lookup import by_other_id, by_part
 
-        for names in (named, by_other_id, self._became, by_part):
+        for names in (find_named, by_other_id, self._became, by_part):
             for rows in listings:
                 if found := names(query, rows):
                     return found
@@ -294,7 +299,7 @@ class Conversations:
         ids = {row.key for row in by_other_id(query, self._kept)}
         if len(query.split()) == 1:  # no id has a space in it
             ids.add(query.strip())
-        found = became(ids, rows) if ids else []
+        found = imported_from(ids, rows) if ids else []
         self.origin = next((row.key for row in self._kept if found and row.key in ids), "")
         return found
 
@@ -321,7 +326,7 @@ class Conversations:
 
     def active(self) -> list[ConversationRow]:
         """Those that are going on; if none is, those that were never stopped."""
-        rows = self.list(Wanted(tool="")).rows
+        rows = self.list(ListFilter(tool="")).rows
         going_on = [row for row in rows if row.status == "active"]
         return going_on or self.idle
 
@@ -361,7 +366,7 @@ class Conversations:
         return there, [root for root in roots if root not in there and root != personal]
 
 
-def filtered(rows: list[ConversationRow], wanted: Wanted) -> list[ConversationRow]:
+def filter_rows(rows: list[ConversationRow], wanted: ListFilter) -> list[ConversationRow]:
     tests: list[Callable[[ConversationRow], bool]] = []
     if wanted.tool:
         tests.append(lambda row: wanted.tool in row.tools)

@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from cortext.catalog.row import ConversationRow
 
 
-def below(rows: Sequence[ConversationRow], folder: str) -> list[ConversationRow]:
+def in_folder(rows: Sequence[ConversationRow], folder: str) -> list[ConversationRow]:
     """Those that were had in a folder or below it; "" is anywhere."""
-    return [*filter(is_below(folder), rows)] if folder else list(rows)
+    return [*filter(is_in_folder(folder), rows)] if folder else list(rows)
 
 
-def is_below(folder: str) -> Callable[[ConversationRow], bool]:
+def is_in_folder(folder: str) -> Callable[[ConversationRow], bool]:
     """Whether a row was had in a folder or below it, by the name that it is given or its real
     one."""
     named = os.path.abspath(folder)
@@ -25,7 +25,7 @@ def is_below(folder: str) -> Callable[[ConversationRow], bool]:
     return lambda row: f"{row.folder}/".startswith(starts)
 
 
-def once(rows: list[ConversationRow], root: str = "") -> list[ConversationRow]:
+def without_copies(rows: list[ConversationRow], root: str = "") -> list[ConversationRow]:
     """Each conversation once: of those that copies of a workspace have, or two checkouts of it, one
     stays, which is that of `root` if it has one, and else the longest. Copies have the same id and
     began at the same time; one in which more was said than in that of `root` stays too."""

@@ -21,7 +21,7 @@ from cortext.workspace.inactivity import show_effective_status
 from cortext.workspace.known_folders import document_folders, program_folders
 
 
-class Apart(NamedTuple):
+class Standalone(NamedTuple):
     """The sessions of each kind, and what is wrong with files that have none."""
 
     spawned: list[ConversationRow]
@@ -47,16 +47,16 @@ def log_folders(config: Config) -> list[str]:
     return [folder for folder in dict.fromkeys([*program_folders(), *named]) if isdir(folder)]
 
 
-def list_apart(
+def list_standalone(
     catalog: Catalog,
     config: Config,
     roots: Iterable[str],
     tool: str | None,
     patience: float | None,
-) -> Apart:
+) -> Standalone:
     """All that there are now; of one kind, if `tool` says which. `roots` are the workspaces in
     which programs may keep documents. What is new is read for about `patience` seconds."""
-    found = Apart([], [], [])
+    found = Standalone([], [], [])
     if tool in (None, AUR) and isdir(paths.spawn_sessions()):
         _add_spawned(found)
     if tool in (None, DOCUMENT) and (there := shelves(config, roots)):
@@ -71,13 +71,13 @@ def list_apart(
     return found
 
 
-def _add_logs(found: Apart, folder: str, minutes: float) -> None:
-    from cortext.catalog.log_index import SpawnIndex
+def _add_logs(found: Standalone, folder: str, minutes: float) -> None:
+    from cortext.catalog.log_index import LogIndex
     from cortext.errors import CortextError
 
     try:
         # Programs do not say that they have one open.
-        with SpawnIndex(folder, DOCUMENT, lost="active") as index:
+        with LogIndex(folder, DOCUMENT, lost="active") as index:
             rows = index.list()
     except CortextError as error:
         found.notes.append(str(error))
@@ -85,7 +85,7 @@ def _add_logs(found: Apart, folder: str, minutes: float) -> None:
     found.documents.extend(show_effective_status(rows, minutes))
 
 
-def _add_spawned(found: Apart) -> None:
+def _add_spawned(found: Standalone) -> None:
     from cortext.errors import CortextError
     from cortext.features.spawn.spawn_list import list_spawned
 
@@ -96,8 +96,8 @@ def _add_spawned(found: Apart) -> None:
         found.notes.append(str(error))
 
 
-def not_elsewhere(
-    catalog: Catalog, found: Apart, known: Sequence[ConversationRow]
+def without_known(
+    catalog: Catalog, found: Standalone, known: Sequence[ConversationRow]
 ) -> list[ConversationRow]:
     """Those that are nowhere else: neither is a conversation of `known` the same, or a session of
     another kind, nor was a conversation made of it that has gone on since."""
@@ -128,15 +128,17 @@ def _not_among(
     ]
 
 
-def called(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
+def find_named_or_imported(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
     """What is kept in the file, or the folder, that is named; or the conversations that were made
     of the session that is called so, if that is not listed itself."""
     from cortext.catalog.lookup import by_other_id
 
-    return named(query, rows) or by_other_id(query, rows) or became({query.strip()}, rows)
+    return (
+        find_named(query, rows) or by_other_id(query, rows) or imported_from({query.strip()}, rows)
+    )
 
 
-def named(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
+def find_named(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
     """What is kept in the file, or the folder, that is named, or is listed under this id."""
     from cortext.catalog.lookup import by_id
 
@@ -151,7 +153,7 @@ def named(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
     ]
 
 
-def became(ids: Iterable[str], rows: Sequence[ConversationRow]) -> list[ConversationRow]:
+def imported_from(ids: Iterable[str], rows: Sequence[ConversationRow]) -> list[ConversationRow]:
     """The conversations that were made of sessions of these ids."""
     parents = {f"{tool}:{id}" for tool in (AUR, DOCUMENT) for id in ids}
     return [row for row in rows if row.parent_id in parents]

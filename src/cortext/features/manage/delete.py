@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from cortext import clock, paths
 from cortext.catalog.catalog import Catalog
-from cortext.catalog.log_index import SUFFIX, SpawnIndex
+from cortext.catalog.log_index import SUFFIX, LogIndex
 from cortext.catalog.row import AUR, DOCUMENT, ConversationRow
 from cortext.durability.replace_file import all_set_aside, remove_if_there, storage_errors
 from cortext.durability.trash_folder import Trash, TrashEntry
@@ -132,7 +132,7 @@ def _purge_lists(origins: Iterable[str]) -> None:
         with storage_errors("empty the trash of", folder):
             remove_summaries(folder)
         if os.path.exists(os.path.join(folder, ".cortext", "spawned.sqlite3")):
-            with SpawnIndex(folder, AUR if folder == spawned else DOCUMENT) as index:
+            with LogIndex(folder, AUR if folder == spawned else DOCUMENT) as index:
                 index.purge()
 
 

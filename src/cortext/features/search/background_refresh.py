@@ -8,7 +8,7 @@ import threading
 
 from cortext import paths
 from cortext.errors import CortextError
-from cortext.features.listing.conversation_list import Conversations
+from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.search.search import Search
 
 _log = logging.getLogger("cortext.features")
@@ -69,7 +69,7 @@ class Warming:
 
     def _list(self) -> None:
         """Look at every transcript, so that each is listed."""
-        conversations = Conversations(paths.workspace_root(), everywhere=True)
+        conversations = ConversationList(paths.workspace_root(), everywhere=True)
         before = -1
         while self.unlisted != before:
             before = self.unlisted

@@ -8,16 +8,16 @@ from typing import NamedTuple
 from cortext.catalog.fulltext.spelling import unknown
 from cortext.catalog.lookup import nearest
 from cortext.catalog.row import ConversationRow
-from cortext.features.search.partial_matches import apart, telling, typed
-from cortext.features.search.results import Finder, Question
-from cortext.features.search.search import Narrow
+from cortext.features.search.partial_matches import content_words, split_phrase, term_text
+from cortext.features.search.results import Finder, SearchRequest
+from cortext.features.search.search import TextFilter
 from cortext.formats.text_search.search_query import Clause, Query, Term, parse
 
 _CLOSE = 85
 """How alike a title is that may have been meant, of 100."""
 _SHORTEST = 4
 """Characters that may be a title with mistakes: fewer are a part of any."""
-_FREED: dict[str, Callable[[Question], Question]] = {
+_FREED: dict[str, Callable[[SearchRequest], SearchRequest]] = {
     "--tool": lambda q: q._replace(wanted=q.wanted._replace(tool=None)),
     "--type": lambda q: q._replace(wanted=q.wanted._replace(kind=None)),
     "--status": lambda q: q._replace(wanted=q.wanted._replace(status=None)),
@@ -32,7 +32,7 @@ _FREED: dict[str, Callable[[Question], Question]] = {
 """A question without one of the options that leave less."""
 
 
-class Nothing(NamedTuple):
+class NoResultsReason(NamedTuple):
     """What there is to say: whether there was a word to look for; the words that were not wanted,
     and that all have which was found; the options without any one of which something is found, and
     whether it is without all of them; those that leave no conversation at all; the words that are
@@ -47,60 +47,62 @@ class Nothing(NamedTuple):
     titles: Sequence[ConversationRow] = ()
 
 
-def why_nothing(finder: Finder, question: Question) -> Nothing:
+def explain_no_results(finder: Finder, question: SearchRequest) -> NoResultsReason:
     """The first reason that explains it."""
     query = parse(question.text)
     whole = query.whole
     if whole is None:
-        return Nothing(asked=False, excluded=_words(query.dropped))
+        return NoResultsReason(asked=False, excluded=_words(query.dropped))
     if question.is_filtered and (found := _narrowed(finder, question)):
         return found
     if whole.unwanted:
         without = question._replace(most=1)
         if finder.answer(without, Query(whole._replace(unwanted=()))).groups:
             unwanted = [p for p in whole.unwanted if isinstance(p, Term)]
-            return Nothing(excluded=_words(unwanted) or ["what is not wanted"])
-    terms = telling([term for term in query.terms if not term.is_prefix])
+            return NoResultsReason(excluded=_words(unwanted) or ["what is not wanted"])
+    terms = content_words([term for term in query.terms if not term.is_prefix])
     # Any title is like words that make a sentence.
-    text = " ".join(map(typed, telling([word for term in query.terms for word in apart(term)])))
-    return Nothing(unknown=_unknown(finder, terms), titles=_alike(text, finder.rows))
+    text = " ".join(
+        map(term_text, content_words([word for term in query.terms for word in split_phrase(term)]))
+    )
+    return NoResultsReason(unknown=_unknown(finder, terms), titles=_alike(text, finder.rows))
 
 
 def _unknown(finder: Finder, terms: Sequence[Term]) -> list[tuple[str, str]]:
     """What was typed that has a word which is nowhere; what is written without spaces once. The
     index knows words of all conversations, and of texts that are gone."""
-    rows = finder.among(Question(""))
+    rows = finder.among(SearchRequest(""))
 
     def is_said(word: str) -> bool:
-        return bool(finder.having(Query(Clause((Term((word,)),))), rows, Narrow(), most=1))
+        return bool(finder.having(Query(Clause((Term((word,)),))), rows, TextFilter(), most=1))
 
-    words = [word for term in terms for word in apart(term)]
+    words = [word for term in terms for word in split_phrase(term)]
     nearest_to = unknown([token for word in words for token in word.tokens], is_said)
     found: dict[str, str] = {}
     for word in words:
         if any(token in nearest_to for token in word.tokens):
-            found[typed(word)] = nearest_to[word.tokens[0]] if len(word.tokens) == 1 else ""
+            found[term_text(word)] = nearest_to[word.tokens[0]] if len(word.tokens) == 1 else ""
     return [*found.items()]
 
 
 def _words(terms: Sequence[Term]) -> list[str]:
-    return [*map(typed, terms)]
+    return [*map(term_text, terms)]
 
 
-def _narrowed(finder: Finder, question: Question) -> Nothing | None:
+def _narrowed(finder: Finder, question: SearchRequest) -> NoResultsReason | None:
     """Which of the options it was; None if there is nothing without them either."""
     question = question._replace(most=1)
     given = [name for name, free in _FREED.items() if free(question) != question]
     empty = [name for name in given if not finder.among(_only(question, name))]
     if empty:
-        return Nothing(empty=empty)
-    if not finder.answer(Question(question.text, most=1)).groups:
+        return NoResultsReason(empty=empty)
+    if not finder.answer(SearchRequest(question.text, most=1)).groups:
         return None
     narrowed = [name for name in given if finder.answer(_FREED[name](question)).groups]
-    return Nothing(narrowed=narrowed, elsewhere=True)
+    return NoResultsReason(narrowed=narrowed, elsewhere=True)
 
 
-def _only(question: Question, name: str) -> Question:
+def _only(question: SearchRequest, name: str) -> SearchRequest:
     """The question with one option alone."""
     for other, free in _FREED.items():
         question = question if other == name else free(question)

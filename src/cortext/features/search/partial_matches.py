@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from cortext.catalog.fulltext.fulltext_index import Identity, Spot
 from cortext.catalog.row import ConversationRow
-from cortext.features.search.results import Answer, Finder, Group, Question
+from cortext.features.search.results import Answer, Finder, Group, SearchRequest
 from cortext.features.search.search import Spots, hits
 from cortext.formats.text_search.search_query import Clause, Query, Term, parse
 from cortext.formats.text_search.text_folding import is_alone
@@ -42,7 +42,7 @@ _CONVERSATIONS = 6
 _LOOKED = 1000
 
 
-class Nearly(NamedTuple):
+class PartialMatch(NamedTuple):
     """What was found, and `how` it is near: the words not side by side; without some of them; in
     different messages of one conversation; or only some of them. `without` are words that were
     given up."""
@@ -52,34 +52,34 @@ class Nearly(NamedTuple):
     without: Sequence[str] = ()
 
 
-def told(found: Nearly) -> str:
+def told(found: PartialMatch) -> str:
     """How it is near, in words; as clean as what was typed."""
     if found.how == WITHOUT and not found.without:
         return f"{_HOW[WITHOUT]}; with other endings, these have"
     return _HOW[found.how] + (f"; without: {', '.join(found.without)}" if found.without else "")
 
 
-def nearly(finder: Finder, question: Question) -> Nearly | None:
+def find_partial_matches(finder: Finder, question: SearchRequest) -> PartialMatch | None:
     """What has most of what was typed, the best first; None if nothing has, or too little was
     typed to leave anything out."""
     whole = parse(question.text).whole
     if whole is None or whole.either:
         return None
     terms = [part for part in whole.wanted if isinstance(part, Term)]
-    parts = [apart(term) for term in terms]
+    parts = [split_phrase(term) for term in terms]
     words = [*{word.tokens: word for each in parts for word in each}.values()]
     if len(terms) < len(whole.wanted) or len(words) < 2:
         return None
     near = _Near(finder, question._replace(best=True), whole.unwanted)
     if any(len(each) > 1 for each in parts) and (found := near.all_of(words)):
-        return Nearly(found, LOOSE)
+        return PartialMatch(found, LOOSE)
     if not any(map(_tells, words)):
         return None  # any part of it is everywhere
-    kept = telling(words)[:_MOST]
-    return near.best(kept, [typed(word) for word in words if word not in kept])
+    kept = content_words(words)[:_MOST]
+    return near.best(kept, [term_text(word) for word in words if word not in kept])
 
 
-def telling(words: Sequence[Term]) -> Sequence[Term]:
+def content_words(words: Sequence[Term]) -> Sequence[Term]:
     """Those that say what it is about; all, if none does."""
     return [word for word in words if _tells(word)] or words
 
@@ -90,7 +90,7 @@ def _tells(word: Term) -> bool:
     return first not in _SMALL and (len(word.tokens) > 1 or len(first) > 1 or not first.isascii())
 
 
-def typed(term: Term) -> str:
+def term_text(term: Term) -> str:
     """What a person typed, as one word where that was one; what is too long to be told is cut."""
     whole = "".join(
         token if not n or is_alone(token) or is_alone(term.tokens[n - 1]) else f" {token}"
@@ -99,7 +99,7 @@ def typed(term: Term) -> str:
     return whole if len(whole) <= _TOLD else f"{whole[:_TOLD]}…"
 
 
-def apart(term: Term) -> list[Term]:
+def split_phrase(term: Term) -> list[Term]:
     """The words of a phrase, each for itself; what is written without spaces stays whole."""
     if len(term.tokens) == 1 or not all(map(str.isascii, term.tokens)):
         return [term]
@@ -120,7 +120,7 @@ class _Near:
     """What is looked for besides, and never with what was not wanted."""
 
     def __init__(
-        self, finder: Finder, question: Question, unwanted: tuple[Term | Clause, ...]
+        self, finder: Finder, question: SearchRequest, unwanted: tuple[Term | Clause, ...]
     ) -> None:
         self._finder, self._question, self._unwanted = finder, question, unwanted
         self._rows = finder.among(question)
@@ -129,18 +129,18 @@ class _Near:
         found = self._finder.answer(self._question, Query(Clause(tuple(parts), self._unwanted)))
         return found if found.groups else None
 
-    def best(self, words: Sequence[Term], without: list[str]) -> Nearly | None:
+    def best(self, words: Sequence[Term], without: list[str]) -> PartialMatch | None:
         """All of the words, in one message or in one conversation; else as many as there are."""
         said = {word: self._said(word) for word in words}
         there = [form for form in said.values() if form]
-        without = without + [typed(word) for word in words if not said[word]]
+        without = without + [term_text(word) for word in words if not said[word]]
         if there and (found := self.all_of(there)):
-            return Nearly(found, WITHOUT, without)
+            return PartialMatch(found, WITHOUT, without)
         if len(there) > 1 and (found := self._in_one(there)):
-            return Nearly(found, APART, without)
+            return PartialMatch(found, APART, without)
         pairs = [Clause(pair) for pair in combinations(there, 2)]
         found = self._one_of(pairs) or self._one_of(there)
-        return Nearly(found, SOME, without) if found else None
+        return PartialMatch(found, SOME, without) if found else None
 
     def _said(self, word: Term) -> Term | Clause | None:
         """The forms of a word that there are."""

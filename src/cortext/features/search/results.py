@@ -9,9 +9,14 @@ from typing import NamedTuple
 
 from cortext.catalog.fulltext.fulltext_index import MARKDOWN, TITLE, Identity, Spot
 from cortext.catalog.row import ConversationRow
-from cortext.features.listing.conversation_list import EVERYTHING, Conversations, Wanted, filtered
-from cortext.features.listing.folder_filters import below
-from cortext.features.search.search import Hit, Narrow, Search, Texts, hits
+from cortext.features.listing.conversation_list import (
+    EVERYTHING,
+    ConversationList,
+    ListFilter,
+    filter_rows,
+)
+from cortext.features.listing.folder_filters import in_folder
+from cortext.features.search.search import Hit, Search, TextFilter, Texts, hits
 from cortext.formats.text_search.search_query import Query, Term, find, parse
 
 _LOOKED_AT = 200
@@ -23,13 +28,13 @@ _STEEP, _LONG = 1.2, 0.75
 """How soon more of a word tells no more, and how much less a word tells in a long text."""
 
 
-class Question(NamedTuple):
+class SearchRequest(NamedTuple):
     """What is asked: the words, in which conversations and texts, how many, how many of one
     conversation, whether the best or the newest come first; and of one conversation alone."""
 
     text: str
-    wanted: Wanted = EVERYTHING
-    narrow: Narrow = Narrow()
+    wanted: ListFilter = EVERYTHING
+    narrow: TextFilter = TextFilter()
     most: int = 20
     each: int = 3
     best: bool = False
@@ -37,7 +42,7 @@ class Question(NamedTuple):
 
     @property
     def is_filtered(self) -> bool:
-        return bool(self.wanted != EVERYTHING or self.narrow != Narrow() or self.only)
+        return bool(self.wanted != EVERYTHING or self.narrow != TextFilter() or self.only)
 
 
 class Group(NamedTuple):
@@ -63,7 +68,7 @@ class Answer(NamedTuple):
 class Finder(Search):
     """A search that answers a person."""
 
-    def answer(self, question: Question, query: Query | None = None) -> Answer:
+    def answer(self, question: SearchRequest, query: Query | None = None) -> Answer:
         """What there is to show; of another query, if it is not what the text says."""
         query, rows = query or parse(question.text), self.among(question)
         if not query or not rows:
@@ -86,18 +91,18 @@ class Finder(Search):
         return Answer(groups, more=found.more or left)
 
     @property
-    def conversations(self) -> Conversations:
+    def conversations(self) -> ConversationList:
         """All that can be listed."""
         return self._conversations
 
     def having(
-        self, query: Query, rows: dict[Identity, ConversationRow], narrow: Narrow, *, most: int
+        self, query: Query, rows: dict[Identity, ConversationRow], narrow: TextFilter, *, most: int
     ) -> dict[Identity, Spot]:
         """Of each of these conversations that has it, the newest text with it."""
         return self.telling_signs(query, rows, narrow, most=most)[0]
 
     def telling_signs(
-        self, query: Query, rows: dict[Identity, ConversationRow], narrow: Narrow, *, most: int
+        self, query: Query, rows: dict[Identity, ConversationRow], narrow: TextFilter, *, most: int
     ) -> tuple[dict[Identity, Spot], set[Identity]]:
         """As `having`, with those in which nothing has the signs that were typed."""
         first: dict[Identity, Spot] = {}
@@ -118,11 +123,11 @@ class Finder(Search):
         fewer._anew = {row.identity for row in fewer.rows}
         return fewer
 
-    def among(self, question: Question) -> dict[Identity, ConversationRow]:
+    def among(self, question: SearchRequest) -> dict[Identity, ConversationRow]:
         """The conversations that may have it."""
         if not question.is_filtered:
             return self._all_rows
-        rows = below(filtered(self.rows, question.wanted), question.narrow.folder)
+        rows = in_folder(filter_rows(self.rows, question.wanted), question.narrow.folder)
         if question.only:
             rows = [row for row in rows if row.identity == question.only]
         return self._each_once(rows)
@@ -146,7 +151,9 @@ def _once(spots: Sequence[Spot], rows: dict[Identity, ConversationRow], query: Q
     ]
 
 
-def _spread(spots: Sequence[Spot], question: Question) -> tuple[list[Spot], set[Identity], bool]:
+def _spread(
+    spots: Sequence[Spot], question: SearchRequest
+) -> tuple[list[Spot], set[Identity], bool]:
     """Those to show, the conversations that have more of them, and whether more could be shown."""
     counts: dict[Identity, int] = {}
     taken: list[Spot] = []

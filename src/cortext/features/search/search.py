@@ -17,8 +17,13 @@ from cortext.catalog.fulltext.fulltext_index import MARKDOWN, SIDE, TITLE, Ident
 from cortext.catalog.row import ConversationRow
 from cortext.durability.read_files import open_file, read_file, read_range
 from cortext.errors import CortextError
-from cortext.features.listing.conversation_list import EVERYTHING, Conversations, Wanted, filtered
-from cortext.features.listing.folder_filters import below, once
+from cortext.features.listing.conversation_list import (
+    EVERYTHING,
+    ConversationList,
+    ListFilter,
+    filter_rows,
+)
+from cortext.features.listing.folder_filters import in_folder, without_copies
 from cortext.features.search.text_refresh import Refreshed, refresh
 from cortext.formats.text_search.search_query import Query, Snippet, parse, snippet
 from cortext.stores import workspace_layout
@@ -74,8 +79,8 @@ class Hit(NamedTuple):
         return Place(self.exact, self.time, self.id)
 
 
-class Narrow(NamedTuple):
-    """Which texts are wanted, beside `Wanted`: until when, below which folder, said by whom."""
+class TextFilter(NamedTuple):
+    """Which texts are wanted, beside `ListFilter`: until when, below which folder, said by whom."""
 
     since: int | None = None
     until: int | None = None
@@ -102,13 +107,13 @@ class Spots(NamedTuple):
     loose: frozenset[int] = frozenset()
 
 
-class Among(NamedTuple):
+class SearchScope(NamedTuple):
     """What is looked for: among which conversations, and how many texts. With `each`, only so many
     messages of one conversation count, and of each that has more one more is found."""
 
     expression: str
     rows: Mapping[Identity, ConversationRow]
-    narrow: Narrow
+    narrow: TextFilter
     most: int
     each: int = 0
 
@@ -118,7 +123,7 @@ class Search:
 
     def __init__(self, words: Words | None = None) -> None:
         self._words = words or Words.at_home()
-        self._conversations = Conversations(paths.workspace_root(), everywhere=True)
+        self._conversations = ConversationList(paths.workspace_root(), everywhere=True)
         listing = self._conversations.list(copies=True)
         self.rows: list[ConversationRow] = listing.rows
         self.missing: list[str] = listing.missing
@@ -152,8 +157,8 @@ class Search:
     def find(
         self,
         text: str,
-        wanted: Wanted = EVERYTHING,
-        narrow: Narrow | None = None,
+        wanted: ListFilter = EVERYTHING,
+        narrow: TextFilter | None = None,
         *,
         most: int = 20,
         after: Place | None = None,
@@ -161,12 +166,12 @@ class Search:
     ) -> list[Hit]:
         """The newest texts that have what was typed, in conversations that are taken, `after` the
         place of another; if it has signs, those that have them too come first."""
-        query, narrow = parse(text), narrow or Narrow()
+        query, narrow = parse(text), narrow or TextFilter()
         if not query:
             return []
         rows = self._all_rows
         if wanted != EVERYTHING or narrow.folder or takes:
-            among = below(filtered(self.rows, wanted), narrow.folder)
+            among = in_folder(filter_rows(self.rows, wanted), narrow.folder)
             rows = self._each_once([row for row in among if not takes or takes(row)])
         while True:
             spots = self._spots(query, rows, narrow, most, after=after)
@@ -191,19 +196,19 @@ class Search:
 
     def _each_once(self, rows: list[ConversationRow]) -> dict[Identity, ConversationRow]:
         """Without copies of another: all of them are searched, since any may be asked for alone."""
-        return {row.identity: row for row in once(rows, self._conversations.root)}
+        return {row.identity: row for row in without_copies(rows, self._conversations.root)}
 
     def _spots(
         self,
         query: Query,
         rows: Mapping[Identity, ConversationRow],
-        narrow: Narrow,
+        narrow: TextFilter,
         most: int,
         each: int = 0,
         after: Place | None = None,
     ) -> Spots:
-        """So many of the newest, as `find` has them; see `Among` for `each`."""
-        among = Among(query.expression, rows, narrow, most, each)
+        """So many of the newest, as `find` has them; see `SearchScope` for `each`."""
+        among = SearchScope(query.expression, rows, narrow, most, each)
         if not query.signs:
             return self._taken(among, after)
         texts = Texts()
@@ -223,7 +228,7 @@ class Search:
         return Spots(exact.found + rest.found, exact.more or rest.more, loose)
 
     def _taken(
-        self, among: Among, after: Place | None, takes: Callable[[Spot], bool] | None = None
+        self, among: SearchScope, after: Place | None, takes: Callable[[Spot], bool] | None = None
     ) -> Spots:
         """The newest that are taken, as far as there is time to look."""
         rows, narrow, most, each = among.rows, among.narrow, among.most, among.each

@@ -71,13 +71,13 @@ def purge_words(rows: Sequence[ConversationRow] | None = None) -> None:
 def _forget(rows: Sequence[ConversationRow]) -> None:
     from cortext.catalog.catalog import Catalog
     from cortext.catalog.fulltext.fulltext_index import Words
-    from cortext.catalog.log_index import SpawnIndex
-    from cortext.features.listing.conversation_list import Conversations
+    from cortext.catalog.log_index import LogIndex
+    from cortext.features.listing.conversation_list import ConversationList
     from cortext.features.search.text_refresh import purge
 
     changed = {row.identity for row in rows} | _unfinished()
     failures: list[CortextError] = []
-    conversations = Conversations(paths.workspace_root(), everywhere=True)
+    conversations = ConversationList(paths.workspace_root(), everywhere=True)
     # With little patience, what nobody had the time to look at would stay as it was known.
     everything = conversations.list(copies=True, patience=None).rows
     with collect_errors(failures, "clear", "the search index"), Words.at_home() as words:
@@ -87,7 +87,7 @@ def _forget(rows: Sequence[ConversationRow]) -> None:
     logs = {os.path.dirname(row.path): row.tool for row in everything if row.is_log}
     for folder, tool in {**logs, paths.spawn_sessions(): AUR}.items():
         with collect_errors(failures, "clear the index of", folder):
-            with SpawnIndex(folder, tool) as index:
+            with LogIndex(folder, tool) as index:
                 index.purge()
             remove_summaries(folder)
     with collect_errors(failures, "clear", "what was handed to tools"):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.row import ConversationRow
 from cortext.errors import CortextError
-from cortext.features.listing.conversation_list import Conversations
+from cortext.features.listing.conversation_list import ConversationList
 from cortext.tools.tool_context import Inside
 
 _LONGEST = 2
@@ -21,7 +21,7 @@ def remember(inside: Inside | None, root: str, rows: Sequence[ConversationRow]) 
 
 
 def numbered(
-    conversations: Conversations, inside: Inside | None, words: str
+    conversations: ConversationList, inside: Inside | None, words: str
 ) -> ConversationRow | None:
     """The entry of the list that was last shown here; None for what is no number, or where none
     was shown. CortextError for a number that means nothing."""

@@ -14,7 +14,7 @@ from cortext import paths
 from cortext.catalog.row import ConversationRow
 from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
 from cortext.features.capture.bindings import Bound
-from cortext.features.listing.conversation_list import Conversations, Wanted
+from cortext.features.listing.conversation_list import ConversationList, ListFilter
 from cortext.features.slash.reply_texts import (
     document_of,
     entries,
@@ -30,7 +30,7 @@ from cortext.tools.tool_context import here
 from cortext.workspace.workspace import Workspace
 
 _SHOWN = 20
-_RESUMABLE = Wanted(with_session=True)
+_RESUMABLE = ListFilter(with_session=True)
 _QUESTION = "Which conversation would you like to continue? (number or search)"
 
 
@@ -47,7 +47,7 @@ class Slash:
         self.waits: bool = False
         self.inside = here()
         self._session = self._session_now(typed)
-        self._conversations = Conversations(self.root)
+        self._conversations = ConversationList(self.root)
 
     def _session_now(self, typed: bool) -> str:
         """The tool's session, if it is certain: a person may have left the one that was written

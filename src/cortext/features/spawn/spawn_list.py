@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from cortext import paths
-from cortext.catalog.log_index import SpawnIndex
+from cortext.catalog.log_index import LogIndex
 from cortext.catalog.row import ConversationRow
 
 STATUSES = ("active", "completed", "interrupted")
@@ -25,7 +25,7 @@ def list_spawned(
 ) -> list[ConversationRow]:
     """Those of an agent and with a status, or all; the latest first. `lost` is the word for what
     is interrupted."""
-    with SpawnIndex(paths.spawn_sessions(), lost=lost) as index:
+    with LogIndex(paths.spawn_sessions(), lost=lost) as index:
         return filter_rows(index.list(), agent, status)
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from cortext import clock
 from cortext.catalog.row import ConversationRow
 from cortext.features.archive.archive_state import Size, sizes
-from cortext.features.listing.conversation_list import Conversations, Wanted
+from cortext.features.listing.conversation_list import ConversationList, ListFilter
 from cortext.features.stats.conversation_stats import ConversationCount, count_conversation
 from cortext.features.stats.prices import Prices, read_prices
 
@@ -132,9 +132,9 @@ def gather(
     tools that belong to none (not those with a `tool` of ""), and `more` that somebody has read
     already. One at a time is read; what is wrong with one is named in the result, and what can be
     read of it is counted."""
-    conversations = Conversations(root, everywhere=everywhere)
+    conversations = ConversationList(root, everywhere=everywhere)
     prices = read_prices(str(conversations.config["stats.prices"]))
-    listing = conversations.list(Wanted(kind=kind, since=since, tool=tool), patience=None)
+    listing = conversations.list(ListFilter(kind=kind, since=since, tool=tool), patience=None)
     start = None if since is None else clock.from_micros(since)
     total = _Total(start, prices)
     for number, row in enumerate(listing.rows, 1):

@@ -12,7 +12,7 @@ from cortext.catalog.lookup import by_id, by_other_id, was_had_in
 from cortext.catalog.row import DOCUMENT, ConversationRow
 from cortext.features.capture.capture import capture
 from cortext.features.capture.current_session import chat_of
-from cortext.features.listing.conversation_list import Conversations, Wanted
+from cortext.features.listing.conversation_list import ConversationList, ListFilter
 from cortext.tools.running import live_sessions
 from cortext.workspace.known_folders import known_workspaces
 
@@ -46,8 +46,8 @@ def is_own_id(name: str) -> bool:
 
 
 def _of_programs() -> list[ConversationRow]:
-    conversations = Conversations(paths.workspace_root(), everywhere=True)
-    return conversations.list(Wanted(tool=DOCUMENT)).rows
+    conversations = ConversationList(paths.workspace_root(), everywhere=True)
+    return conversations.list(ListFilter(tool=DOCUMENT)).rows
 
 
 def import_session(row: ConversationRow, root: str | None = None) -> Imported:

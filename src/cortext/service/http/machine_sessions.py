@@ -16,9 +16,9 @@ from msgspec import Struct
 from cortext import paths
 from cortext.catalog.row import ConversationRow
 from cortext.clock import from_micros
-from cortext.features.listing.conversation_list import Conversations, Wanted
+from cortext.features.listing.conversation_list import ConversationList, ListFilter
 from cortext.features.search.background_refresh import Warming
-from cortext.features.search.search import Hit, Narrow, Search
+from cortext.features.search.search import Hit, Search, TextFilter
 
 T = TypeVar("T")
 WAIT = 3.0
@@ -80,10 +80,12 @@ class Sessions:
         self._one: asyncio.Lock | None = None
         self._warming = Warming()
 
-    async def list(self, wanted: Wanted, *, limit: int, offset: int) -> SessionPage:
+    async def list(self, wanted: ListFilter, *, limit: int, offset: int) -> SessionPage:
         return await self._do(lambda: _list(wanted, limit, offset))
 
-    async def search(self, text: str, wanted: Wanted, narrow: Narrow, *, limit: int) -> FoundPage:
+    async def search(
+        self, text: str, wanted: ListFilter, narrow: TextFilter, *, limit: int
+    ) -> FoundPage:
         """What is found in all that could be read within a few seconds."""
         await self._catch_up()
         return await self._do(lambda: self._search(text, wanted, narrow, limit))
@@ -107,15 +109,15 @@ class Sessions:
         async with self._one:
             return await asyncio.to_thread(work)
 
-    def _search(self, text: str, wanted: Wanted, narrow: Narrow, limit: int) -> FoundPage:
+    def _search(self, text: str, wanted: ListFilter, narrow: TextFilter, limit: int) -> FoundPage:
         search = Search()
         # While all is being read for the first time, a look at what is new would wait for that.
         left = self._warming.left if self._warming.goes_on else search.refresh().left
         return FoundPage([*map(_found, search.find(text, wanted, narrow, most=limit))], left)
 
 
-def _list(wanted: Wanted, limit: int, offset: int) -> SessionPage:
-    conversations = Conversations(paths.workspace_root(), everywhere=True)
+def _list(wanted: ListFilter, limit: int, offset: int) -> SessionPage:
+    conversations = ConversationList(paths.workspace_root(), everywhere=True)
     rows = conversations.list(wanted).rows
     end = offset + limit
     return SessionPage(

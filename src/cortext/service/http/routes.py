@@ -11,9 +11,9 @@ from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import FromPath, FromQuery, HeaderParameter, QueryParameter
 from litestar.response import Stream
 
-from cortext.features.listing.conversation_list import Wanted
+from cortext.features.listing.conversation_list import ListFilter
 from cortext.features.listing.time_ranges import date_range
-from cortext.features.search.search import Narrow
+from cortext.features.search.search import TextFilter
 from cortext.service.http import event_streams
 from cortext.service.http.bodies import (
     LONGEST_ID,
@@ -188,7 +188,7 @@ async def list_sessions(
     """What this machine keeps of conversations with AI tools, the latest first. Only for the
     person of this machine."""
     _check_person(request)
-    wanted = Wanted(
+    wanted = ListFilter(
         kind=type or None, status=status, tags=tag or (), words=q.strip(), tool=tool or None
     )
     return await request.app.state.sessions.list(wanted, limit=limit, offset=offset)
@@ -208,8 +208,8 @@ async def search(
     of days such as 2026-03..2026-05 or "last week". Only for the person of this machine."""
     _check_person(request)
     span = date_range(when)
-    narrow = Narrow(since=span.since, until=span.until, role=role)
-    wanted = Wanted(kind=type or None, tool=tool or None)
+    narrow = TextFilter(since=span.since, until=span.until, role=role)
+    wanted = ListFilter(kind=type or None, tool=tool or None)
     return await request.app.state.sessions.search(q, wanted, narrow, limit=limit)
 
 
