@@ -17,7 +17,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from cortext.tools.protocol import Source
+from cortext.tools.protocol import TranscriptSource
 
 TOOLS = ("claude", "codex", "gemini", "opencode")
 FOLDERS = {"opencode": ".local/share/opencode"}
@@ -69,7 +69,7 @@ def write(folder: str, megabytes: int) -> None:
             write_one(tool, Path(folder, tool, name), Words(1), size << 20)
 
 
-def _size(source: Source) -> float:
+def _size(source: TranscriptSource) -> float:
     """MB of a transcript; of a database those of the JSON in its rows."""
     if not source.path.endswith(".db"):
         return os.stat(source.path).st_size / 1e6
@@ -79,7 +79,7 @@ def _size(source: Source) -> float:
     return sum(sizes) / 1e6
 
 
-def _spent(decode: Callable[[Source], object], source: Source) -> float:
+def _spent(decode: Callable[[TranscriptSource], object], source: TranscriptSource) -> float:
     start = time.process_time()
     decode(source)
     return time.process_time() - start

@@ -13,7 +13,7 @@ from typing import NoReturn
 from bench.growth_clock import seconds_of
 from bench.growth_make import ID, make_conversation, make_log, name_of, text_of
 from cortext import SessionMessage, open_session_store
-from cortext.adapters.session_log import Kept
+from cortext.adapters.session_log import SessionLog
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.log_index import LogIndex
 from cortext.catalog.row import DOCUMENT, ConversationRow
@@ -44,7 +44,7 @@ def add_to_log(folder: str, _: int, __: int) -> Figures:
     messages that lists took in: without them these would begin anew."""
     logs = f"{folder}/logs"
     path = f"{logs}/{ID}.jsonl"
-    store, kept = open_session_store(f"log:{logs}"), Kept(logs, "bench", remembered=False)
+    store, kept = open_session_store(f"log:{logs}"), SessionLog(logs, "bench", remembered=False)
     found: Figures = {}
     with _as_it_was(path):
         found["log append"] = _appends(lambda message: store.append(ID, message))

@@ -18,7 +18,7 @@ from cortext import (
     open_session_store,
     paths,
 )
-from cortext.adapters.session_log import Kept
+from cortext.adapters.session_log import SessionLog
 from cortext.catalog.log_index import LogIndex
 from cortext.catalog.row import DOCUMENT, ConversationRow
 from cortext.features.doctor.checkup import run_checkup
@@ -75,7 +75,7 @@ def make_many_logs(folder: str, size: int) -> None:
 def measure_logs(folder: str, size: int, _: int) -> Figures:
     """The logs of a program: listed by us, by the adapter itself and by the service."""
     logs = paths.program_sessions()
-    kept, made = Kept(None, "bench"), list[str]()
+    kept, made = SessionLog(None, "bench"), list[str]()
     _list_logs(size)
     found = {"logs list": seconds_of(lambda: _list_logs(size))}
     touched = iter(range(size))

@@ -19,7 +19,7 @@ from cortext import (
 )
 from cortext.durability.file_tail import CHUNK
 from cortext.formats import document
-from cortext.formats.document import Block
+from cortext.formats.document import EncodedRecords
 
 TEXT = "x" * 500
 _START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -119,7 +119,9 @@ def make_sessions(folder: str, count: int) -> None:
         session = Session(f"s-{number:06}", title=f"session {number}", model="m", tags=["bench"])
         session.created_at = session.updated_at = _START + timedelta(seconds=number)
         session.messages.append(SessionMessage("user", "hello", session.created_at))
-        chunks = document.encode(session, Block().extended(session.messages), Block())
+        chunks = document.encode(
+            session, EncodedRecords().extended(session.messages), EncodedRecords()
+        )
         with open(f"{folder}/{session.id}.json", "wb") as file:
             file.writelines(chunks)
     SessionIndex(SessionStorage(folder)).close()

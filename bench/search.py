@@ -20,7 +20,7 @@ from bench import corpus, spawn
 from bench.starts import clean_environment
 from bench.timing import in_turns
 from cortext import paths
-from cortext.catalog.fulltext.fulltext_index import Words, Work
+from cortext.catalog.fulltext.fulltext_index import FulltextIndex, Work
 from cortext.features.search.search import Search
 
 CORTEXT = os.path.join(os.path.dirname(sys.executable), "cortext")
@@ -116,7 +116,7 @@ def end_to_end(rounds: int) -> dict[str, float]:
     return in_turns({**bare, **{kind: one(texts) for kind, texts in questions.items()}}, rounds)
 
 
-class Timed(Words):
+class Timed(FulltextIndex):
     """The index, and how long each addition to it took."""
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 _PROGRAM = """
 import os, sys, threading
-import cortext.cli
+import cortext.cli.main
 
 root, out, modules = os.path.dirname(cortext.__file__) + os.sep, sys.argv[1], set()
 
@@ -27,7 +27,7 @@ sys.argv = ["cortext", *sys.argv[2:]]
 threading.setprofile(note)
 sys.setprofile(note)
 try:
-    code = cortext.cli.main()
+    code = cortext.cli.main.main()
 finally:
     sys.setprofile(None)
     with open(out, "w") as file:

@@ -48,7 +48,7 @@ def test_a_package_that_is_not_found_is_not_well_typed(monkeypatch: pytest.Monke
 def test_an_adapter_counts_where_its_framework_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """Elsewhere its bases are unknown to everybody; what adapters share always counts."""
     bad = symbol("cortext.adapters.langgraph.thread_log.Thread", known=False)
-    shared = symbol("cortext.adapters.session_log.Kept", known=False)
+    shared = symbol("cortext.adapters.session_log.SessionLog", known=False)
     monkeypatch.setattr(typed, "is_there", lambda package: False)
     assert judged(monkeypatch, bad) == 0
     assert judged(monkeypatch, shared) == 1

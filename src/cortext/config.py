@@ -191,7 +191,7 @@ SETTINGS: tuple[Setting, ...] = (
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
 
 
-class Value(NamedTuple):
+class SettingValue(NamedTuple):
     """What a setting is, and what says so: `default`, `the environment`, or a file's path."""
 
     value: Any
@@ -201,7 +201,7 @@ class Value(NamedTuple):
 class Config:
     """Every setting with its value. `warnings` name what was passed over."""
 
-    def __init__(self, values: dict[str, Value], warnings: list[str]) -> None:
+    def __init__(self, values: dict[str, SettingValue], warnings: list[str]) -> None:
         self._values = values
         self.warnings = warnings
 
@@ -211,7 +211,7 @@ class Config:
 
         A file that is not there is fine; one that cannot be read is an error.
         """
-        values = {setting.name: Value(setting.default, "default") for setting in SETTINGS}
+        values = {setting.name: SettingValue(setting.default, "default") for setting in SETTINGS}
         warnings: list[str] = []
         _add_file(user_file(), values, warnings, workspace=False)
         if root is not None:
@@ -219,7 +219,7 @@ class Config:
         _add_environment(values, warnings)
         return cls(values, warnings)
 
-    def get(self, name: str) -> Value:
+    def get(self, name: str) -> SettingValue:
         """Raises UnknownSettingError."""
         return self._values[definition(name).name]
 
@@ -294,7 +294,9 @@ def parse_settings(data: bytes, path: str) -> dict[tuple[str, ...], Any]:
     )
 
 
-def _add_file(path: str, values: dict[str, Value], warnings: list[str], *, workspace: bool) -> None:
+def _add_file(
+    path: str, values: dict[str, SettingValue], warnings: list[str], *, workspace: bool
+) -> None:
     for parts, value in read_settings(path)[1].items():
         name = ".".join(parts)
         setting = _BY_NAME.get(name) if len(parts) == 2 else None
@@ -306,15 +308,15 @@ def _add_file(path: str, values: dict[str, Value], warnings: list[str], *, works
                 hint=f"set it in {user_file()} or as {setting.variable}",
             )
         else:
-            values[name] = Value(_checked(setting, value, f"{path}: "), path)
+            values[name] = SettingValue(_checked(setting, value, f"{path}: "), path)
 
 
-def _add_environment(values: dict[str, Value], warnings: list[str]) -> None:
+def _add_environment(values: dict[str, SettingValue], warnings: list[str]) -> None:
     for setting in SETTINGS:
         text = os.environ.get(setting.variable, "")
         if text:
             value = _checked(setting, setting.parse(text), f"{setting.variable}: ")
-            values[setting.name] = Value(value, ENVIRONMENT)
+            values[setting.name] = SettingValue(value, ENVIRONMENT)
     known = {setting.variable for setting in SETTINGS}
     sections = tuple({variable[: variable.index("_", 8) + 1] for variable in known})
     for variable in os.environ:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from cortext.adapters.session_log import Kept
+from cortext.adapters.session_log import SessionLog
 from cortext.stores.servers.server_base import ServedStore
 from tests.adapters.children import all_do
 
@@ -42,6 +42,6 @@ def fleet_of(page: str, url: str) -> Any:
 
 def stored(url: str, framework: str = "") -> Any:
     """What is on the server, past the adapter."""
-    store = Kept(url, framework).store
+    store = SessionLog(url, framework).store
     assert isinstance(store, ServedStore)
     return store

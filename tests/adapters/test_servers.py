@@ -12,7 +12,7 @@ pytest.importorskip("psycopg")
 
 from cortext import Session, SessionMessage
 from cortext.adapters.record_reader import Follower
-from cortext.adapters.session_log import Kept, inner_store, open_kept
+from cortext.adapters.session_log import SessionLog, inner_store, open_kept
 from tests.service.stores.conftest import postgres_server as postgres_server
 
 _spaces = count()
@@ -25,8 +25,8 @@ def url(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def kept(url: str) -> Iterator[Kept]:
-    made = Kept(url, "tests")
+def kept(url: str) -> Iterator[SessionLog]:
+    made = SessionLog(url, "tests")
     yield made
     made.close()
 
@@ -35,17 +35,17 @@ def said(text: str) -> SessionMessage:
     return SessionMessage("user", text)
 
 
-def test_what_one_wrote_another_reads(kept: Kept, url: str) -> None:
+def test_what_one_wrote_another_reads(kept: SessionLog, url: str) -> None:
     """By its owner, the newest first, and whichever framework began it."""
     for id, owner in (("one", "ann"), ("two", "bob"), ("three", "ann")):
         kept.append(id, [said(id)], lambda id=id, owner=owner: kept.new_session(id, owner=owner))
     kept.append("one", [said("last")], lambda: kept.new_session("one"))
     kept.amend("one", pending={"run": 1})
-    other = Kept(url, "tests")
+    other = SessionLog(url, "tests")
     assert [(row.id, row.waits) for row in other.rows("ann")] == [("one", True), ("three", False)]
     assert [row.id for row in other.rows()] == ["one", "three", "two"]
     assert sorted(head.id for head in other.heads("ann")) == ["one", "three"]
-    assert sorted(head.id for head in Kept(url, "others").heads()) == ["one", "three", "two"]
+    assert sorted(head.id for head in SessionLog(url, "others").heads()) == ["one", "three", "two"]
     assert [one.content for one in other.tail("one", 1)] == ["last"]
     assert (other.head("one").messages, other.tail("none", 1), other.read("none")) == ([], [], None)
     assert [other.delete("one"), kept.delete("one")] == [True, False]
@@ -53,11 +53,11 @@ def test_what_one_wrote_another_reads(kept: Kept, url: str) -> None:
     other.close()
 
 
-def test_followers_see_what_others_write(kept: Kept, url: str) -> None:
+def test_followers_see_what_others_write(kept: SessionLog, url: str) -> None:
     """Each record once; after a change of what was there, or when asked to, all of it."""
     follower = Follower(kept.store, "s")
     assert follower.new() == (False, [])
-    other = Kept(url, "tests")
+    other = SessionLog(url, "tests")
     other.append("s", [said("a")], lambda: Session("s"))
     assert [one.content for one in follower.new()[1]] == ["a"]
     other.append("s", [said("b")], lambda: Session("s"))
@@ -72,7 +72,7 @@ def test_followers_see_what_others_write(kept: Kept, url: str) -> None:
     other.close()
 
 
-def test_an_inner_store_is_in_no_list(kept: Kept) -> None:
+def test_an_inner_store_is_in_no_list(kept: SessionLog) -> None:
     """Checkpoints and states have a place of their own on the same server."""
     inner_store(kept.store, "state").save(kept.new_session("s"))
     assert (list(kept.heads()), kept.store.exists("s")) == ([], False)
@@ -80,7 +80,7 @@ def test_an_inner_store_is_in_no_list(kept: Kept) -> None:
 
 
 def _write(url: str, writer: int) -> None:
-    kept = Kept(url, "tests")
+    kept = SessionLog(url, "tests")
     for number in range(20):
         text = f"{writer}.{number}"
         kept.append("shared", [said(text)], lambda: kept.new_session("shared"))
@@ -88,7 +88,7 @@ def _write(url: str, writer: int) -> None:
     kept.close()
 
 
-def test_eight_writers_that_begin_it_at_once(kept: Kept, url: str) -> None:
+def test_eight_writers_that_begin_it_at_once(kept: SessionLog, url: str) -> None:
     """Whoever makes the session, nothing that was acknowledged is lost, each one's messages are in
     their order, and no change undoes another."""
     spawn = multiprocessing.get_context("spawn")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cortext import Session, SessionMessage
-from cortext.adapters.session_log import Kept, id_of, open_kept
+from cortext.adapters.session_log import SessionLog, id_of, open_kept
 from cortext.errors import SessionOwnerError, SessionStorageError
 from cortext.stores.log import LogStore
 from tests.command import ok
@@ -27,14 +27,14 @@ def test_a_key_that_can_be_an_id_is_one() -> None:
 def test_it_is_kept_at_a_path_or_url(kind: str, tmp_path: Path) -> None:
     """What one object wrote, another reads."""
     where = f"{kind}{tmp_path / 'kept'}"
-    kept = Kept(where, "tests")
+    kept = SessionLog(where, "tests")
     kept.append("one", [SessionMessage("user", "hello")], lambda: kept.new_session("one"))
     kept.close()
-    read = Kept(where, "tests").read("one")
+    read = SessionLog(where, "tests").read("one")
     assert read is not None
     assert [message.content for message in read.messages] == ["hello"]
-    assert [head.id for head in Kept(where, "tests").heads()] == ["one"]
-    assert [head.id for head in Kept(where, "others").heads()] == ["one"]
+    assert [head.id for head in SessionLog(where, "tests").heads()] == ["one"]
+    assert [head.id for head in SessionLog(where, "others").heads()] == ["one"]
 
 
 def test_what_is_no_store_is_refused() -> None:
@@ -44,7 +44,7 @@ def test_what_is_no_store_is_refused() -> None:
 
 
 def _write(folder: str, writer: int) -> None:
-    kept = Kept(folder, "tests")
+    kept = SessionLog(folder, "tests")
     for number in range(20):
         said = SessionMessage("user", f"{writer}.{number}")
         kept.append("shared", [said], lambda: kept.new_session("shared"))
@@ -70,7 +70,7 @@ def test_eight_writers_that_begin_it_at_once(tmp_path: Path) -> None:
 def test_two_owners_who_begin_it_at_once(kind: str, tmp_path: Path) -> None:
     """The first has it; the second is refused, and nothing of his is in it."""
     where = f"{kind}{tmp_path}"
-    ann, bob = Kept(where, "tests"), Kept(where, "tests")
+    ann, bob = SessionLog(where, "tests"), SessionLog(where, "tests")
     id = "001-chat-one" if kind == "workspace:" else "one"
 
     def begin_second() -> Session:
@@ -89,7 +89,7 @@ def test_a_list_of_one_owner_reads_his_heads_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Owners whose names look alike in a list are told apart all the same."""
-    kept = Kept(tmp_path, "tests")
+    kept = SessionLog(tmp_path, "tests")
     owners = ["ann", "ann\x07", "bob", "", "ann"]
     for number, owner in enumerate(owners):
         made = kept.new_session(f"s-{number}", owner=owner)
@@ -112,7 +112,7 @@ def test_a_list_of_one_owner_reads_his_heads_only(
 
 def test_one_has_it_alone_and_may_ask_again(tmp_path: Path) -> None:
     """Whoever has a session alone can begin it; others cannot meanwhile."""
-    kept = Kept(tmp_path, "tests")
+    kept = SessionLog(tmp_path, "tests")
     with kept.alone("one"), kept.alone("one"):
         kept.append("one", [], lambda: kept.new_session("one"))
         with pytest.raises(BlockingIOError), open(tmp_path / ".cortext/alone/one.lock") as file:
@@ -125,7 +125,7 @@ def test_one_has_it_alone_and_may_ask_again(tmp_path: Path) -> None:
 def test_where_nothing_can_be_kept(owner: str, tmp_path: Path) -> None:
     """One error of ours, whoever begins it."""
     (tmp_path / "kept").write_text("")
-    kept = Kept(tmp_path / "kept", "tests")
+    kept = SessionLog(tmp_path / "kept", "tests")
     said = [SessionMessage("user", "Hello")]
     with pytest.raises(SessionStorageError, match="kept"):
         kept.append("one", said, lambda: kept.new_session("one", owner=owner), owner=owner)
@@ -137,7 +137,7 @@ def test_people_find_it(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
-    kept = Kept(None if place == "the default" else tmp_path / "mine", "tests")
+    kept = SessionLog(None if place == "the default" else tmp_path / "mine", "tests")
 
     def begin() -> Session:
         return kept.new_session("talk-7", owner="anna", working_dir=str(tmp_path))
@@ -168,7 +168,7 @@ def test_it_is_listed_where_the_program_runs(
     for folder in (here, there):
         folder.mkdir()
     monkeypatch.chdir(here)
-    kept = Kept(f"{kind}{tmp_path / 'mine'}", "tests")
+    kept = SessionLog(f"{kind}{tmp_path / 'mine'}", "tests")
     for id, folder in (("talk-here", ""), ("talk-there", str(there))):
         session = kept.new_session(id, working_dir=folder)
         kept.append(id, [SessionMessage("user", "Where are we?")], lambda session=session: session)
@@ -180,7 +180,7 @@ def test_it_is_listed_where_the_program_runs(
 
 def test_a_program_whose_folder_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It keeps its sessions, which were had nowhere."""
-    kept = Kept(tmp_path / "mine", "tests")
+    kept = SessionLog(tmp_path / "mine", "tests")
     gone = tmp_path / "gone"
     gone.mkdir()
     monkeypatch.chdir(gone)

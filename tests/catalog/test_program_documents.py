@@ -12,7 +12,7 @@ import pytest
 from cortext import Session, SessionMessage, SessionStorage
 from cortext.catalog import document_rows
 from cortext.catalog.catalog import Catalog
-from cortext.catalog.program_documents import Shelf
+from cortext.catalog.program_documents import DocumentFolder
 from cortext.catalog.row import ConversationRow
 
 MONDAY = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -25,7 +25,7 @@ class Place:
         self.catalog = str(folder / "catalog.sqlite3")
         self.folder = folder / "documents"
         self.storage = SessionStorage(self.folder)
-        self.shelves = [Shelf(str(self.folder))]
+        self.shelves = [DocumentFolder(str(self.folder))]
 
     def keep(self, id: str, *texts: str, storage: SessionStorage | None = None, **head) -> Session:
         messages = [SessionMessage("user", text, timestamp=MONDAY) for text in texts]
@@ -88,7 +88,7 @@ def test_without_a_title_it_has_its_first_request(document_place: Place) -> None
 
 def test_in_a_project_it_was_had_there(document_place: Place) -> None:
     """Where it does not say another folder."""
-    document_place.shelves = [Shelf(str(document_place.folder), "/a/project")]
+    document_place.shelves = [DocumentFolder(str(document_place.folder), "/a/project")]
     document_place.keep("one", "Why?")
     document_place.keep("two", "Why?", working_dir="/b")
     assert {row.key: row.working_dir for row in document_place.rows()} == {
@@ -188,7 +188,7 @@ def test_what_is_no_session_is_passed_over(document_place: Place) -> None:
 def test_one_session_in_two_folders_is_listed_once(document_place: Place, tmp_path: Path) -> None:
     """Where it was last active; another that only has the same id is another."""
     other = SessionStorage(tmp_path / "other")
-    document_place.shelves.append(Shelf(str(tmp_path / "other")))
+    document_place.shelves.append(DocumentFolder(str(tmp_path / "other")))
     document_place.keep("same", "Why?")
     document_place.keep(
         "same", "Why?", "So.", storage=other, updated_at=MONDAY + timedelta(hours=1)
@@ -212,7 +212,7 @@ def test_a_folder_that_is_reached_twice_is_listed_once(
     (tmp_path / "link").symlink_to(document_place.folder)
     document_place.shelves = [
         *document_place.shelves,
-        Shelf(str(tmp_path / "link")),
+        DocumentFolder(str(tmp_path / "link")),
         *document_place.shelves,
     ]
     assert [row.key for row in document_place.rows()] == ["one"]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cortext import SessionMessage
-from cortext.adapters.session_log import Kept
+from cortext.adapters.session_log import SessionLog
 from cortext.stores.log import LogStore
 from tests.command import cortext, ok
 
@@ -24,7 +24,7 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def keep(where: Path, id: str, text: str, **head: Any) -> Path:
     """A session of one message; its file."""
-    kept = Kept(where, "tests", remembered=where.name != "checkpoints")
+    kept = SessionLog(where, "tests", remembered=where.name != "checkpoints")
     kept.append(id, [SessionMessage("user", text)], lambda: kept.new_session(id, **head))
     kept.close()
     return where / f"{id}.jsonl"

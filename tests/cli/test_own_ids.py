@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cortext import SessionMessage
-from cortext.adapters.session_log import Kept
+from cortext.adapters.session_log import SessionLog
 from cortext.model.derived_ids import id_of
 from tests.cli.fake_tools import install
 from tests.command import begin, cortext, ok
@@ -21,7 +21,7 @@ class Program:
 
     def say(self, text: str, *key: str, **head: Any) -> str:
         """Add to the session of a key; its id in lists."""
-        kept, id = Kept(self.sessions, "tests"), id_of(*key)
+        kept, id = SessionLog(self.sessions, "tests"), id_of(*key)
         head = {"metadata": {"session_id": key[-1]}, **head}
         kept.append(
             id,

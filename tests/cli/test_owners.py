@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cortext import Session, SessionMessage, SessionStorage
-from cortext.adapters.session_log import Kept
+from cortext.adapters.session_log import SessionLog
 from tests.cli.shell_completion import offered
 from tests.command import begin, change_head, cortext, ok
 
@@ -37,7 +37,7 @@ def owned_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def keep(where: str | None, id: str, **head: Any) -> None:
     """A session of one message, by an adapter."""
-    kept = Kept(where, "tests")
+    kept = SessionLog(where, "tests")
     said = [SessionMessage("user", f"Is the {WORD} {id}?")]
     kept.append(id, said, lambda: kept.new_session(id, **head))
     kept.close()
@@ -78,7 +78,7 @@ def test_people_see_whose_it_is(owned_place: Path) -> None:
 def test_an_owner_changes(owned_place: Path) -> None:
     """The next list knows it."""
     assert owners(owned_place, "list", "--owner", "anna") == ANNAS
-    Kept(None, "tests").amend("log-anna", owner="ben")
+    SessionLog(None, "tests").amend("log-anna", owner="ben")
     change_head(owned_place, "001-plan-of-anna", owner="ben")
     session = SessionStorage().load("doc-anna")
     session.owner = "ben"

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from cortext.cli.progress import Bar
+from cortext.cli.progress import ProgressBar
 
 
 class Screen(io.StringIO):
@@ -23,7 +23,7 @@ def test_only_what_takes_long_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Screen()
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     monkeypatch.setattr(sys, "stderr", screen)
-    bar = Bar("reading")
+    bar = ProgressBar("reading")
     progress = bar.progress
     assert progress is not None
     for at, done in ((0.1, 1), (0.9, 2), (1.1, 3), (1.15, 4), (1.3, 5)):
@@ -39,7 +39,7 @@ def test_only_what_takes_long_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there is no terminal nothing is told."""
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    bar = Bar("reading")
+    bar = ProgressBar("reading")
     assert bar.progress is None
     bar.begin("waiting")
     bar.clear()
@@ -52,7 +52,7 @@ def test_what_is_waited_for_stands_there_at_once(monkeypatch: pytest.MonkeyPatch
     screen = Screen()
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     monkeypatch.setattr(sys, "stderr", screen)
-    bar = Bar("read")
+    bar = ProgressBar("read")
     words = "looking " * 9
     bar.begin(words)
     assert screen.getvalue() == f"\r{words}"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cortext.cli.launch_tool import command_line
 from cortext.cli.shell_quoting import quoted
 from cortext.model.safe_text import clean
-from cortext.tools.launch import Plan
+from cortext.tools.launch import LaunchPlan
 
 SHELLS = [shell for shell in ("sh", "bash", "dash", "zsh", "ksh") if shutil.which(shell)]
 HOSTILE = [
@@ -66,7 +66,7 @@ def test_the_line_leads_into_the_folder(name: str, tmp_path: Path) -> None:
     """It is one line, it shows no code, and run by sh the tool starts where it should."""
     folder = tmp_path / name
     folder.mkdir()
-    line = command_line(Plan("x", ("pwd", "-P"), str(folder), {"A": "b\x1bc"}))
+    line = command_line(LaunchPlan("x", ("pwd", "-P"), str(folder), {"A": "b\x1bc"}))
     assert (line.isprintable(), clean(line)) == (True, line)
     done = subprocess.run(["sh", "-c", line], capture_output=True, check=True, timeout=60)
     assert done.stdout == os.fsencode(folder.resolve()) + b"\n"

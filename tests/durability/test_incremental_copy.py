@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from cortext.durability import incremental_copy as module
 from cortext.durability.gzip_members import MOST, Packed, read_packed
-from cortext.durability.incremental_copy import FOLD, Followed, Known, fold, follow
+from cortext.durability.incremental_copy import FOLD, CopyState, Followed, fold, follow
 from cortext.errors import SessionStorageError
 
 LONG_AGO = 1_700_000_000
@@ -29,7 +29,7 @@ class Pair:
         self.target = folder / "out" / "deep" / "a.jsonl.gz"
         self.source.parent.mkdir(parents=True, exist_ok=True)
         (folder / "temp").mkdir(exist_ok=True)
-        self.known: Known | None = None
+        self.known: CopyState | None = None
 
     def write(self, data: bytes, mtime: int = LONG_AGO) -> None:
         self.source.write_bytes(data)

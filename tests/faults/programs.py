@@ -33,10 +33,10 @@ def serve(home: Home) -> int:
 
 def adapt(home: Home) -> int:
     """An agent of a framework, which keeps two messages of a new session, one after the other."""
-    from cortext.adapters.session_log import Kept
+    from cortext.adapters.session_log import SessionLog
     from cortext.errors import CortextError
 
-    kept = Kept(None, "a-framework")
+    kept = SessionLog(None, "a-framework")
     try:
         for message in said(ADAPTED, 0, 1):
             kept.append(ADAPTED, [message], lambda: kept.new_session(ADAPTED))

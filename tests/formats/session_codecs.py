@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cortext.formats import document, folder, log, service
-from cortext.formats.document import Block
+from cortext.formats.document import EncodedRecords
 from cortext.formats.head_and_lines import encode_records, join
 from cortext.formats.record_lines import decode_lines
 from cortext.model import json_codec
@@ -12,7 +12,10 @@ from cortext.model.session import Session
 
 
 def _encode_document(session: Session) -> bytes:
-    blocks = Block().extended(session.messages), Block().extended(session.tool_history)
+    blocks = (
+        EncodedRecords().extended(session.messages),
+        EncodedRecords().extended(session.tool_history),
+    )
     return b"".join(document.encode(session, *blocks))
 
 

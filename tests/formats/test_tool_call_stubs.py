@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cortext.formats.message_history import history
-from cortext.formats.tool_call_stubs import Call, Result, kind_of, read_call, stub
+from cortext.formats.tool_call_stubs import ToolCall, ToolResult, kind_of, read_call, stub
 from cortext.model.message import Role, SessionMessage, ToolInvocation
 from cortext.model.session import Session
 
@@ -70,7 +70,7 @@ def openai(name: str, arguments: Any, id: str = "1") -> dict[str, Any]:
 )
 def test_kinds(name: str, arguments: dict[str, Any], kind: str) -> None:
     """A name decides if it is known, else what was given; without what it needs it is neither."""
-    assert kind_of(Call(name, arguments)) == kind
+    assert kind_of(ToolCall(name, arguments)) == kind
 
 
 @pytest.mark.parametrize(
@@ -98,13 +98,13 @@ def test_kinds(name: str, arguments: dict[str, Any], kind: str) -> None:
 )  # fmt: skip
 def test_edits(arguments: dict[str, Any], first: str) -> None:
     """Path, +n −m and the first changed line; what a written file replaced is not known."""
-    assert stub(Call("T", arguments), Result("ok"), "show") == first
+    assert stub(ToolCall("T", arguments), ToolResult("ok"), "show") == first
 
 
 def test_a_patch_of_many_files_names_the_first() -> None:
     """Five of them, and how many more there are."""
     patch = "*** Begin Patch\n" + "".join(f"*** Add File: f{n}\n+x\n" for n in range(9))
-    line = stub(Call("apply_patch", {"input": patch}), Result("ok"), "show").split("\n")[0]
+    line = stub(ToolCall("apply_patch", {"input": patch}), ToolResult("ok"), "show").split("\n")[0]
     assert ("f4 +1 −0" in line, "f5" in line, "and 4 more files" in line) == (True, False, True)
 
 
@@ -128,15 +128,17 @@ def test_a_patch_of_many_files_names_the_first() -> None:
 )  # fmt: skip
 def test_shell_calls(value: Any, ending: list[str]) -> None:
     """The command, its exit code and the last three lines, as each of the tools says them."""
-    lines = stub(Call("Bash", {"command": "make\ntest"}), Result(value), "show").split("\n  ")
+    lines = stub(ToolCall("Bash", {"command": "make\ntest"}), ToolResult(value), "show").split(
+        "\n  "
+    )
     assert lines == ["Bash · show", "$ make", "  test", *ending]
 
 
 def test_commands_are_shown_up_to_a_thousand_characters() -> None:
     """Of a longer one the beginning, of a list without the shell's own words."""
-    lines = stub(Call("shell", {"command": ["/bin/bash", "-lc", "x" * 5000]}), None, "show")
+    lines = stub(ToolCall("shell", {"command": ["/bin/bash", "-lc", "x" * 5000]}), None, "show")
     assert lines.split("\n")[1:] == ["  $ " + "x" * 999 + "…", "  no result was recorded"]
-    listed = stub(Call("shell", {"command": ["git", "log"]}), None, "show")
+    listed = stub(ToolCall("shell", {"command": ["git", "log"]}), None, "show")
     assert listed.split("\n")[1] == "  $ git log"
 
 
@@ -151,31 +153,31 @@ def test_commands_are_shown_up_to_a_thousand_characters() -> None:
 )  # fmt: skip
 def test_reads(name: str, arguments: dict[str, Any], line: str) -> None:
     """One line, with the path or pattern."""
-    assert stub(Call(name, arguments), Result("long " * 9), "show") == line
+    assert stub(ToolCall(name, arguments), ToolResult("long " * 9), "show") == line
 
 
 def test_other_calls() -> None:
     """Their first arguments, and the last lines of what they gave."""
     arguments = {"n": 1, "x": "é" * 999}
-    lines = stub(Call("Task", arguments), Result("a\nb\n\nc\nd\n"), "show").split("\n")
+    lines = stub(ToolCall("Task", arguments), ToolResult("a\nb\n\nc\nd\n"), "show").split("\n")
     shown = '{"n":1,"x":"' + "é" * 187
     assert lines == [f"Task · {shown}… · show", "  > b", "  > c", "  > d"]
-    assert stub(Call("ping", {}), Result(""), "show") == "ping · show"
-    assert stub(Call("ping", {}), Result("no\nway", failed=True), "show").count("way") == 1
+    assert stub(ToolCall("ping", {}), ToolResult(""), "show") == "ping · show"
+    assert stub(ToolCall("ping", {}), ToolResult("no\nway", failed=True), "show").count("way") == 1
 
 
 @pytest.mark.parametrize(
     ("call", "result", "last"),
     [
-        (Call("Edit", {"file_path": "a"}), Result("Error: none\nx"), "  failed: Error: none x"),
-        (Call("Read", {"path": "a"}), Result("Error handling\n"), "Read · a · show"),
-        (Call("Read", {"path": "a"}), Result("gone", failed=True), "  failed: gone"),
-        (Call("Task", {}), Result(None, True, "time out"), "  failed: time out"),
-        (Call("Bash", {"command": "x"}), Result(None, True, "denied"),
+        (ToolCall("Edit", {"path": "a"}), ToolResult("Error: none\nx"), "  failed: Error: none x"),
+        (ToolCall("Read", {"path": "a"}), ToolResult("Error handling\n"), "Read · a · show"),
+        (ToolCall("Read", {"path": "a"}), ToolResult("gone", failed=True), "  failed: gone"),
+        (ToolCall("Task", {}), ToolResult(None, True, "time out"), "  failed: time out"),
+        (ToolCall("Bash", {"command": "x"}), ToolResult(None, True, "denied"),
          "  exit code not recorded, failed: denied"),
     ],
 )  # fmt: skip
-def test_failures(call: Call, result: Result, last: str) -> None:
+def test_failures(call: ToolCall, result: ToolResult, last: str) -> None:
     """A call that failed is not told as one that worked."""
     assert stub(call, result, "show").split("\n")[-1] == last
 
@@ -191,7 +193,7 @@ def test_failures(call: Call, result: Result, last: str) -> None:
 )
 def test_shapes_of_calls(data: dict[str, Any]) -> None:
     """The usual shapes say the same."""
-    assert read_call(data) == Call("Read", {"path": "a"}, "1")
+    assert read_call(data) == ToolCall("Read", {"path": "a"}, "1")
 
 
 @pytest.mark.parametrize(

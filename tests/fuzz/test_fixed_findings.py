@@ -21,7 +21,7 @@ from cortext.model.head import newer_version
 from cortext.stores.log import LogStore
 from cortext.tools import jsonl
 from cortext.tools.gemini.reader import GeminiBridge
-from cortext.tools.protocol import Source
+from cortext.tools.protocol import TranscriptSource
 from tests.features.doctor.damage import Kept, half_emoji, utf16
 from tests.tools.claude.claude_lines import decode
 from tests.tools.opencode.opencode_data import Made, said, text
@@ -69,7 +69,7 @@ def test_a_thousand_broken_lines_are_told_and_no_more(log: Path) -> None:
 
 
 def test_broken_lines_of_a_transcript_are_told_up_to_a_thousand() -> None:
-    lines = jsonl.Lines(msgspec.defstruct("Any", []), "a file")
+    lines = jsonl.JsonLines(msgspec.defstruct("Any", []), "a file")
     assert list(lines.read([b"{\n" * 5000])) == []
     assert len(lines.damages) == MOST_DAMAGES + 1
 
@@ -80,7 +80,7 @@ def test_a_document_that_holds_a_number_of_5000_digits(tmp_path: Path) -> None:
     path.parent.mkdir(parents=True)
     first = {"id": "1", "type": "user", "content": "hello", "timestamp": "2026-01-01T00:00:00Z"}
     path.write_text(f'{{"messages": [{json.dumps(first)}, {{"id": {"9" * 5000}}}]}}', "utf-8")
-    source = Source("gemini", "x", str(path), 1, "x")
+    source = TranscriptSource("gemini", "x", str(path), 1, "x")
     decoded = GeminiBridge(str(tmp_path)).decode(source)
     assert [message.content for message in decoded.session.messages] == ["hello"]
     assert decoded.damages

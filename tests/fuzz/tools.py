@@ -11,7 +11,7 @@ from cortext.tools.claude.reader import ClaudeBridge
 from cortext.tools.codex.reader import CodexBridge
 from cortext.tools.gemini.reader import GeminiBridge
 from cortext.tools.opencode.reader import OpenCodeBridge
-from cortext.tools.protocol import Bridge, Decoded, Source
+from cortext.tools.protocol import Bridge, DecodedTranscript, TranscriptSource
 from tests.fuzz.target import Feed, Files, Target, attempt
 from tests.tools.opencode.opencode_data import SCHEMA, START
 
@@ -22,7 +22,9 @@ def _look(bridge: Bridge, path: Path) -> None:
     """All that is done with a transcript: it is found, glanced at, and decoded."""
     sources = list(bridge.sources())
     # One that is passed over is looked at all the same.
-    for source in sources[:3] or [Source(bridge.tool, ID, str(path), path.stat().st_size, "x")]:
+    for source in sources[:3] or [
+        TranscriptSource(bridge.tool, ID, str(path), path.stat().st_size, "x")
+    ]:
         try:
             attempt(
                 lambda source=source: bridge.glance(source),
@@ -33,7 +35,7 @@ def _look(bridge: Bridge, path: Path) -> None:
             assert path.suffix == ".db", "the file is there"  # the row may be gone
 
 
-def _whole(decoded: Decoded) -> None:
+def _whole(decoded: DecodedTranscript) -> None:
     """What was decoded is a session that can be kept."""
     for session in (decoded.session, *decoded.side):
         json_codec.encode(session.to_dict())

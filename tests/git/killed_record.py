@@ -24,7 +24,7 @@ def record_and_die(root: str, folder: str, number: int, moment: str, files: list
     calls = 0
     plain_run, communicate = run_git.Git.run, run_git._communicate
 
-    def counted(self: run_git.Git, *args: str, **other: object) -> run_git.Result:
+    def counted(self: run_git.Git, *args: str, **other: object) -> run_git.GitResult:
         nonlocal calls
         calls += 1
         if calls == number and moment == "before":
@@ -34,7 +34,7 @@ def record_and_die(root: str, folder: str, number: int, moment: str, files: list
             die()
         return result
 
-    def started(process: "Popen[bytes]", command: str, given: bytes | None) -> run_git.Result:
+    def started(process: "Popen[bytes]", command: str, given: bytes | None) -> run_git.GitResult:
         if calls == number and moment in ("started", "fed"):
             if moment == "fed" and process.stdin is not None and given is not None:
                 process.stdin.write(given)

@@ -54,7 +54,7 @@ def test_commit_takes_few_processes(
 
     def counted(
         process: "subprocess.Popen[bytes]", command: str, given: bytes | None
-    ) -> run_git.Result:
+    ) -> run_git.GitResult:
         commands.append(command)
         return communicate(process, command, given)
 

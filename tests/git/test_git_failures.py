@@ -62,7 +62,7 @@ def test_git_that_hangs_is_ended(repository_space: Space, monkeypatch: pytest.Mo
     started: list[int] = []
     communicate = run_git._communicate
 
-    def note_pid(process: subprocess.Popen[bytes], *rest: object) -> run_git.Result:
+    def note_pid(process: subprocess.Popen[bytes], *rest: object) -> run_git.GitResult:
         started.append(process.pid)
         return communicate(process, *rest)  # type: ignore[arg-type]
 

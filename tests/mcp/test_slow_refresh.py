@@ -12,7 +12,7 @@ import pytest
 from mcp.client import Client
 
 from cortext import paths
-from cortext.catalog.fulltext.fulltext_index import Words
+from cortext.catalog.fulltext.fulltext_index import FulltextIndex
 from cortext.features.search import text_entries
 from tests.command import begin
 from tests.mcp.mcp_client import ask, facts, text
@@ -140,7 +140,7 @@ def test_the_end_of_the_server_ends_the_reading(
 
 def known() -> int:
     """How many conversations have their words in the index."""
-    with Words.at_home() as words:
+    with FulltextIndex.at_home() as words:
         return len(words.known())
 
 

@@ -11,7 +11,7 @@ import pytest
 from mcp.client import Client
 
 from cortext import Session, SessionMessage
-from cortext.adapters.session_log import Kept
+from cortext.adapters.session_log import SessionLog
 from cortext.mcp.tool_table import TOOLS
 from tests.command import begin, change_head, folder_of, head_of
 from tests.mcp.inert_text import END, HOSTILE, leaks_in, leaks_of
@@ -95,7 +95,7 @@ def plant_transcript(workspace: Path, home: Path) -> None:
 def plant_program(workspace: Path) -> None:
     """Two sessions of one id that a program keeps: their paths name them, and one is hostile."""
     for place in (None, workspace / "kept" / HOSTILE):
-        kept = Kept(place, HOSTILE)
+        kept = SessionLog(place, HOSTILE)
         session = Session(
             "program", owner=HOSTILE, title=HOSTILE, kind=HOSTILE,
             metadata={"thread_id": HOSTILE}, tags=[HOSTILE],

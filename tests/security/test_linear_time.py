@@ -28,7 +28,7 @@ from cortext.tools import mcp_servers as servers
 from cortext.tools.claude import records as claude_records
 from cortext.tools.codex import records as codex_records
 from cortext.tools.gemini import reader
-from cortext.tools.gemini.records import Log
+from cortext.tools.gemini.records import TranscriptState
 from cortext.web import list_page
 from tests.command import cortext
 
@@ -86,11 +86,16 @@ CASES: list[Case] = [
     ("title of a request", jsonl.title_of, "", "<command-name>"),
     (
         "gemini head",
-        lambda t: reader._salvage(t.encode(), Log()),
+        lambda t: reader._salvage(t.encode(), TranscriptState()),
         '{"summary":"',
         '\\"summary":"\\',
     ),
-    ("gemini messages", lambda t: reader._salvage(t.encode(), Log()), '{"messages":[', '{"id":'),
+    (
+        "gemini messages",
+        lambda t: reader._salvage(t.encode(), TranscriptState()),
+        '{"messages":[',
+        '{"id":',
+    ),
     ("gemini tail", lambda t: reader._LAST_SUMMARY.findall(t.encode()), "", '],"summary":"\\'),
     ("gemini spaces", lambda t: reader._MESSAGE.findall(t.encode()), "", " \t"),
     ("slash frame", slash_frame.as_typed, f"[cortext {NONCE}] /a\n", f"\n[end cortext {NONCE}"),

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from cortext import paths
-from cortext.durability.incremental_copy import Known
+from cortext.durability.incremental_copy import CopyState
 from cortext.errors import CortextError
 from cortext.features.archive.archive_state import Memory
 from cortext.features.doctor.checkup import SoundFiles, fingerprints_of
-from cortext.features.doctor.inventory import Item
+from cortext.features.doctor.inventory import CheckItem
 from cortext.features.doctor.problem import CheckResult
 from cortext.features.errors_log import write_error
 from cortext.features.secrets import archive_redactions
@@ -31,7 +31,7 @@ def _mask() -> None:
 
 def _know() -> None:
     memory = Memory("claude")
-    memory.put("a.jsonl", Known("p", 1, 1, "d", 0))
+    memory.put("a.jsonl", CopyState("p", 1, 1, "d", 0))
     memory.save()
 
 
@@ -45,7 +45,7 @@ def _find_sound() -> None:
     Path(file).touch()
     os.utime(file, (1, 1))
     sound = SoundFiles()
-    sound.add(Item(file, (file,), CheckResult), fingerprints_of([file]))
+    sound.add(CheckItem(file, (file,), CheckResult), fingerprints_of([file]))
     sound.save()
 
 

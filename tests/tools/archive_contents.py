@@ -4,7 +4,7 @@ from typing import Any
 
 from cortext.features.archive.archive_state import folder_of
 from cortext.model.session import Session
-from cortext.tools.protocol import Decoded, Glance
+from cortext.tools.protocol import DecodedTranscript, Glance
 from cortext.tools.registry import open_bridge
 
 
@@ -15,7 +15,7 @@ def said(session: Session) -> dict[str, Any]:
     return {**told, "native": [{**session.native[0], "path": ""}]}
 
 
-def everything(decoded: Decoded) -> tuple[Any, ...]:
+def everything(decoded: DecodedTranscript) -> tuple[Any, ...]:
     damages = [(damage.detail, damage.line, damage.fatal) for damage in decoded.damages]
     return said(decoded.session), damages, [said(one) for one in decoded.side]
 

@@ -12,7 +12,7 @@ import pytest
 from cortext.errors import SessionCorruptedError
 from cortext.features.archive.archive_state import folder_of
 from cortext.features.archive.archive_sync import sync
-from cortext.tools.opencode.storage import Database, Raw
+from cortext.tools.opencode.storage import OpenCodeDatabase, Raw
 from cortext.tools.registry import open_bridge
 from tests.tools.archive_contents import archived, contents
 from tests.tools.claude import claude_lines
@@ -238,15 +238,15 @@ def test_rows_that_cannot_be_read_do_not_hide_the_others(
     sync()
     before = archived("opencode")
     made.message("msg_3", "user", text("text 3"))
-    real = Database.parts
+    real = OpenCodeDatabase.parts
 
-    def parts(self: Database, id: str, message: str) -> Iterator[Raw]:
+    def parts(self: OpenCodeDatabase, id: str, message: str) -> Iterator[Raw]:
         if message == "msg_1":
             raise SessionCorruptedError(self.path, "database disk image is malformed")
         yield from real(self, id, message)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Database, "parts", parts)
+        patch.setattr(OpenCodeDatabase, "parts", parts)
         (failed,) = sync().errors
     assert "malformed" in failed.reason
     said = [message.content for message in archived("opencode")["ses_1"][1]["messages"]]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cortext.tools.headless import read_report
-from cortext.tools.json_answers import Report, Usage
+from cortext.tools.json_answers import AnswerUsage, Report
 from cortext.tools.registry import tool_names
 
 TEXT = "You asked for\n\na file."
@@ -55,10 +55,10 @@ def lines(events: list[dict[str, object]]) -> str:
 @pytest.mark.parametrize(
     ("tool", "said", "expected"),
     [
-        ("claude", json.dumps(CLAUDE), Report(TEXT, "a04ca7e4", Usage(1111, 7, 0.25))),
-        ("gemini", json.dumps(GEMINI, indent=2), Report(TEXT, "a05f4f34", Usage(11, 9))),
-        ("opencode", lines(OPENCODE), Report(TEXT, "ses_1", Usage(16, 8, 0.5))),
-        ("codex", lines(CODEX), Report(TEXT, "01a1e2cc", Usage(22, 14))),
+        ("claude", json.dumps(CLAUDE), Report(TEXT, "a04ca7e4", AnswerUsage(1111, 7, 0.25))),
+        ("gemini", json.dumps(GEMINI, indent=2), Report(TEXT, "a05f4f34", AnswerUsage(11, 9))),
+        ("opencode", lines(OPENCODE), Report(TEXT, "ses_1", AnswerUsage(16, 8, 0.5))),
+        ("codex", lines(CODEX), Report(TEXT, "01a1e2cc", AnswerUsage(22, 14))),
     ],
 )
 def test_what_was_seen(tool: str, said: str, expected: Report) -> None:

@@ -104,7 +104,7 @@ class Person(NamedTuple):
 
 
 @pytest.fixture
-def person(tmp_path: Path) -> Person:
+def toy_person(tmp_path: Path) -> Person:
     made = Person(tmp_path / "home", tmp_path / "packages")
     (made.packages / "toy_tool").mkdir(parents=True)
     (made.packages / "toy_tool/__init__.py").write_text(DESCRIPTION)
@@ -126,26 +126,26 @@ def person(tmp_path: Path) -> Person:
 
 
 def test_sessions_of_a_read_only_tool_are_listed_searched_shown_and_exported(
-    person: Person,
+    toy_person: Person,
 ) -> None:
-    (row,) = json.loads(person.ok("list", "--json"))
+    (row,) = json.loads(toy_person.ok("list", "--json"))
     assert (row["id"], row["tool"]) == (ID, "toy")
-    assert "ballast" in person.ok("search", "ballast")
-    assert "The ballast is uneven." in person.ok("show", ID)
-    assert "The ballast is uneven." in person.ok("export", ID)
+    assert "ballast" in toy_person.ok("search", "ballast")
+    assert "The ballast is uneven." in toy_person.ok("show", ID)
+    assert "The ballast is uneven." in toy_person.ok("export", ID)
 
 
-def test_sessions_of_a_read_only_tool_outlive_it_in_the_archive(person: Person) -> None:
-    result: dict[str, Any] = json.loads(person.ok("sync", "--json"))
+def test_sessions_of_a_read_only_tool_outlive_it_in_the_archive(toy_person: Person) -> None:
+    result: dict[str, Any] = json.loads(toy_person.ok("sync", "--json"))
     assert {one["tool"]: one["new"] for one in result["tools"]}["toy"] == 1
-    os.unlink(person.home / f".toy/talks/{ID}.jsonl")
-    assert "The ballast is uneven." in person.ok("show", ID)
+    os.unlink(toy_person.home / f".toy/talks/{ID}.jsonl")
+    assert "The ballast is uneven." in toy_person.ok("show", ID)
 
 
-def test_a_session_of_a_read_only_tool_is_resumed_in_another_tool(person: Person) -> None:
-    printed = person.ok("resume", ID, "--tool", "claude", "--print")
+def test_a_session_of_a_read_only_tool_is_resumed_in_another_tool(toy_person: Person) -> None:
+    printed = toy_person.ok("resume", ID, "--tool", "claude", "--print")
     assert "claude --resume " in printed
-    (written,) = (person.home / ".claude/projects").glob("*/*.jsonl")
+    (written,) = (toy_person.home / ".claude/projects").glob("*/*.jsonl")
     assert "The ballast is uneven." in written.read_text()
 
 
@@ -158,42 +158,44 @@ def test_a_session_of_a_read_only_tool_is_resumed_in_another_tool(person: Person
     ],
 )
 def test_what_a_read_only_tool_lacks_is_said_in_one_sentence(
-    person: Person, words: tuple[str, ...], sentence: str
+    toy_person: Person, words: tuple[str, ...], sentence: str
 ) -> None:
-    done = person.run(*words)
+    done = toy_person.run(*words)
     assert done.returncode == 1
     assert f"error: {sentence}\nhint: " in done.stderr
 
 
-def test_doctor_and_tool_names_work_with_a_read_only_tool(person: Person) -> None:
-    assert "toy" in person.run("sync", "--tools", "nothing").stderr
-    assert "Traceback" not in person.run("doctor").stderr
+def test_doctor_and_tool_names_work_with_a_read_only_tool(toy_person: Person) -> None:
+    assert "toy" in toy_person.run("sync", "--tools", "nothing").stderr
+    assert "Traceback" not in toy_person.run("doctor").stderr
 
 
-def test_sessions_disappear_from_lists_with_the_package_of_their_tool(person: Person) -> None:
-    assert ID in person.ok("list", "--json")
-    (person.packages / "toy_tool-1.0.dist-info/entry_points.txt").unlink()
-    assert ID not in person.ok("list", "--json")
+def test_sessions_disappear_from_lists_with_the_package_of_their_tool(toy_person: Person) -> None:
+    assert ID in toy_person.ok("list", "--json")
+    (toy_person.packages / "toy_tool-1.0.dist-info/entry_points.txt").unlink()
+    assert ID not in toy_person.ok("list", "--json")
 
 
 @pytest.mark.parametrize(
     "entry",
     ["bad = no_such_module:TOOL", "bad = toy_tool:no_such_name", "bad = toy_tool.reader:ToyBridge"],
 )
-def test_a_broken_entry_point_is_named_and_breaks_no_command(person: Person, entry: str) -> None:
-    person.register("broken", entry)
-    done = person.run("list", "--json")
+def test_a_broken_entry_point_is_named_and_breaks_no_command(
+    toy_person: Person, entry: str
+) -> None:
+    toy_person.register("broken", entry)
+    done = toy_person.run("list", "--json")
     assert done.returncode == 0
     assert [row["id"] for row in json.loads(done.stdout)] == [ID]
     assert "the tool bad" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_an_entry_point_cannot_replace_a_built_in_tool(person: Person) -> None:
-    (person.packages / "toy_tool/other.py").write_text(
+def test_an_entry_point_cannot_replace_a_built_in_tool(toy_person: Person) -> None:
+    (toy_person.packages / "toy_tool/other.py").write_text(
         DESCRIPTION.replace('name="toy"', 'name="claude"')
     )
-    person.register("other", "claude = toy_tool.other:TOOL")
-    done = person.run("list")
+    toy_person.register("other", "claude = toy_tool.other:TOOL")
+    done = toy_person.run("list")
     assert done.returncode == 0
     assert "there is a tool claude already" in done.stderr

@@ -17,7 +17,7 @@ from cortext.tools.claude import subagents
 from cortext.tools.gemini.reader import GeminiBridge
 from cortext.tools.opencode import reader, records
 from cortext.tools.opencode.reader import OpenCodeBridge
-from cortext.tools.protocol import Source
+from cortext.tools.protocol import TranscriptSource
 
 
 def _broken(path: object = "/a/file", *_: Any, **__: Any) -> Any:
@@ -58,7 +58,10 @@ def _opencode(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _inside(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tool_context, "read_file", _broken)
-    assert tool_context.holding([Source("claude", "x", str(home / "x.jsonl"), 1, "x")], "x") == []
+    assert (
+        tool_context.holding([TranscriptSource("claude", "x", str(home / "x.jsonl"), 1, "x")], "x")
+        == []
+    )
 
 
 @pytest.mark.parametrize("read", [_claude, _gemini, _opencode, _inside])

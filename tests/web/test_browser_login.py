@@ -8,7 +8,7 @@ import pytest
 
 from cortext import CortextError, MemoryConversationStore
 from cortext.asgi import Service, create_app
-from cortext.service.http.auth import Tokens
+from cortext.service.http.auth import AccessTokens
 from cortext.service.http.browser_login import Entrance
 from tests.service.stores.loops import in_loop
 from tests.web.page_requests import HOME, browsing
@@ -116,7 +116,7 @@ async def test_a_link_is_good_once() -> None:
 async def test_a_link_does_not_wait_for_ever() -> None:
     """Ten minutes after it was made it opens nothing, used or not."""
     now = [0.0]
-    entrance = Entrance(Tokens({TOKEN: "anna"}), clock=lambda: now[0])
+    entrance = Entrance(AccessTokens({TOKEN: "anna"}), clock=lambda: now[0])
     links = [entrance.link_once(TOKEN) for _ in range(2)]
     for link, passed, status in ((links[0], 599.0, 303), (links[1], 601.0, None)):
         now[0] = passed

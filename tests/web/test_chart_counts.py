@@ -18,7 +18,7 @@ from cortext.features.stats.stats import gather
 from cortext.tools.writer_protocol import Turn, open_writer
 from cortext.web import chart_counts
 from cortext.web.chart_counts import Counting
-from cortext.web.conversation_lookup import Shelf
+from cortext.web.conversation_lookup import ConversationLookup
 from tests import homes
 from tests.service.stores.loops import in_loop
 from tests.web.page_requests import browsing
@@ -50,7 +50,7 @@ def move(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_messages_of_tools_are_counted(tools: Path) -> None:
     """Though a list does not read them: all together, by tool, and on their day."""
-    rows = Shelf().rows()
+    rows = ConversationLookup().rows()
     assert [row.messages for row in rows] == [0, 0]
     found = Counting().count(rows)
     assert (found.conversations, found.messages, found.unread) == (2, 6, 0)
@@ -61,7 +61,10 @@ def test_messages_of_tools_are_counted(tools: Path) -> None:
 @in_loop
 async def test_counts_are_those_of_the_command(tools: Path) -> None:
     """The page says that `cortext stats --all` has them too, and it has."""
-    found, totals = Counting().count(Shelf().rows()), gather("", everywhere=True).totals
+    found, totals = (
+        Counting().count(ConversationLookup().rows()),
+        gather("", everywhere=True).totals,
+    )
     assert (found.conversations, found.messages) == (totals.conversations, totals.messages)
     tokens = {LOCAL: ""}
     service = create_app(MemoryConversationStore(), tokens=tokens, sessions=True, pages=True)
@@ -74,7 +77,7 @@ async def test_counts_are_those_of_the_command(tools: Path) -> None:
 
 def test_hours_and_weekdays_are_those_of_tools_too(tools: Path) -> None:
     """What the person said at noon on a Wednesday, in whichever tool."""
-    found = Counting().count(Shelf().rows())
+    found = Counting().count(ConversationLookup().rows())
     assert (found.hours[12], sum(found.hours)) == (3, 3)
     assert found.weekdays == [0, 0, 3, 0, 0, 0, 0]
 
@@ -88,7 +91,7 @@ def test_tokens_models_and_cost_of_tools_are_counted(
     prices = tmp_path / "prices.toml"
     prices.write_text('[models."stub-*"]\ninput = 1.0\noutput = 10.0\n')
     monkeypatch.setenv("CORTEXT_STATS_PRICES", str(prices))
-    [row] = Shelf().rows()
+    [row] = ConversationLookup().rows()
     session = read(row)[0]
     assert session.total_tokens > 0
     found = Counting().count([row])
@@ -132,7 +135,7 @@ def listed() -> list[ConversationRow]:
 def test_what_is_not_read_yet_is_said(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there was no time to count, the page does not say that there is nothing."""
     monkeypatch.setattr(chart_counts.StandaloneCounts, "catch_up", lambda *_: None)
-    found = Counting().count(Shelf().rows())
+    found = Counting().count(ConversationLookup().rows())
     assert (found.conversations, found.messages, found.unread) == (2, 0, 2)
 
 
@@ -145,7 +148,7 @@ def test_what_cannot_be_read_is_said(tools: Path, monkeypatch: pytest.MonkeyPatc
         return read(row, longest)
 
     monkeypatch.setattr(conversation_stats, "read", broken)
-    found = Counting().count(Shelf().rows())
+    found = Counting().count(ConversationLookup().rows())
     assert (found.conversations, found.messages, found.damaged, found.unread) == (2, 4, 1, 0)
 
 
@@ -154,6 +157,6 @@ def test_days_in_a_row_are_those_of_the_calendar(
 ) -> None:
     """A day on which only a tool's own session was spoken in is none without anything."""
     monkeypatch.setattr(clock, "now", lambda: AT + timedelta(hours=1))
-    found = Counting().count(Shelf().rows())
+    found = Counting().count(ConversationLookup().rows())
     assert list(found.days) == ["2026-03-04"]
     assert (found.streak, found.longest_streak) == (1, 1)

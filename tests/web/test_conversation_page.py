@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from cortext import Session, SessionMessage
-from cortext.features.stats.stats import Day, Share
+from cortext.features.stats.stats import DayStats, Share
 from cortext.formats.text_search.search_query import Snippet
 from cortext.web import charts_page
 from cortext.web.conversation_page import LONGEST, Turns
@@ -116,7 +116,10 @@ def test_lines_of_people_are_lines() -> None:
 
 def test_a_calendar_is_a_year_of_weeks() -> None:
     """The last day is today, a Monday is at the top, and one long day does not hide the others."""
-    days = {"2026-03-04": Day("2026-03-04", 1, 5), "2026-03-03": Day("2026-03-03", 2, 5000)}
+    days = {
+        "2026-03-04": DayStats("2026-03-04", 1, 5),
+        "2026-03-03": DayStats("2026-03-03", 2, 5000),
+    }
     found = charts_page.calendar(days, WHEN.date())
     assert found.cells[-1].day == WHEN.date()
     assert {cell.y for cell in found.cells if cell.day.weekday() == 0} == {found.cells[0].y}

@@ -14,11 +14,11 @@ from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.watch.live_sources import LiveConversation
 from cortext.model import json_codec
 from cortext.tools.opencode.reader import OpenCodeBridge
-from cortext.tools.protocol import Source
+from cortext.tools.protocol import TranscriptSource
 from cortext.web.database_session import joined
 from cortext.web.live_updates import Ending, follow
 from cortext.web.open_cache import Desk
-from cortext.web.open_conversation import Opened
+from cortext.web.open_conversation import OpenConversation
 from tests.tools.opencode.opencode_data import Made, text
 from tests.web import stories
 
@@ -54,7 +54,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_only_what_is_new_is_read(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of it once; then each added message alone, with its result in its call."""
     reads = counted(monkeypatch)
-    opened = Opened(row_of(root))
+    opened = OpenConversation(row_of(root))
     store = open_session_store(f"workspace:{root}")
     call = {"id": "c1", "name": "Bash", "arguments": {"command": "make"}}
     store.append(ID, SessionMessage("assistant", "I try.", tool_calls=[call]))
@@ -72,7 +72,7 @@ def test_only_what_is_new_is_read(root: str, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_look_without_news_changes_nothing(root: str) -> None:
-    opened = Opened(row_of(root))
+    opened = OpenConversation(row_of(root))
     before = opened.version
     opened.look()
     assert (opened.version, opened.changed_since(before)) == (before, None)
@@ -80,8 +80,15 @@ def test_a_look_without_news_changes_nothing(root: str) -> None:
 
 def test_versions_of_another_opening_are_not_known(root: str) -> None:
     """Whoever comes with one has to look at everything anew."""
-    opened = Opened(row_of(root))
-    for version in ("", "1", "x.1", Opened(row_of(root)).version, f"{opened.version}9", "ü.²"):
+    opened = OpenConversation(row_of(root))
+    for version in (
+        "",
+        "1",
+        "x.1",
+        OpenConversation(row_of(root)).version,
+        f"{opened.version}9",
+        "ü.²",
+    ):
         assert opened.changed_since(version) == 1
 
 
@@ -94,7 +101,7 @@ def test_what_is_written_anew_is_compared(root: str) -> None:
     )
     storage = SessionStorage()
     storage.save(story)
-    opened = Opened(row_of(root, "kept"))
+    opened = OpenConversation(row_of(root, "kept"))
     before, old = opened.version, story.messages[1]
     story.messages[1] = SessionMessage("assistant", "b and more", old.timestamp, old.id)
     storage.save(story)
@@ -124,7 +131,7 @@ def test_what_is_followed_stays_open(root: str, monkeypatch: pytest.MonkeyPatch)
 
 def test_a_page_is_told_from_where_it_has_to_look_anew(root: str) -> None:
     """Each change once, with its version; the end when the conversation is gone."""
-    opened, ending = Opened(row_of(root)), Ending()
+    opened, ending = OpenConversation(row_of(root)), Ending()
     store = open_session_store(f"workspace:{root}")
 
     async def run() -> None:
@@ -165,11 +172,11 @@ def test_of_a_database_only_changed_rows_are_read(
     made.session("ses_live")
     made.message("msg_1", "user", text("Tell me."), session="ses_live")
     made.message("msg_2", "assistant", text("Once"), session="ses_live")
-    opened = Opened(row_of(str(tmp_path), "ses_live"))
+    opened = OpenConversation(row_of(str(tmp_path), "ses_live"))
     decodes: list[str] = []
     decode = OpenCodeBridge.decode
 
-    def counting(self: OpenCodeBridge, source: Source, **options: Any) -> Any:
+    def counting(self: OpenCodeBridge, source: TranscriptSource, **options: Any) -> Any:
         decodes.append(source.id)
         return decode(self, source, **options)
 

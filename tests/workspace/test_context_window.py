@@ -5,10 +5,10 @@ from hypothesis import strategies as st
 
 from cortext import SessionMessage
 from cortext.formats.briefing import Left, Past, parse_history
-from cortext.workspace.context_window import FIRST, LAST, RETRIES, Context
+from cortext.workspace.context_window import FIRST, LAST, RETRIES, ContextWindow
 
 
-def exchange(context: Context, number: int, size: int = 40) -> tuple[SessionMessage, ...]:
+def exchange(context: ContextWindow, number: int, size: int = 40) -> tuple[SessionMessage, ...]:
     """A question and its answer, of so many characters each."""
     texts = f"question {number} ".ljust(size, "q"), f"answer {number} ".ljust(size, "a")
     turns = SessionMessage("user", texts[0]), SessionMessage("assistant", texts[1])
@@ -27,12 +27,12 @@ def past_of(prompt: str) -> list[Past | Left]:
 
 def test_first_prompt_is_what_the_person_said() -> None:
     """With nothing said before and no system prompt, the agent gets the message as it is."""
-    assert Context().prompt("hello\nthere") == ("hello\nthere", [])
+    assert ContextWindow().prompt("hello\nthere") == ("hello\nthere", [])
 
 
 def test_prompt_has_who_then_what_was_said_then_the_message() -> None:
     """In this order, and it ends with the message."""
-    context = Context()
+    context = ContextWindow()
     question, answer = exchange(context, 1)
     prompt, notes = context.prompt("and now?", "You test things.")
     assert prompt.startswith("You test things.\n\n[HISTORY ")
@@ -43,7 +43,7 @@ def test_prompt_has_who_then_what_was_said_then_the_message() -> None:
 
 def test_person_is_told_and_then_turns_are_left_out() -> None:
     """At 80 % it is said, at 90 % that trimming is next, and then it happens and is said."""
-    context = Context(max_tokens=1000)
+    context = ContextWindow(max_tokens=1000)
     told: list[str] = []
     sent: list[str] = []
     for number in range(60):
@@ -66,7 +66,7 @@ def test_person_is_told_and_then_turns_are_left_out() -> None:
 
 def test_trimmed_context_fills_up_again() -> None:
     """After trimming, new turns are kept until it is full again."""
-    context = Context(max_tokens=1000)
+    context = ContextWindow(max_tokens=1000)
     for number in range(200):
         _, notes = context.prompt("x")
         assert len(notes) <= 1
@@ -77,7 +77,7 @@ def test_trimmed_context_fills_up_again() -> None:
 
 def test_huge_turn_leaves_room_for_no_other() -> None:
     """Where even the last ten do not fit, fewer are given, and never an error."""
-    context = Context(max_tokens=1000)
+    context = ContextWindow(max_tokens=1000)
     for number in range(10):
         exchange(context, number, size=800)
     prompt, notes = context.prompt("y" * 2000)
@@ -88,7 +88,7 @@ def test_huge_turn_leaves_room_for_no_other() -> None:
 
 def test_tokens_that_were_reported_count() -> None:
     """A turn counts as many tokens as its tool reported; else a quarter of its characters."""
-    context = Context(max_tokens=1000)
+    context = ContextWindow(max_tokens=1000)
     context.add(SessionMessage("user", "x" * 400))
     context.add(SessionMessage("assistant", "short", tokens=500))
     assert (context.used, context.percent) == (600, 60)
@@ -96,7 +96,7 @@ def test_tokens_that_were_reported_count() -> None:
 
 def test_retried_exchange_is_not_given() -> None:
     """What was asked again is given once, with its last answer."""
-    context = Context()
+    context = ContextWindow()
     exchange(context, 1)
     asked, _ = exchange(context, 2)
     context.add(SessionMessage("user", asked.content, structured_data={RETRIES: asked.id}))
@@ -107,7 +107,7 @@ def test_retried_exchange_is_not_given() -> None:
 
 def test_context_before_a_turn() -> None:
     """As it was when that turn was asked; the other stays as it is."""
-    context = Context()
+    context = ContextWindow()
     exchange(context, 1)
     asked, _ = exchange(context, 2)
     before = context.before(asked.id)
@@ -120,7 +120,7 @@ def test_context_before_a_turn() -> None:
 
 
 def test_cleared_context_gives_nothing() -> None:
-    context = Context()
+    context = ContextWindow()
     exchange(context, 1)
     context.clear()
     assert context.prompt("hello") == ("hello", [])
@@ -131,7 +131,7 @@ def test_cleared_context_gives_nothing() -> None:
 def test_any_conversation_gives_a_prompt(sizes: list[int], most: int) -> None:
     """Whatever the turns are, the prompt ends with the message, keeps the first turns and the
     last, and says how many are left out."""
-    context = Context(max_tokens=most)
+    context = ContextWindow(max_tokens=most)
     turns = [
         SessionMessage("assistant" if n % 2 else "user", f"{n} ".ljust(size, "x"))
         for n, size in enumerate(sizes)
@@ -151,7 +151,7 @@ def test_any_conversation_gives_a_prompt(sizes: list[int], most: int) -> None:
 @given(st.lists(st.lists(st.tuples(st.integers(0, 2000), st.booleans()), max_size=20), max_size=6))
 def test_turns_added_together_are_as_if_one_by_one(blocks: list[list[tuple[int, bool]]]) -> None:
     """Whatever their sizes, and also where one of them asks an earlier one again."""
-    together, apart = Context(max_tokens=1000), Context(max_tokens=1000)
+    together, apart = ContextWindow(max_tokens=1000), ContextWindow(max_tokens=1000)
     ids = ["0"]
     for block in blocks:
         turns: list[SessionMessage] = []

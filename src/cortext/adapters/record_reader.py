@@ -13,7 +13,7 @@ from cortext.model.message import SessionMessage
 from cortext.stores.log import LogStore
 from cortext.stores.port import SessionStore
 from cortext.stores.servers.server_base import ServedStore
-from cortext.stores.servers.server_records import Mark
+from cortext.stores.servers.server_records import RecordPosition
 
 
 class Follower:
@@ -24,7 +24,7 @@ class Follower:
         self._inode, self._seen = 0, 0
         self._first = ""
         self._head = b""
-        self._mark = Mark()
+        self._mark = RecordPosition()
 
     def new(self) -> tuple[bool, list[SessionMessage]]:
         """Whether the session is to be taken from its beginning, and what was added: since the
@@ -47,7 +47,7 @@ class Follower:
     def forget(self) -> None:
         """Take it from its beginning at the next look."""
         self._inode, self._seen, self._first = 0, 0, "?"
-        self._mark = Mark("?")
+        self._mark = RecordPosition("?")
 
     def _new_lines(self, path: str) -> tuple[bool, list[SessionMessage]]:
         try:

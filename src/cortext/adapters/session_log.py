@@ -95,7 +95,7 @@ def is_anothers(head: Session, owner: str) -> bool:
     return head.owner not in ("", owner)
 
 
-class Row(NamedTuple):
+class SessionLogRow(NamedTuple):
     """One of a list of conversations, under the id that the program gave it."""
 
     id: str
@@ -107,7 +107,7 @@ class Row(NamedTuple):
     """Whether a run waits there for an approval."""
 
 
-class Kept:
+class SessionLog:
     """The sessions of one framework in one store. Its methods wait for the disk: in an event loop
     call them by `beside`."""
 
@@ -263,7 +263,7 @@ class Kept:
             except CortextError as error:
                 log.warning("a session is not listed: %s", error)
 
-    def rows(self, owner: str | None = None, limit: int | None = None) -> list[Row]:
+    def rows(self, owner: str | None = None, limit: int | None = None) -> list[SessionLogRow]:
         """The same as a list shows them, the one used last first; at most `limit`."""
         if isinstance(self.store, LogStore):
             return list(islice(self._indexed(self.store.folder, owner), limit))
@@ -286,7 +286,7 @@ class Kept:
             heads = list(_of(owner, self._each_head(ids)))
         return iter(sorted(heads, key=lambda head: head.created_at, reverse=True))
 
-    def _indexed(self, folder: str, owner: str | None) -> Iterator[Row]:
+    def _indexed(self, folder: str, owner: str | None) -> Iterator[SessionLogRow]:
         """In the order of the index: a head is read for each row that is wanted, and no
         messages."""
         for row in _listed(folder, owner):
@@ -341,10 +341,10 @@ def _current_folder() -> str:
         return ""
 
 
-def _row(head: Session, used: datetime) -> Row:
+def _row(head: Session, used: datetime) -> SessionLogRow:
     # A message may be a little older than the session that was made for it.
     used, waits = max(used, head.created_at), head.pending is not None
-    return Row(name_in(head), head.owner, head.title, head.created_at, used, waits)
+    return SessionLogRow(name_in(head), head.owner, head.title, head.created_at, used, waits)
 
 
 def head_of(store: SessionStore, id: str) -> Session:

@@ -22,7 +22,7 @@ from cortext.catalog import tool_sessions as tools
 from cortext.catalog.database import Database, Unreadable, is_damage
 from cortext.catalog.row import ConversationRow, recency
 from cortext.catalog.row_table import FRESH_NS, Source, StoredRow
-from cortext.catalog.workspace_scan import NO_CONVERSATION, Day, Scan, stat_files
+from cortext.catalog.workspace_scan import NO_CONVERSATION, ChangedDay, Scan, stat_files
 from cortext.durability.replace_file import make_private_dir, remove_if_there
 from cortext.errors import SessionStorageError, reason_of
 
@@ -43,7 +43,7 @@ class NoPlaceError(Exception):
     """There cannot be a database where it should be."""
 
 
-class _File(Database):
+class _CatalogFile(Database):
     """Made with its folder when it is needed. Tells what is wrong with its own file from what is
     wrong with a workspace's."""
 
@@ -74,7 +74,9 @@ class Catalog:
     def __init__(self, path: str) -> None:
         self.unread: builtins.list[str] = []
         """What could not be read, and why: there may be more than was listed."""
-        self._database: Database = _File(path, schema=_SCHEMA, version=_VERSION, name="the catalog")
+        self._database: Database = _CatalogFile(
+            path, schema=_SCHEMA, version=_VERSION, name="the catalog"
+        )
         self._left: Database | None = None
         """One on the disk that could not be used."""
 
@@ -107,7 +109,7 @@ class Catalog:
 
     def tool_sessions(
         self, known: Iterable[ConversationRow] = (), *, patience: float | None = None
-    ) -> tools.Refreshed:
+    ) -> tools.ListedToolSessions:
         """The sessions of AI tools that no conversation holds, the latest first: not one of
         `known`, which was listed just now, nor one elsewhere; and those that one of `known` holds
         and of which more may be said by now. With `patience`, after so many seconds those that
@@ -115,7 +117,7 @@ class Catalog:
         began = time.time_ns()
         looks = tools.look_around()
         if not (self._database.is_there or any(look.print for look in looks.values())):
-            return tools.Refreshed([], changed=False, left=0, there=False)
+            return tools.ListedToolSessions([], changed=False, left=0, there=False)
         found = self._safely(lambda: tools.refresh(self._database.run, looks, began, patience))
         if not found.rows:
             return found
@@ -136,8 +138,8 @@ class Catalog:
         self._run(lambda db: tools.store_captured(db, sessions))
 
     def document_sessions(
-        self, shelves: Sequence[program_documents.Shelf], *, patience: float | None = None
-    ) -> program_documents.Refreshed:
+        self, shelves: Sequence[program_documents.DocumentFolder], *, patience: float | None = None
+    ) -> program_documents.ListedDocuments:
         """The sessions that programs keep as documents in these folders. With `patience`, after so
         many seconds those that nobody looked at yet are left for another time."""
         began = time.time_ns()
@@ -255,7 +257,7 @@ class Catalog:
             lambda db: (row_table.load_rows(db, source), row_table.load_folders(db, source))
         )
         try:
-            known = {folder: Day(folder, int(time), {}) for folder, time in days.items()}
+            known = {folder: ChangedDay(folder, int(time), {}) for folder, time in days.items()}
         except ValueError as error:
             raise Unreadable(f"a day cannot be read: {error}") from None
         limit = int(time.time() * 1_000_000) - _RESTED_MICROS
@@ -263,7 +265,7 @@ class Catalog:
         for path, stored in rows.items():
             folder, _, name = path.rpartition("/")
             if folder not in known:
-                known[folder] = Day(folder, 0, {})
+                known[folder] = ChangedDay(folder, 0, {})
             known[folder].fingerprints[name] = stored.fingerprint
             if stored.row and _may_grow(stored.row, limit):
                 active.setdefault(folder, set()).add(name)
@@ -277,8 +279,8 @@ class Catalog:
     def _update(
         self,
         source: Source,
-        days: Sequence[Day],
-        known: dict[str, Day],
+        days: Sequence[ChangedDay],
+        known: dict[str, ChangedDay],
         rows: dict[str, StoredRow],
         limit: int,
         began: int,

@@ -26,7 +26,7 @@ SUFFIX = ".jsonl"
 _VERSION = 6
 
 
-class Read(NamedTuple):
+class ReadRow(NamedTuple):
     """A session that was read: its row, and the fingerprint of the file, or None where that does
     not tell whether it changes."""
 
@@ -34,7 +34,7 @@ class Read(NamedTuple):
     found: tuple[int, int, int] | None
 
 
-class _Look(NamedTuple):
+class _FolderLook(NamedTuple):
     """A look at the folder that is open as `fd`: when it began, and the folder's time."""
 
     fd: int
@@ -105,7 +105,7 @@ class LogIndex:
 
     def _refresh(self, fd: int) -> builtins.list[ConversationRow]:
         """Return the rows of the folder that is open, after reading what changed."""
-        look = _Look(fd, time.time_ns(), os.fstat(fd).st_mtime_ns)
+        look = _FolderLook(fd, time.time_ns(), os.fstat(fd).st_mtime_ns)
         source = Source("log", self.folder)
         known, folders = self._run(
             lambda db: (row_table.load_rows(db, source), row_table.load_folders(db, source))
@@ -132,7 +132,7 @@ class LogIndex:
         ]
 
     def _read(
-        self, source: Source, known: dict[str, StoredRow], ids: set[str], look: _Look
+        self, source: Source, known: dict[str, StoredRow], ids: set[str], look: _FolderLook
     ) -> None:
         """Read the sessions that are new or changed into `known`, and store them."""
         new: dict[str, StoredRow] = {}

@@ -11,14 +11,14 @@ from zlib import crc32
 from msgspec.structs import replace
 
 from cortext.catalog.database import micros, plain
-from cortext.catalog.log_index import SUFFIX, Read
+from cortext.catalog.log_index import SUFFIX, ReadRow
 from cortext.catalog.row import AUR, ConversationRow, ReadPosition
 from cortext.catalog.sanitize import folder_named, own_id, shown, told, told_all
 from cortext.durability.read_files import open_file, read_range
 from cortext.errors import NewerVersionError, reason_of
 from cortext.formats.head_and_lines import join
 from cortext.formats.log import LOG, decode_head_line
-from cortext.formats.record_lines import Damage, Lines, decode_lines
+from cortext.formats.record_lines import Damage, RecordBlock, decode_lines
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.model.title import WHOLE, generate_title
@@ -49,7 +49,7 @@ class _TooLongError(Exception):
     """Nobody said that much in one turn."""
 
 
-class _Head(NamedTuple):
+class _LogHead(NamedTuple):
     """Line 1: the head, where the turns begin and on which line, and what is wrong."""
 
     session: Session | None
@@ -68,7 +68,7 @@ def latest_of(row: ConversationRow) -> int:
 
 def read_log(
     folder: str, id: str, old: ConversationRow | None = None, tool: str = AUR
-) -> Read | None:
+) -> ReadRow | None:
     """The row of a session of a tool; None if its file is not there. Of a file that only grew
     since `old`, line 1 and what is new are read."""
     path = f"{folder}/{id}{SUFFIX}"
@@ -87,7 +87,7 @@ def read_log(
         return _unreadable(path, id, reason_of(error), tool)
     finally:
         os.close(fd)
-    return Read(row, Fingerprint.of(found))
+    return ReadRow(row, Fingerprint.of(found))
 
 
 def _row(
@@ -122,7 +122,7 @@ def _row(
     )
 
 
-def _unreadable(path: str, id: str, why: str, tool: str) -> Read:
+def _unreadable(path: str, id: str, why: str, tool: str) -> ReadRow:
     """Return the row of a file that cannot be opened; the next refresh tries again."""
     try:
         found = os.lstat(path)
@@ -140,7 +140,7 @@ def _unreadable(path: str, id: str, why: str, tool: str) -> Read:
         note=shown(f"{path}: {why}"),
         created_at=began,
     )
-    return Read(row, None)
+    return ReadRow(row, None)
 
 
 def _title(session: Session, turns: _Turns, old: ConversationRow | None) -> str:
@@ -153,19 +153,19 @@ def _title(session: Session, turns: _Turns, old: ConversationRow | None) -> str:
     return told(generate_title(session, WHOLE))
 
 
-def _head(fd: int, path: str, size: int) -> _Head:
+def _head(fd: int, path: str, size: int) -> _LogHead:
     line, start = _first_line(fd, size)
     try:
         data = decode_head_line(line, [])
         refuse_newer(data, path)
-        return _Head(join(data, Lines([], [], []), LOG), start, 2, "")
+        return _LogHead(join(data, RecordBlock([], [], []), LOG), start, 2, "")
     except NewerVersionError as error:
-        return _Head(None, start, 2, str(error))
+        return _LogHead(None, start, 2, str(error))
     except ValueError as error:
         note = f"{path}, line 1: {error if line else 'the file is empty'}"
         # A file whose head was lost begins with a turn.
         lost = bool(decode_lines(line + b"\n", LOG.records).messages)
-        return _Head(None, 0 if lost else start, 1 if lost else 2, note)
+        return _LogHead(None, 0 if lost else start, 1 if lost else 2, note)
 
 
 def _first_line(fd: int, size: int) -> tuple[bytes, int]:
@@ -181,7 +181,7 @@ def _first_line(fd: int, size: int) -> tuple[bytes, int]:
 
 
 def _known(
-    fd: int, old: ConversationRow | None, head: _Head, found: os.stat_result
+    fd: int, old: ConversationRow | None, head: _LogHead, found: os.stat_result
 ) -> ReadPosition:
     """Return the position of `old` if the file still begins with those turns."""
     fresh = ReadPosition(inode=found.st_ino, start=head.start)
@@ -208,7 +208,7 @@ def _sum(fd: int, at: int, end: int) -> int:
     return found
 
 
-def _turns(fd: int, path: str, head: _Head, known: ReadPosition, size: int) -> _Turns:
+def _turns(fd: int, path: str, head: _LogHead, known: ReadPosition, size: int) -> _Turns:
     """Count the turns that are not known yet, a block at a time."""
     at, lines = known.size or head.start, known.lines or head.line - 1
     position = now = replace(known, size=at, lines=lines)

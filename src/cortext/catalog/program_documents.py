@@ -37,7 +37,7 @@ _LARGEST_ID = 128
 Run = Callable[[Callable[[sqlite3.Connection], Any]], Any]
 
 
-class Shelf(NamedTuple):
+class DocumentFolder(NamedTuple):
     """A folder of documents, and the project that those belong to which do not say where they were
     had; "" for none."""
 
@@ -45,7 +45,7 @@ class Shelf(NamedTuple):
     project: str = ""
 
 
-class Refreshed(NamedTuple):
+class ListedDocuments(NamedTuple):
     """The sessions, and what is wrong with documents that have none."""
 
     rows: list[ConversationRow]
@@ -53,8 +53,8 @@ class Refreshed(NamedTuple):
 
 
 def refresh(
-    run: Run, shelves: Sequence[Shelf], began: int, patience: float | None = None
-) -> Refreshed:
+    run: Run, shelves: Sequence[DocumentFolder], began: int, patience: float | None = None
+) -> ListedDocuments:
     """Bring the catalog up to date with these folders, for about `patience` seconds. A session that
     several of them have is listed once: where it was last active."""
     end = None if patience is None else time.monotonic() + patience
@@ -83,7 +83,7 @@ def refresh(
         if left:
             what = f"{left} {'document is' if left == 1 else 'documents are'} not read yet"
             notes.append(f"{shelf.folder}: {what}; the next list has more")
-    return Refreshed(_once(rows) if len(seen) > 1 else rows, notes)
+    return ListedDocuments(_once(rows) if len(seen) > 1 else rows, notes)
 
 
 def _is_text(path: str) -> bool:
@@ -93,7 +93,7 @@ def _is_text(path: str) -> bool:
 
 def _add(
     found: Sequence[ConversationRow],
-    shelf: Shelf,
+    shelf: DocumentFolder,
     rows: list[ConversationRow],
     notes: list[str],
 ) -> None:

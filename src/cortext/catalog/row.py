@@ -10,7 +10,7 @@ import msgspec
 from cortext import clock
 from cortext.errors import CortextError
 from cortext.model import json_codec
-from cortext.stores.workspace_layout import Place
+from cortext.stores.workspace_layout import ConversationPath
 from cortext.tools.registry import display_name
 
 # Texts are cleaned before they come here, so none of these stands in one.
@@ -128,12 +128,12 @@ class ConversationRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
         return "/".join(self.path.rsplit("/", 2)[1:])
 
     @property
-    def place(self) -> Place:
+    def place(self) -> ConversationPath:
         """Where a conversation is in its workspace; NotOursError for a tool's session."""
         if self.tool:
             raise NotOursError(self.tool, self.key)
         shelf, day, name = self.path.rsplit("/", 2)
-        return Place(f"{self.workspace}/{shelf}", day, name)
+        return ConversationPath(f"{self.workspace}/{shelf}", day, name)
 
     @property
     def absolute_path(self) -> str:

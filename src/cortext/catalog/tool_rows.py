@@ -13,7 +13,7 @@ from cortext.catalog.row_table import StoredRow
 from cortext.catalog.sanitize import folder_named, shown, told
 from cortext.errors import CortextError, why
 from cortext.tools import scan
-from cortext.tools.protocol import Bridge, Glance, Source
+from cortext.tools.protocol import Bridge, Glance, TranscriptSource
 from cortext.tools.registry import find_tool, open_bridge
 
 _SEEN_WHOLE = 1 << 22
@@ -22,7 +22,7 @@ _PACKED = 32
 """How many times smaller a compressed one may be."""
 
 
-class Found(NamedTuple):
+class NewToolRows(NamedTuple):
     """What changed, by tool: the rows that are new, the ids of sessions that are `gone`, and how
     many sessions that changed were not read."""
 
@@ -35,12 +35,12 @@ class _Candidate(NamedTuple):
     """A transcript, and its fingerprint in the catalog."""
 
     bridge: Bridge
-    source: Source
+    source: TranscriptSource
     fingerprint: str
     time: int
 
 
-class _Home:
+class _ToolHome:
     """The transcripts below one folder, by the ids of their sessions, the latest first. They are
     looked for when they are asked for."""
 
@@ -77,7 +77,7 @@ class _Session(NamedTuple):
 
     key: tuple[str, str]
     found: list[_Candidate]
-    archive: _Home
+    archive: _ToolHome
 
     def all(self) -> Iterator[_Candidate]:
         yield from self.found
@@ -87,11 +87,11 @@ class _Session(NamedTuple):
 
 
 def glance_at(
-    looks: Mapping[tuple[str, str], scan.Look],
+    looks: Mapping[tuple[str, str], scan.FolderState],
     known: Mapping[str, Mapping[str, str]],
     deleted: Collection[tuple[str, str]],
     patience: float | None,
-) -> Found:
+) -> NewToolRows:
     """Read the transcripts whose fingerprints are not `known`, the latest first, for about
     `patience` seconds. One session has one row: the tool's own transcript is preferred to our copy.
     Sessions that a person `deleted` get none."""
@@ -113,13 +113,13 @@ def glance_at(
         new[tool][id] = _row(session)
         count += 1
     gone = {tool: [id for id in ids if (tool, id) not in sessions] for tool, ids in known.items()}
-    return Found(new, gone, len(changed) - count)
+    return NewToolRows(new, gone, len(changed) - count)
 
 
-def _sessions(tool: str, looks: Mapping[tuple[str, str], scan.Look]) -> Iterator[_Session]:
+def _sessions(tool: str, looks: Mapping[tuple[str, str], scan.FolderState]) -> Iterator[_Session]:
     """The sessions of a tool, each in the tool's own folder or else in our archive."""
     homes = scan.own_home(tool), scan.archive_home(tool)
-    own, archive = (_Home(tool, home) for home in homes)
+    own, archive = (_ToolHome(tool, home) for home in homes)
     names = [looks[tool, home].names for home in homes]
     for id, found in own.sessions.items():
         yield _Session((tool, id), found, archive)
@@ -130,7 +130,7 @@ def _sessions(tool: str, looks: Mapping[tuple[str, str], scan.Look]) -> Iterator
                 yield _Session((tool, id), found, archive)
 
 
-def _time(source: Source) -> int:
+def _time(source: TranscriptSource) -> int:
     """When it changed, as far as its print tells; milliseconds of a database as nanoseconds."""
     first = source.print.partition("-")[0]
     when = int(first) if first.isascii() and first.isdecimal() and len(first) < 20 else 0

@@ -27,7 +27,7 @@ from cortext.tools.deleted_sessions import forgotten
 from cortext.tools.registry import tool_names
 
 if TYPE_CHECKING:
-    from cortext.catalog.tool_rows import Found
+    from cortext.catalog.tool_rows import NewToolRows
 
 T = TypeVar("T")
 SCHEMA = """
@@ -43,7 +43,7 @@ def source_of(tool: str) -> Source:
     return Source("tool", tool)
 
 
-class Refreshed(NamedTuple):
+class ListedToolSessions(NamedTuple):
     """The result of a refresh: the sessions of tools; whether anything was new; how many
     transcripts were not read yet, because there was no time; whether there is any transcript at
     all; and the sessions of conversations that may have messages which were not captured."""
@@ -55,7 +55,7 @@ class Refreshed(NamedTuple):
     grown: Sequence[ConversationRow] = ()
 
 
-Looks = dict[tuple[str, str], scan.Look]
+Looks = dict[tuple[str, str], scan.FolderState]
 
 
 def look_around() -> Looks:
@@ -68,7 +68,7 @@ def refresh(
     looks: Looks,
     began: int,
     patience: float | None,
-) -> Refreshed:
+) -> ListedToolSessions:
     """Bring the catalog up to date with how the tools' folders look, the latest transcripts first,
     for about `patience` seconds. What a person deleted is not listed, also where the tool has it
     still."""
@@ -81,7 +81,9 @@ def refresh(
         if known[tool].get(home, "") != _fingerprint_of(look)
     }
     if not changed:
-        return Refreshed(run(lambda db: _listed(db, gone)), changed=False, left=0, there=there)
+        return ListedToolSessions(
+            run(lambda db: _listed(db, gone)), changed=False, left=0, there=there
+        )
     from cortext.catalog.tool_rows import glance_at
 
     looks = {key: now for key, now in looks.items() if key[0] in changed}
@@ -89,10 +91,12 @@ def refresh(
     found = glance_at(looks, known, gone, patience)
     run(lambda db: _store(db, found, looks, began))
     rows = run(lambda db: _listed(db, gone))
-    return Refreshed(rows, any(found.new.values()) or any(found.gone.values()), found.left, there)
+    return ListedToolSessions(
+        rows, any(found.new.values()) or any(found.gone.values()), found.left, there
+    )
 
 
-def _fingerprint_of(look: scan.Look) -> str:
+def _fingerprint_of(look: scan.FolderState) -> str:
     return look.print.hex()
 
 
@@ -125,7 +129,7 @@ def _listed(db: sqlite3.Connection, gone: set[tuple[str, str]]) -> list[Conversa
     ]
 
 
-def _store(db: sqlite3.Connection, found: Found, looks: Looks, began: int) -> None:
+def _store(db: sqlite3.Connection, found: NewToolRows, looks: Looks, began: int) -> None:
     db.execute("BEGIN IMMEDIATE")
     for tool in {tool for tool, _ in looks}:
         store_rows(db, source_of(tool), found.new.get(tool, {}), found.gone.get(tool, ()))

@@ -20,7 +20,7 @@ from cortext.model import json_codec, record_dicts
 from cortext.model.session import Session
 from cortext.stores import workspace_layout
 from cortext.stores.folder import FolderStore
-from cortext.stores.workspace_layout import Place
+from cortext.stores.workspace_layout import ConversationPath
 
 _END = 64
 """Bytes before a position that tell whether the file still begins with the same lines."""
@@ -34,7 +34,7 @@ def read_conversation(
     Of lines that were only added to since `old`, the new ones are read, up to the size in `files`.
     """
     shelf, day, name = path.rsplit("/", 2)
-    place = Place(f"{root}/{shelf}", day, name)
+    place = ConversationPath(f"{root}/{shelf}", day, name)
     try:
         if not place.has_session:
             return _without_session(root, path, place)
@@ -68,7 +68,7 @@ def read_conversation(
     )
 
 
-def _head(root: str, place: Place) -> tuple[Session, str]:
+def _head(root: str, place: ConversationPath) -> tuple[Session, str]:
     """The head, and what is wrong with it; then the folder's name and day and the markdown stand
     for it."""
     try:
@@ -88,7 +88,7 @@ def _head(root: str, place: Place) -> tuple[Session, str]:
     return head, note
 
 
-def _tokens(place: Place) -> int:
+def _tokens(place: ConversationPath) -> int:
     """As the head has it, which says more than the session made of it."""
     try:
         counted = record_dicts.as_dict(json_codec.decode(read_file(place.head))).get(TOKENS[0])
@@ -98,7 +98,7 @@ def _tokens(place: Place) -> int:
 
 
 def _read_lines(
-    place: Place, old: ConversationRow | None, files: ConversationFiles
+    place: ConversationPath, old: ConversationRow | None, files: ConversationFiles
 ) -> tuple[ReadPosition, str]:
     """Read the lines that are new, and return the position after them and what is wrong."""
     if files.lines is None:
@@ -141,7 +141,7 @@ def _known_position(fd: int, old: ConversationRow | None, size: int) -> ReadPosi
     return known if crc32(end) == known.end_checksum else ReadPosition()
 
 
-def _without_session(root: str, path: str, place: Place) -> ConversationRow | None:
+def _without_session(root: str, path: str, place: ConversationPath) -> ConversationRow | None:
     """Return the row of a folder whose session was deleted, from its markdown."""
     document = workspace_layout.document_in(place.folder)
     if not document:

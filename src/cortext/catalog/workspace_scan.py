@@ -21,7 +21,7 @@ _LINES = ".session/messages.jsonl"
 _log = logging.getLogger("cortext.catalog")
 
 
-class Day(NamedTuple):
+class ChangedDay(NamedTuple):
     """A folder of conversations: its path below the workspace, its time, and the fingerprints of
     its conversations by their names. A day that is gone has none."""
 
@@ -73,7 +73,7 @@ class Scan:
     """
 
     def __init__(
-        self, root: str, known: Mapping[str, Day], active: Mapping[str, Collection[str]]
+        self, root: str, known: Mapping[str, ChangedDay], active: Mapping[str, Collection[str]]
     ) -> None:
         self._root = root
         self._known = known
@@ -82,7 +82,7 @@ class Scan:
         self.unread: list[str] = []
         """What could not be read, and why."""
 
-    def changed(self) -> Iterator[Day]:
+    def changed(self) -> Iterator[ChangedDay]:
         """Yield the days that differ."""
         gone = set(self._known)
         for shelf in workspace_layout.shelves(self._root):
@@ -100,11 +100,11 @@ class Scan:
                 if day is not None:
                     yield day
         for folder in gone:
-            yield Day(folder, 0, {})
+            yield ChangedDay(folder, 0, {})
 
-    def _compare(self, folder: str) -> Day | None:
+    def _compare(self, folder: str) -> ChangedDay | None:
         """Return the day if it differs. A day that cannot be read stays as it was."""
-        known = self._known.get(folder) or Day(folder, 0, {})
+        known = self._known.get(folder) or ChangedDay(folder, 0, {})
         path = f"{self._root}/{folder}"
         try:
             now = os.stat(path).st_mtime_ns
@@ -116,7 +116,7 @@ class Scan:
                 else [*filter(workspace_layout.is_name, os.listdir(path))]
             )
         except FileNotFoundError:
-            return Day(folder, 0, {})
+            return ChangedDay(folder, 0, {})
         except OSError as error:
             self._not_read(f"{path}: {reason_of(error)}")
             return None
@@ -127,10 +127,10 @@ class Scan:
         unchanged = same and known.fingerprints == found
         if unchanged or not (found or known.fingerprints):
             return None
-        return Day(folder, now, found)
+        return ChangedDay(folder, now, found)
 
     def _keep_failed(
-        self, path: str, found: dict[str, str], failed: Mapping[str, OSError], known: Day
+        self, path: str, found: dict[str, str], failed: Mapping[str, OSError], known: ChangedDay
     ) -> None:
         """Report conversations that cannot be read, and keep them as they were."""
         for name in failed:

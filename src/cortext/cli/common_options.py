@@ -155,7 +155,7 @@ class Number(click.IntRange):
         return super().convert(value, param, ctx)
 
 
-class Since(click.ParamType[int]):
+class SinceType(click.ParamType[int]):
     """A date, or how long ago; microseconds since 1970."""
 
     name = "when"
@@ -173,8 +173,8 @@ class Since(click.ParamType[int]):
         return since(text)
 
 
-class Until(Since):
-    """As `Since`; of a day or a month, the end of it."""
+class UntilType(SinceType):
+    """As `SinceType`; of a day or a month, the end of it."""
 
     def _read(self, text: str) -> int:
         return until(text)

@@ -21,7 +21,7 @@ from cortext.errors import CortextError
 from cortext.features.resume.agent_briefing import activate
 from cortext.features.resume.reopen import Prepared, choose_tool, finish, prepare
 from cortext.features.resume.resume_checks import LiveError
-from cortext.tools.launch import Plan, installed
+from cortext.tools.launch import LaunchPlan, installed
 from cortext.tools.tool_context import here
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def talk_on(row: ConversationRow) -> NoReturn:
 
 def talk_plan(row: ConversationRow) -> Prepared:
     """What a person would type for that."""
-    plan = Plan(SPAWN, ("cortext", "spawn", "--resume", row.key), os.getcwd())
+    plan = LaunchPlan(SPAWN, ("cortext", "spawn", "--resume", row.key), os.getcwd())
     return Prepared("native", plan, row.key, row, [])
 
 
@@ -124,7 +124,7 @@ def launch(prepared: Prepared) -> None:
     raise click.exceptions.Exit(code)
 
 
-def run(plan: Plan) -> int:
+def run(plan: LaunchPlan) -> int:
     """The tool in this terminal, until it ends; its exit code."""
 
     def pass_over(number: int, frame: object) -> None:
@@ -141,7 +141,7 @@ def run(plan: Plan) -> int:
     return done.returncode if done.returncode >= 0 else 128 - done.returncode
 
 
-def command_line(plan: Plan) -> str:
+def command_line(plan: LaunchPlan) -> str:
     """What a person would type into a shell."""
     # So that the line stays one: at the end of a word a newline cannot be spelt.
     folder = f"{plan.cwd}/." if plan.cwd.endswith("\n") else plan.cwd

@@ -9,7 +9,7 @@ import click
 
 from cortext import paths
 from cortext.catalog.row import AUR, DOCUMENT, SPAWN
-from cortext.cli.common_options import Number, Since, all_option
+from cortext.cli.common_options import Number, SinceType, all_option
 from cortext.features.listing.conversation_list import ConversationList, ListFilter
 from cortext.tools.registry import tool_names
 
@@ -20,7 +20,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _STATUSES = ["active", "paused", "completed", "interrupted"]
 
 
-class Source(click.Choice[str]):
+class SourceType(click.Choice[str]):
     """What conversations were had in, as lists name it; `aur` is another word for `spawn`."""
 
     def __init__(self) -> None:
@@ -72,7 +72,9 @@ def filters(command: F) -> F:
         click.option("--tag", "tags", multiple=True, help="Only with this tag; repeatable."),
         owner_option,
         click.option(
-            "--since", type=Since(), help="Only those active since: 2026-01-31, yesterday, 7d, 3mo."
+            "--since",
+            type=SinceType(),
+            help="Only those active since: 2026-01-31, yesterday, 7d, 3mo.",
         ),
         click.option("-n", "--limit", "limit", type=Number(min=1), help="At most this many."),
     )

@@ -14,7 +14,7 @@ _OFTEN = 0.1
 _WIDTH = 30
 
 
-class Bar:
+class ProgressBar:
     """How far something is, on a terminal; elsewhere nothing."""
 
     def __init__(self, what: str) -> None:

@@ -10,7 +10,7 @@ from cortext import paths
 from cortext.catalog.fulltext.spelling import unknown
 from cortext.catalog.lookup import OFFERED, misspelt, nearest, with_words
 from cortext.catalog.row import ConversationRow
-from cortext.cli.progress import Bar
+from cortext.cli.progress import ProgressBar
 from cortext.cli.terminal_text import can_ask, cells, clean, fit, one_line, say, to_edge
 from cortext.cli.views.bar_chart import counted
 from cortext.cli.views.list_view import brief_ids, keep_up, say_missing, say_paused, short, short_id
@@ -41,7 +41,7 @@ def choose(
     if not query.strip():
         raise click.UsageError("say which conversation: its id, or words of its title")
     conversations = ConversationList(paths.workspace_root(), everywhere=everywhere)
-    bar = Bar("reading conversations")
+    bar = ProgressBar("reading conversations")
     try:
         found = conversations.find(query, wanted, contents=forgiving, progress=bar.progress)
     finally:

@@ -13,11 +13,11 @@ import httpx
 
 from cortext.client import client_errors, client_options, requests
 from cortext.client.deadlines import Patience
-from cortext.client.event_follower import Events
-from cortext.client.event_stream import Following
+from cortext.client.event_follower import EventFollower
+from cortext.client.event_stream import FollowedConversation
 from cortext.client.http_connections import LIMITS, tls_of
-from cortext.client.requests import Call
-from cortext.client.responses import Answer, answer_of
+from cortext.client.requests import Request
+from cortext.client.responses import ServerResponse, answer_of
 from cortext.errors import CortextError
 from cortext.service.stores.conversation_events import Subscription
 from cortext.service.stores.port import (
@@ -55,7 +55,7 @@ class AsyncClient:
         self._tls = tls_of(self._url)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._http: httpx.AsyncClient | None = None
-        self._followers: WeakSet[Events] = WeakSet()
+        self._followers: WeakSet[EventFollower] = WeakSet()
 
     def __repr__(self) -> str:
         return f"AsyncClient({self._url!r})"
@@ -138,8 +138,8 @@ class AsyncClient:
         A connection that breaks is made anew and goes on after the last message; ServiceError if
         the server cannot be reached for `timeout` seconds, SessionNotFoundError for an id that is
         unknown."""
-        following = Following(self._url, id, after, self._timeout, self._retries)
-        found = Events(self._stream, self._url, following)
+        following = FollowedConversation(self._url, id, after, self._timeout, self._retries)
+        found = EventFollower(self._stream, self._url, following)
         self._followers.add(found)
         return found
 
@@ -179,9 +179,9 @@ class AsyncClient:
             )
         return self._http
 
-    async def _ask(self, call: Call, patience: Patience | None = None) -> Answer:
+    async def _ask(self, call: Request, patience: Patience | None = None) -> ServerResponse:
         patience = patience or Patience(self._timeout, self._retries)
-        last: Answer | None = None
+        last: ServerResponse | None = None
         while True:
             pause = None
             try:
@@ -205,7 +205,7 @@ class AsyncClient:
                     ) from None
             await asyncio.sleep(pause)
 
-    async def _send(self, call: Call, seconds: float) -> Answer:
+    async def _send(self, call: Request, seconds: float) -> ServerResponse:
         try:
             async with asyncio.timeout(seconds), self._stream(call, seconds) as response:
                 body = await response.aread()
@@ -214,7 +214,7 @@ class AsyncClient:
             raise httpx.ReadTimeout("timed out") from None
         return answer_of(self._url, response.status_code, response.headers, body)
 
-    def _stream(self, call: Call, seconds: float) -> AbstractAsyncContextManager[httpx.Response]:
+    def _stream(self, call: Request, seconds: float) -> AbstractAsyncContextManager[httpx.Response]:
         return self._client().stream(
             call.method,
             self._url + call.path,

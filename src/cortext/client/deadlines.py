@@ -10,7 +10,7 @@ _FIRST = 0.1
 _LONGEST = 2.0
 
 
-class Until(float):
+class Deadline(float):
     """A time-out that knows when it ends. What waits several times, each time for so many
     seconds, can ask how many are `left` of the whole; or of `each`, once that is set."""
 
@@ -26,7 +26,7 @@ class Until(float):
 
 def left(timeout: float | None) -> float | None:
     """What is left of a time-out now; of a plain one, all of it."""
-    if not isinstance(timeout, Until):
+    if not isinstance(timeout, Deadline):
         return timeout
     return timeout.end - time.monotonic() if timeout.each is None else timeout.each
 
@@ -41,9 +41,9 @@ class Patience:
         self._pause = _FIRST
 
     @property
-    def until(self) -> Until:
+    def until(self) -> Deadline:
         """What is left of the time."""
-        return Until(self._end)
+        return Deadline(self._end)
 
     def pause(self, retry_after: str = "") -> float | None:
         """For how long to wait before the next try; None if there is none."""

@@ -9,22 +9,22 @@ from contextlib import AbstractAsyncContextManager
 
 import httpx
 
-from cortext.client.event_stream import SILENCE, Following
-from cortext.client.requests import Call
+from cortext.client.event_stream import SILENCE, FollowedConversation
+from cortext.client.requests import Request
 from cortext.client.responses import answer_of
 from cortext.service.stores.conversation_events import Event, Subscription, not_entered
 
-Stream = Callable[[Call, float], AbstractAsyncContextManager[httpx.Response]]
+Stream = Callable[[Request, float], AbstractAsyncContextManager[httpx.Response]]
 _MOST_WAITING = 1000
 
 
-class Events(Subscription):
+class EventFollower(Subscription):
     """One conversation, over a connection of its own at a time. Who has entered misses nothing:
     by then the server has said where it begins. A task of its own reads it, so that one who stops
     waiting for an event (a time-out, say) can come back for it. Who is slow lets the server wait.
     """
 
-    def __init__(self, stream: Stream, url: str, following: Following) -> None:
+    def __init__(self, stream: Stream, url: str, following: FollowedConversation) -> None:
         self._stream = stream
         self._url = url
         self._following = following
@@ -93,7 +93,7 @@ class Events(Subscription):
                 return
             await asyncio.sleep(found)
 
-    async def _listen(self, following: Following) -> float | Event:
+    async def _listen(self, following: FollowedConversation) -> float | Event:
         """The events of one connection; then how long to wait for another, or the last event."""
         try:
             async with (

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 import httpx
 
 from cortext.client import client_errors, requests
-from cortext.client.deadlines import Patience, Until
-from cortext.client.requests import Call
-from cortext.client.responses import Answer, failure, is_missing
+from cortext.client.deadlines import Deadline, Patience
+from cortext.client.requests import Request
+from cortext.client.responses import ServerResponse, failure, is_missing
 from cortext.errors import CortextError
 from cortext.service.stores.conversation_events import Event
 from cortext.service.stores.port import Message
@@ -25,7 +25,7 @@ _KIND = "text/event-stream"
 _ENDS = ConnectionError("it ends every stream")
 
 
-class Lines:
+class EventDecoder:
     """Makes events of the bytes of a stream. Lines end with a line feed and nothing else: text
     holds what other programs take for an end. `last` is the message after which what follows
     begins; None while nobody knows. A message whose id cannot be asked for is not `last`, and is
@@ -84,7 +84,7 @@ class Lines:
         return Event("message", self._id, message)
 
 
-class Following:
+class FollowedConversation:
     """One conversation as it grows. A connection that ends before the conversation does is made
     anew and goes on after the last message, unless none holds for `seconds`."""
 
@@ -94,20 +94,20 @@ class Following:
         self._url = url
         self._id = id
         self._allowed = (seconds, retries)
-        self._lines = Lines(id, after)
+        self._lines = EventDecoder(id, after)
         self._patience: Patience | None = None
         self._since = 0.0
         self._was_connected = False
-        self._refused: Answer | None = None
+        self._refused: ServerResponse | None = None
         self.has_ended: bool = False
         requests.events(id, after)
 
     @property
-    def call(self) -> Call:
+    def call(self) -> Request:
         """What to ask for next."""
         return requests.events(self._id, self._lines.last)
 
-    def begin(self) -> Until:
+    def begin(self) -> Deadline:
         """Another connection is made: until when its answer has to begin."""
         self._since = 0.0
         if self._patience is None:
@@ -145,7 +145,7 @@ class Following:
             raise self._failure(error) from None
         return pause
 
-    def refused(self, answer: Answer) -> float | Event:
+    def refused(self, answer: ServerResponse) -> float | Event:
         """As `lost`, for an answer that is no stream; or the end of a conversation that is gone
         meanwhile. Otherwise the error that the answer is."""
         if self._was_connected and is_missing(answer):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from cortext.client.client_errors import ServiceError, bad_answer
-from cortext.client.responses import Answer, checked, decode, is_missing
+from cortext.client.responses import ServerResponse, checked, decode, is_missing
 from cortext.model import json_codec
 from cortext.model.ids import check_id
 from cortext.service.stores.base import check_message, check_owner, could_be
@@ -26,7 +26,7 @@ MOST = 1000
 _BASE = "/v1/conversations"
 
 
-class Call(NamedTuple):
+class Request(NamedTuple):
     """One request. Only what can be done twice without harm is tried `again`."""
 
     method: str
@@ -41,7 +41,7 @@ class Call(NamedTuple):
         return None if self.body is None else json_codec.encode(self.body)
 
 
-class _Page(msgspec.Struct, rename="camel"):
+class _MessagesBody(msgspec.Struct, rename="camel"):
     messages: Messages
 
 
@@ -57,7 +57,7 @@ class _Begin(msgspec.Struct):
     after: str
 
 
-def create(metadata: Mapping[str, Any] | None, owner: str | None, id: str | None = None) -> Call:
+def create(metadata: Mapping[str, Any] | None, owner: str | None, id: str | None = None) -> Request:
     """With an id, the conversation if it is there; text that could be none is not sent at all. The
     owner None is any."""
     body: dict[str, Any] = {}
@@ -70,30 +70,30 @@ def create(metadata: Mapping[str, Any] | None, owner: str | None, id: str | None
     if id and could_be(id):
         body["conversationId"] = id
     # A second one would be a second conversation.
-    return Call("POST", _BASE, body, again=False)
+    return Request("POST", _BASE, body, again=False)
 
 
-def set_metadata(id: str, changes: Mapping[str, Any]) -> Call:
+def set_metadata(id: str, changes: Mapping[str, Any]) -> Request:
     return _of(id, method="PATCH", body={"metadata": copied(changes)})
 
 
-def get(id: str) -> Call:
+def get(id: str) -> Request:
     return _of(id)
 
 
-def delete(id: str) -> Call:
+def delete(id: str) -> Request:
     return _of(id, method="DELETE")
 
 
-def summary(id: str) -> Call:
+def summary(id: str) -> Request:
     return _of(id, "/summary")
 
 
-def add_message(id: str, message: Message) -> Call:
+def add_message(id: str, message: Message) -> Request:
     return _of(id, "/messages", method="POST", body=check_message(message))
 
 
-def get_history(id: str, limit: int | None) -> Call:
+def get_history(id: str, limit: int | None) -> Request:
     """A server gives the last MOST, or all of its window: who wants more gets what `history`
     leaves of that."""
     if limit is not None and (type(limit) is not int or limit < 0):
@@ -120,16 +120,16 @@ class Pages:
         self._is_last = limit == 0
 
     @property
-    def call(self) -> Call | None:
+    def call(self) -> Request | None:
         if self._is_last:
             return None
         query: dict[str, str | int] = {"limit": min(self._limit or MOST, MOST)}
         if self._known:
             last = next(reversed(self._known.values()))
             query = {"limit": MOST, "until": last.created_at.isoformat()}
-        return Call("GET", _BASE, query={**query, **self._whose})
+        return Request("GET", _BASE, query={**query, **self._whose})
 
-    def take(self, call: Call, answer: Answer) -> None:
+    def take(self, call: Request, answer: ServerResponse) -> None:
         page = decode(checked(call.id, answer), _Entries).conversations
         before = len(self._known)
         self._known.update((each.id, each) for each in page if each.id not in self._known)
@@ -155,39 +155,39 @@ def can_ask_for(id: str) -> bool:
     return id.isascii() or id == id.encode("utf-8", "ignore").decode()
 
 
-def events(id: str, after: str | None) -> Call:
+def events(id: str, after: str | None) -> Request:
     if after is not None and (type(after) is not str or not can_ask_for(after)):
         raise ValueError(f"after is the id of a message, not {after!r:.60}")
     return _of(id, "/events", query={} if after is None else {"after": after})
 
 
-def _of(id: str, rest: str = "", **fields: Any) -> Call:
-    return Call(fields.pop("method", "GET"), f"{_BASE}/{check_id(id)}{rest}", id=id, **fields)
+def _of(id: str, rest: str = "", **fields: Any) -> Request:
+    return Request(fields.pop("method", "GET"), f"{_BASE}/{check_id(id)}{rest}", id=id, **fields)
 
 
-def conversation(call: Call, answer: Answer) -> Conversation:
+def conversation(call: Request, answer: ServerResponse) -> Conversation:
     return decode(checked(call.id, answer), Conversation)
 
 
-def found(call: Call, answer: Answer) -> Conversation | None:
+def found(call: Request, answer: ServerResponse) -> Conversation | None:
     return None if is_missing(answer) else conversation(call, answer)
 
 
-def in_short(call: Call, answer: Answer) -> ConversationSummary | None:
+def in_short(call: Request, answer: ServerResponse) -> ConversationSummary | None:
     return None if is_missing(answer) else decode(checked(call.id, answer), ConversationSummary)
 
 
-def history(call: Call, answer: Answer, limit: int | None) -> Messages:
+def history(call: Request, answer: ServerResponse, limit: int | None) -> Messages:
     """The last `limit` of the messages."""
     if is_missing(answer):
         return []
-    messages = decode(checked(call.id, answer), _Page).messages
+    messages = decode(checked(call.id, answer), _MessagesBody).messages
     return (
         messages if limit is None or limit >= len(messages) else messages[-limit:] if limit else []
     )
 
 
-def added(call: Call, answer: Answer) -> bool:
+def added(call: Request, answer: ServerResponse) -> bool:
     """Whether it is new there. The server gives back what it has; a page of somebody else that says
     200 does not."""
     if decode(checked(call.id, answer), _Added).id != call.body.id:
@@ -195,15 +195,15 @@ def added(call: Call, answer: Answer) -> bool:
     return answer.status == 201
 
 
-def deleted(call: Call, answer: Answer) -> None:
+def deleted(call: Request, answer: ServerResponse) -> None:
     if not is_missing(answer) and checked(call.id, answer).status != 204:
         raise bad_answer(answer.url, "it does not say that something was deleted", answer.status)
 
 
 def parse_message(data: bytes) -> Message:
-    return decode(Answer(200, data), Message)
+    return decode(ServerResponse(200, data), Message)
 
 
 def parse_begin(data: bytes) -> str:
     """After which message a stream begins; "" is before the first."""
-    return decode(Answer(200, data), _Begin).after
+    return decode(ServerResponse(200, data), _Begin).after

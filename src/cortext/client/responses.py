@@ -18,7 +18,7 @@ _GATEWAY = frozenset((502, 503, 504))
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 
-class Answer(NamedTuple):
+class ServerResponse(NamedTuple):
     """What came back from the server at `url`, and those of its headers that matter."""
 
     status: int
@@ -33,10 +33,10 @@ class Answer(NamedTuple):
         return self.status in _AGAIN
 
 
-def answer_of(url: str, status: int, headers: Mapping[str, str], body: bytes) -> Answer:
+def answer_of(url: str, status: int, headers: Mapping[str, str], body: bytes) -> ServerResponse:
     again, location = headers.get("retry-after", ""), headers.get("location", "")
     kind = headers.get("content-type", "").partition(";")[0].strip()
-    return Answer(status, body, url, again, location, kind)
+    return ServerResponse(status, body, url, again, location, kind)
 
 
 class _Problem(msgspec.Struct):
@@ -46,14 +46,14 @@ class _Problem(msgspec.Struct):
     hint: str = ""
 
 
-def checked(id: str, answer: Answer) -> Answer:
+def checked(id: str, answer: ServerResponse) -> ServerResponse:
     """The answer, if it is a success; otherwise the error that it is."""
     if 200 <= answer.status < 300:
         return answer
     raise failure(id, answer)
 
 
-def failure(id: str, answer: Answer) -> CortextError:
+def failure(id: str, answer: ServerResponse) -> CortextError:
     """The error that an answer is."""
     problem = _problem(answer)
     if problem.code == "not-found":
@@ -75,7 +75,7 @@ _HINTS = {
 }
 
 
-def _redirect(answer: Answer) -> ServiceError:
+def _redirect(answer: ServerResponse) -> ServiceError:
     """A token is for the server that it was given for, so nobody goes where another one points."""
     there = client_errors.shown(answer.location.partition("?")[0]) if answer.location else "nowhere"
     return ServiceError(
@@ -86,7 +86,7 @@ def _redirect(answer: Answer) -> ServiceError:
     )
 
 
-def _of_somebody_else(answer: Answer) -> ServiceError:
+def _of_somebody_else(answer: ServerResponse) -> ServiceError:
     kind = f" with {client_errors.shown(answer.kind)}" if answer.kind else ""
     hint = "a proxy answers in its place: is the server behind it running?"
     if answer.status not in _GATEWAY:
@@ -99,11 +99,11 @@ def _of_somebody_else(answer: Answer) -> ServiceError:
     )
 
 
-def is_missing(answer: Answer) -> bool:
+def is_missing(answer: ServerResponse) -> bool:
     return answer.status == 404 and _problem(answer).code == "not-found"
 
 
-def _problem(answer: Answer) -> _Problem:
+def _problem(answer: ServerResponse) -> _Problem:
     try:
         return msgspec.json.decode(answer.body, type=_Problem)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -111,7 +111,7 @@ def _problem(answer: Answer) -> _Problem:
         return _Problem()
 
 
-def decode(answer: Answer, kind: type[_Struct]) -> _Struct:
+def decode(answer: ServerResponse, kind: type[_Struct]) -> _Struct:
     try:
         return msgspec.json.decode(answer.body, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -12,11 +12,11 @@ from typing import Any, Never, Self
 import httpx
 
 from cortext.client import client_errors, client_options, requests
-from cortext.client.deadlines import Patience, Until
-from cortext.client.event_stream import SILENCE, Following
+from cortext.client.deadlines import Deadline, Patience
+from cortext.client.event_stream import SILENCE, FollowedConversation
 from cortext.client.http_connections import Transport, tls_of
-from cortext.client.requests import Call
-from cortext.client.responses import Answer, answer_of
+from cortext.client.requests import Request
+from cortext.client.responses import ServerResponse, answer_of
 from cortext.service.stores.conversation_events import Event
 from cortext.service.stores.port import (
     Conversation,
@@ -135,9 +135,11 @@ class Client:
         is gone or the client is closed. A connection that breaks is made anew and goes on after
         the last message; ServiceError if the server cannot be reached for `timeout` seconds,
         SessionNotFoundError for an id that is unknown."""
-        return self._follow(Following(self._url, id, after, self._timeout, self._retries))
+        return self._follow(
+            FollowedConversation(self._url, id, after, self._timeout, self._retries)
+        )
 
-    def _follow(self, following: Following) -> Generator[Event]:
+    def _follow(self, following: FollowedConversation) -> Generator[Event]:
         closings = self._closings
         while not following.has_ended and self._closings == closings:
             try:
@@ -151,7 +153,7 @@ class Client:
                 return
             time.sleep(found)
 
-    def _listen(self, following: Following) -> Generator[Event, None, float | Event]:
+    def _listen(self, following: FollowedConversation) -> Generator[Event, None, float | Event]:
         """The events of one connection; then how long to wait for another, or the last event."""
         until = following.begin()
         with self._stream(following.call, until) as response:
@@ -186,9 +188,9 @@ class Client:
         self._http = httpx.Client(transport=self._transport, headers=self._headers, trust_env=False)
         self._process = os.getpid()
 
-    def _ask(self, call: Call, patience: Patience | None = None) -> Answer:
+    def _ask(self, call: Request, patience: Patience | None = None) -> ServerResponse:
         patience = patience or Patience(self._timeout, self._retries)
-        last: Answer | None = None
+        last: ServerResponse | None = None
         while True:
             pause = None
             try:
@@ -212,11 +214,11 @@ class Client:
                     ) from None
             time.sleep(pause)
 
-    def _send(self, call: Call, until: Until) -> Answer:
+    def _send(self, call: Request, until: Deadline) -> ServerResponse:
         with self._stream(call, until) as response:
             return self._answer(response)
 
-    def _stream(self, call: Call, timeout: float) -> AbstractContextManager[httpx.Response]:
+    def _stream(self, call: Request, timeout: float) -> AbstractContextManager[httpx.Response]:
         if self._process != os.getpid():
             self._open()
         return self._http.stream(
@@ -227,7 +229,7 @@ class Client:
             timeout=timeout,
         )
 
-    def _answer(self, response: httpx.Response) -> Answer:
+    def _answer(self, response: httpx.Response) -> ServerResponse:
         body = response.read()
         return answer_of(self._url, response.status_code, response.headers, body)
 

@@ -25,7 +25,7 @@ _TAIL = 1 << 16
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Known(NamedTuple):
+class CopyState(NamedTuple):
     """What is known of a copy. It can be lost: it is found again by unpacking.
 
     `print` is how the file looked when all of it was taken, `length` how many of its bytes the
@@ -43,7 +43,7 @@ class Known(NamedTuple):
 class Followed(NamedTuple):
     """What was done: `change` is "new", "grown", "replaced", or "" for nothing."""
 
-    known: Known
+    known: CopyState
     change: str = ""
     read: int = 0
 
@@ -54,7 +54,7 @@ def print_of(found: os.stat_result) -> str:
 
 
 def follow(
-    source: str, target: str, known: Known | None, *, temp_dir: str, document: bool = False
+    source: str, target: str, known: CopyState | None, *, temp_dir: str, document: bool = False
 ) -> Followed:
     """Bring a copy up to its file. A `document` is a file that is not appended to but written
     anew: its copy is replaced as well, unless the new one is shorter or broken off. A file that
@@ -78,11 +78,11 @@ def follow(
                 if base.packed and not _is_whole(fd, found.st_size, base.length):
                     change = "replaced"
                     set_generation_aside(target)
-                base = Known()
+                base = CopyState()
             elif not _continues(fd, found.st_size, base):
                 change = "replaced"
                 set_generation_aside(target)
-                base = Known()
+                base = CopyState()
             result = _take(fd, found, target, base, temp_dir, document)
     finally:
         os.close(fd)
@@ -90,7 +90,7 @@ def follow(
 
 
 def _take(
-    fd: int, found: os.stat_result, target: str, base: Known, temp_dir: str, document: bool
+    fd: int, found: os.stat_result, target: str, base: CopyState, temp_dir: str, document: bool
 ) -> Followed:
     end = found.st_size
     if not document and time.time() - found.st_mtime < RESTS:
@@ -98,12 +98,12 @@ def _take(
     done = print_of(found) if end == found.st_size else ""
     if end <= base.length:
         return Followed(base._replace(print=done))
-    tail = Tail(read_range(fd, max(base.length - _TAIL, 0), base.length))
+    tail = TailBuffer(read_range(fd, max(base.length - _TAIL, 0), base.length))
     blocks = tail.watch(_blocks(fd, base.length, end))
     if document:
         make_private_dir(os.path.dirname(target))
         packed = replace(target, map(pack, blocks), temp_dir=temp_dir).st_size
-        known = Known(done, tail.seen, packed, tail.digest)
+        known = CopyState(done, tail.seen, packed, tail.digest)
     else:
         known = extend(target, base, blocks, temp_dir=temp_dir)
         known = known._replace(print=done, length=base.length + tail.seen, digest=tail.digest)
@@ -111,7 +111,7 @@ def _take(
     return Followed(known, read=tail.seen)
 
 
-class Tail:
+class TailBuffer:
     """Passes blocks on, counts their bytes and keeps the last of them."""
 
     def __init__(self, before: bytes = b"") -> None:
@@ -129,7 +129,7 @@ class Tail:
         return _digest(self._last)
 
 
-def extend(target: str, base: Known, blocks: Iterable[bytes], *, temp_dir: str) -> Known:
+def extend(target: str, base: CopyState, blocks: Iterable[bytes], *, temp_dir: str) -> CopyState:
     """Add blocks to a copy, durably, after what is known of it; what stands behind that was not
     written to its end and is cut. A failed write leaves the copy as it was."""
     make_private_dir(os.path.dirname(target))
@@ -213,31 +213,31 @@ def _joined(packed: Packed) -> Iterator[bytes]:
         group.append(member)
 
 
-def sound_copy(target: str, known: Known | None) -> Known:
+def sound_copy(target: str, known: CopyState | None) -> CopyState:
     """What is known of a copy, if that still holds, else what unpacking it tells. A copy that is
     damaged before its end is set aside, for a new one to be begun."""
     length = _length(target)
     if known and known.packed == length:
         return known
     if not length:
-        return Known()
+        return CopyState()
     fd = open_file(target)
     try:
         packed = Packed(fd)
-        tail = Tail()
+        tail = TailBuffer()
         for _ in tail.watch(map(packed.member, packed.members)):
             pass
     except BrokenMemberError:
         set_generation_aside(target)
-        return Known()
+        return CopyState()
     finally:
         os.close(fd)
     if packed.gaps:
         set_generation_aside(target)
-        return Known()
+        return CopyState()
     needed = 2 * (packed.size // MOST + 1)
     spare = max(len(packed.members) - needed, 0)
-    return Known("", packed.size, packed.end, tail.digest, spare)
+    return CopyState("", packed.size, packed.end, tail.digest, spare)
 
 
 def set_generation_aside(target: str) -> str:
@@ -251,7 +251,7 @@ def set_generation_aside(target: str) -> str:
     return kept
 
 
-def _continues(fd: int, size: int, base: Known) -> bool:
+def _continues(fd: int, size: int, base: CopyState) -> bool:
     """Whether a file goes on from what its copy holds."""
     if size < base.length:
         return False
@@ -260,7 +260,7 @@ def _continues(fd: int, size: int, base: Known) -> bool:
     return _digest(read_range(fd, max(base.length - _TAIL, 0), base.length)) == base.digest
 
 
-def _is_beginning(fd: int, size: int, target: str, base: Known) -> bool:
+def _is_beginning(fd: int, size: int, target: str, base: CopyState) -> bool:
     """Whether a file is only the beginning of what its copy holds: it was cut, and the copy is
     the better one."""
     if size > base.length:

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from cortext.service.stores import open_by_url as registry
 from cortext.service.stores.base import Conversations
-from cortext.service.stores.conversation_log import SessionLog
+from cortext.service.stores.conversation_log import ConversationLog
 from cortext.stores.store_registry import open_session_store
 
 
@@ -18,5 +18,5 @@ def open_store(url: str, **options: Any) -> Conversations:
     return registry.open_store(url, open_log=_open_log, **options)
 
 
-def _open_log(path: str) -> SessionLog:
-    return cast("SessionLog", open_session_store(f"log:{path}"))
+def _open_log(path: str) -> ConversationLog:
+    return cast("ConversationLog", open_session_store(f"log:{path}"))

@@ -16,13 +16,13 @@ from cortext.model.message import SessionMessage, ToolInvocation, all_complete
 from cortext.model.session import Session
 
 
-class Block(NamedTuple):
+class EncodedRecords(NamedTuple):
     """Records with the bytes that they have in a file, so that nobody encodes them again."""
 
     items: tuple[Any, ...] = ()
     data: bytes | memoryview = b""
 
-    def extended(self, items: Sequence[SessionMessage | ToolInvocation]) -> Block:
+    def extended(self, items: Sequence[SessionMessage | ToolInvocation]) -> EncodedRecords:
         """The block of `items`, encoding only what comes after those that are in this one."""
         # A snapshot: another thread may be adding to the list.
         items = tuple(items)
@@ -30,20 +30,22 @@ class Block(NamedTuple):
         same = len(items) >= known and all(map(is_, items, self.items))
         parts = [self.data] if same and self.data else []
         parts += [_encode_item(item) for item in (items[known:] if same else items)]
-        return Block(items, b",\n".join(parts))
+        return EncodedRecords(items, b",\n".join(parts))
 
 
-class Decoded(NamedTuple):
+class DecodedDocument(NamedTuple):
     """A document, with the blocks that it was made of."""
 
     session: Session
-    messages: Block
-    history: Block
+    messages: EncodedRecords
+    history: EncodedRecords
     version: Any
     notes: list[str]
 
 
-def encode(session: Session, messages: Block, history: Block) -> list[bytes | memoryview]:
+def encode(
+    session: Session, messages: EncodedRecords, history: EncodedRecords
+) -> list[bytes | memoryview]:
     """The file in chunks, from blocks that hold all the session's records."""
     head = json_codec.encode(encode_head(session, HEAD))
     return [
@@ -51,7 +53,7 @@ def encode(session: Session, messages: Block, history: Block) -> list[bytes | me
     ]  # fmt: skip
 
 
-def decode(data: bytes) -> Decoded:
+def decode(data: bytes) -> DecodedDocument:
     """The session of a file; ValueError says why it is none."""
     cuts = _cuts(data)
     if cuts is None or may_hide_type(data, cuts[0]):
@@ -69,10 +71,10 @@ def decode(data: bytes) -> Decoded:
         return _decode_slowly(data)
     session = record_dicts.convert(decode_head(head, HEAD), Session)
     session.messages, session.tool_history = messages, history
-    return Decoded(
+    return DecodedDocument(
         session,
-        Block(tuple(messages), view[messages_at + len(_MESSAGES) : history_at]),
-        Block(tuple(history), view[history_at + len(_HISTORY) : -len(_END)]),
+        EncodedRecords(tuple(messages), view[messages_at + len(_MESSAGES) : history_at]),
+        EncodedRecords(tuple(history), view[history_at + len(_HISTORY) : -len(_END)]),
         head.get("version"),
         [],
     )
@@ -137,13 +139,17 @@ def _encode_item(item: SessionMessage | ToolInvocation) -> bytes:
     return json_codec.encode(item.to_dict())
 
 
-def _decode_slowly(data: bytes) -> Decoded:
+def _decode_slowly(data: bytes) -> DecodedDocument:
     notes: list[str] = []
     found = record_dicts.as_dict(json_codec.decode(data, notes))
     session = Session.from_decoded(found)
-    messages = Block().extended(session.messages)
-    return Decoded(
-        session, messages, Block().extended(session.tool_history), found.get("version"), notes
+    messages = EncodedRecords().extended(session.messages)
+    return DecodedDocument(
+        session,
+        messages,
+        EncodedRecords().extended(session.tool_history),
+        found.get("version"),
+        notes,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from cortext.formats.record_lines import INVOCATIONS, Lines, RecordTable, encode_record
+from cortext.formats.record_lines import INVOCATIONS, RecordBlock, RecordTable, encode_record
 from cortext.model import record_dicts
 from cortext.model.head import HeadTable, decode_head, encode_head
 from cortext.model.message import SessionMessage, ToolInvocation
@@ -82,7 +82,7 @@ def place_invocations(session: Session) -> list[tuple[int, ToolInvocation]]:
     return placed
 
 
-def join(head: dict[str, Any], lines: Lines, format: Format) -> Session:
+def join(head: dict[str, Any], lines: RecordBlock, format: Format) -> Session:
     """The session of a head and its lines; ValueError says what the head lacks."""
     riding = {call.id for _, call in lines.invocations}
     trailing = [pair for pair in calls_in_head(head) if pair[1].id not in riding]

@@ -19,7 +19,7 @@ from cortext.formats.briefing import (
     render_record,
     render_text,
 )
-from cortext.formats.message_history import Part, Show, history, is_abandoned
+from cortext.formats.message_history import HistoryPart, Show, history, is_abandoned
 from cortext.formats.tool_inputs import one_line
 from cortext.model.session import Session
 
@@ -53,10 +53,10 @@ def render_briefing_history(
     return render_history(view.records, nonce, shown=view.messages, total=total)
 
 
-def window(parts: Sequence[Part], *, nonce: str, show: Show, budget: int = BUDGET) -> View:
+def window(parts: Sequence[HistoryPart], *, nonce: str, show: Show, budget: int = BUDGET) -> View:
     """What to tell of a history, so that it is rendered in at most `budget` characters."""
     total = sum(part.messages for part in parts)
-    page = _Page(parts, nonce, show)
+    page = _BudgetedHistory(parts, nonce, show)
     room = max(budget, LEAST) - len(render_history([], nonce, shown=total, total=total + 1))
     if page.size(range(len(parts)), room) <= room:
         return View([part.past for part in parts], total)
@@ -73,7 +73,7 @@ def window(parts: Sequence[Part], *, nonce: str, show: Show, budget: int = BUDGE
     return View([record for _, record in records], sum(parts[place].messages for place in told))
 
 
-def _exchanges(parts: Sequence[Part]) -> tuple[list[int], list[range]]:
+def _exchanges(parts: Sequence[HistoryPart]) -> tuple[list[int], list[range]]:
     """The places that stay, and the exchanges between them, the oldest first."""
     asked = [place for place, part in enumerate(parts) if part.role == "user"]
     if not asked:
@@ -85,10 +85,10 @@ def _exchanges(parts: Sequence[Part]) -> tuple[list[int], list[range]]:
     return sorted({first, *range(latest, len(parts))}), [found for found in others if found]
 
 
-class _Page:
+class _BudgetedHistory:
     """The measures of one rendering."""
 
-    def __init__(self, parts: Sequence[Part], nonce: str, show: Show) -> None:
+    def __init__(self, parts: Sequence[HistoryPart], nonce: str, show: Show) -> None:
         self.parts, self.nonce, self.show = parts, nonce, show
         last = parts[-1].number if parts else 1
         self.line = self.measure(Left("x" * (_REQUEST + 60) + show(last)))  # the longest of ours
@@ -193,7 +193,7 @@ class _Page:
             what = f"messages {start} to {end}" if start < end else f"message {start}"
         return Left(f"{what}: {self.show(start)}")
 
-    def _cut(self, part: Part, longest: int) -> list[Record]:
+    def _cut(self, part: HistoryPart, longest: int) -> list[Record]:
         """A message in at most that many characters: its beginning and its end."""
         text, past = part.past.text, part.past
         half = (longest - 2 * self.head - self.line) // 2

@@ -30,31 +30,31 @@ class Insertion(NamedTuple):
     text: str
 
 
-class Item(NamedTuple):
+class JsonItem(NamedTuple):
     """A member of an object, or an element of an array; `comma` is -1 if none follows."""
 
     key: str | int
     start: int
-    value: Value
+    value: JsonSpan
     comma: int
 
 
-class Value(NamedTuple):
+class JsonSpan(NamedTuple):
     """A value and where it stands. `items` is None unless it is an object or an array."""
 
     start: int
     end: int
     plain: Any
-    items: list[Item] | None = None
+    items: list[JsonItem] | None = None
 
-    def at(self, key: str | int) -> Value | None:
+    def at(self, key: str | int) -> JsonSpan | None:
         """What a key names; the last one, as readers of JSON take it."""
         found = [item.value for item in self.items or () if item.key == key]
         return found[-1] if found else None
 
 
 @lru_cache(maxsize=1)  # whoever changes a text asks several times what is in it
-def parse(text: str) -> Value:
+def parse(text: str) -> JsonSpan:
     """The whole text as one value; ValueError says where it is no JSON."""
     start = _skip(text, 0)
     value = _value(text, start, 0)
@@ -114,7 +114,7 @@ def remove(text: str, path: Path) -> str:
     put in last goes as it came."""
     container = parse(text)
     for key in path[:-1]:
-        container = container.at(key) or Value(0, 0, None)
+        container = container.at(key) or JsonSpan(0, 0, None)
     items = container.items or []
     number = max((n for n, item in enumerate(items) if item.key == path[-1]), default=None)
     if number is None:
@@ -136,7 +136,7 @@ def remove(text: str, path: Path) -> str:
 
 
 def _insert(
-    text: str, root: Value, container: Value, key: str | None, element: Any
+    text: str, root: JsonSpan, container: JsonSpan, key: str | None, element: Any
 ) -> list[Insertion]:
     items = container.items or []
     newline = "\r\n" if "\r\n" in text else "\n"
@@ -194,7 +194,7 @@ def _called(path: Path) -> str:
     return f"its {'.'.join(map(str, path))}" if path else "it"
 
 
-def _value(text: str, at: int, depth: int) -> Value:
+def _value(text: str, at: int, depth: int) -> JsonSpan:
     opening = text[at : at + 1]
     if opening in ("{", "["):
         if depth > _DEEPEST:
@@ -204,15 +204,15 @@ def _value(text: str, at: int, depth: int) -> Value:
     if found is None:
         raise _error(text, at)
     try:
-        return Value(at, found.end(), json.loads(found[0]))
+        return JsonSpan(at, found.end(), json.loads(found[0]))
     except ValueError:
         raise _error(text, at) from None
 
 
-def _container(text: str, start: int, depth: int) -> Value:
+def _container(text: str, start: int, depth: int) -> JsonSpan:
     is_object = text[start] == "{"
     closing = "}" if is_object else "]"
-    items: list[Item] = []
+    items: list[JsonItem] = []
     at = _skip(text, start + 1)
     while text[at : at + 1] != closing:
         if items and items[-1].comma < 0:
@@ -223,10 +223,10 @@ def _container(text: str, start: int, depth: int) -> Value:
     plain: Any = [item.value.plain for item in items]
     if is_object:
         plain = {item.key: item.value.plain for item in items}
-    return Value(start, at + 1, plain, items)
+    return JsonSpan(start, at + 1, plain, items)
 
 
-def _item(text: str, at: int, depth: int, is_object: bool, number: int) -> Item:
+def _item(text: str, at: int, depth: int, is_object: bool, number: int) -> JsonItem:
     key: str | int = number
     begun = at
     if is_object:
@@ -240,7 +240,7 @@ def _item(text: str, at: int, depth: int, is_object: bool, number: int) -> Item:
         at = _skip(text, at + 1)
     value = _value(text, at, depth + 1)
     comma = _skip(text, value.end)
-    return Item(key, begun, value, comma if text[comma : comma + 1] == "," else -1)
+    return JsonItem(key, begun, value, comma if text[comma : comma + 1] == "," else -1)
 
 
 def _skip(text: str, at: int) -> int:

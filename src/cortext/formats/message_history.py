@@ -9,7 +9,7 @@ from typing import Any
 from cortext.formats import tool_call_stubs
 from cortext.formats.briefing import Past
 from cortext.formats.head_and_lines import place_invocations
-from cortext.formats.tool_call_stubs import Call, Result
+from cortext.formats.tool_call_stubs import ToolCall, ToolResult
 from cortext.model import json_codec
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
@@ -23,14 +23,14 @@ class _Made:
 
     __slots__ = ("_call", "answer", "number", "reply", "result", "timestamp")
 
-    def __init__(self, call: dict[str, Any] | Call, number: int, timestamp: datetime) -> None:
+    def __init__(self, call: dict[str, Any] | ToolCall, number: int, timestamp: datetime) -> None:
         self._call, self.number, self.timestamp = call, number, timestamp
-        self.result: Result | None = None
+        self.result: ToolResult | None = None
         self.reply: SessionMessage | None = None
         self.answer = 0  # the number of the message that is the reply
 
     @property
-    def call(self) -> Call:
+    def call(self) -> ToolCall:
         if isinstance(self._call, dict):
             self.result = self.result or tool_call_stubs.own_result(self._call)
             self._call = tool_call_stubs.read_call(self._call)
@@ -44,7 +44,7 @@ class _Made:
         return tool_call_stubs.stub(call, result, where)
 
 
-class Part:
+class HistoryPart:
     """A piece of a history: the number of the message that holds it, how many messages it
     stands for, and what is told of them. Stubs are made when they are asked for: of a long
     history most never are."""
@@ -59,7 +59,7 @@ class Part:
         self._show: Show = str
 
     @classmethod
-    def of_calls(cls, calls: Sequence[_Made], messages: int, show: Show) -> Part:
+    def of_calls(cls, calls: Sequence[_Made], messages: int, show: Show) -> HistoryPart:
         """The calls of one message, which itself counts if nothing else tells of it."""
         messages += sum([call.answer > 0 for call in calls])
         part = cls(calls[0].number, messages, Past("tool", calls[0].timestamp, ""))
@@ -88,16 +88,16 @@ def is_abandoned(message: SessionMessage) -> bool:
     return bool(message.extra) and message.extra.get("abandoned") is True
 
 
-def history(session: Session, show: Show, *, live: bool = False) -> list[Part]:
+def history(session: Session, show: Show, *, live: bool = False) -> list[HistoryPart]:
     """Every message and every recorded tool call. A result stands with its call; a tool call
     that is recorded twice, in a message and beside it, is told once. `live`: without what was
     abandoned, as a model should have it."""
     made, answers = _calls(session.messages)
     recorded = _recorded(session, made)
-    parts: list[Part] = []
+    parts: list[HistoryPart] = []
     for number, message in enumerate(session.messages, 1):
         if number in recorded:
-            parts.append(Part.of_calls(recorded[number], 0, show))
+            parts.append(HistoryPart.of_calls(recorded[number], 0, show))
         if number in answers or (live and is_abandoned(message)):
             continue
         calls = made.get(number)
@@ -107,11 +107,11 @@ def history(session: Session, show: Show, *, live: bool = False) -> list[Part]:
             if message.role == "tool":
                 result = tool_call_stubs.read_result(message)
                 text = tool_call_stubs.lone_result(message.name or "tool", result, show(number))
-            parts.append(Part(number, 1, Past(message.role, message.timestamp, text)))
+            parts.append(HistoryPart(number, 1, Past(message.role, message.timestamp, text)))
         if calls:
-            parts.append(Part.of_calls(calls, 0 if speaks else 1, show))
+            parts.append(HistoryPart.of_calls(calls, 0 if speaks else 1, show))
     if trailing := recorded.get(len(session.messages) + 1):
-        parts.append(Part.of_calls(trailing, 0, show))
+        parts.append(HistoryPart.of_calls(trailing, 0, show))
     return parts
 
 
@@ -169,5 +169,5 @@ def _recorded(session: Session, made: dict[int, list[_Made]]) -> dict[int, list[
     return found
 
 
-def _key(call: Call) -> tuple[str, bytes]:
+def _key(call: ToolCall) -> tuple[str, bytes]:
     return call.name, json_codec.encode(call.arguments)

@@ -67,7 +67,7 @@ class Record(NamedTuple):
     invocations: Sequence[ToolInvocation] = ()
 
 
-class Lines(NamedTuple):
+class RecordBlock(NamedTuple):
     """What a block of lines holds; an invocation stands before the message at its position."""
 
     messages: list[SessionMessage]
@@ -109,14 +109,16 @@ def decode_record(line: bytes, table: RecordTable, notes: list[str]) -> Record:
     return Record(message, [record_dicts.invocation_from_dict(item) for item in riding])
 
 
-def decode_lines(data: bytes, table: RecordTable, first_line: int = 1, start: int = 0) -> Lines:
+def decode_lines(
+    data: bytes, table: RecordTable, first_line: int = 1, start: int = 0
+) -> RecordBlock:
     """Every record of `data` from `start`; what cannot be read is named and hides nothing else."""
     end = data.rfind(b"\n", start) + 1 or start
     messages = _decode_plain(data, start, end, table)
     if messages is not None:
-        lines = Lines(messages, [], [])
+        lines = RecordBlock(messages, [], [])
     else:
-        lines = Lines([], [], [])
+        lines = RecordBlock([], [], [])
         for number, line in enumerate(data[start:end].split(b"\n")[:-1], first_line):
             _decode_line(line, number, table, lines)
     if end < len(data):
@@ -231,7 +233,7 @@ def _decode_whole(data: bytes, start: int, end: int) -> list[SessionMessage]:
         return _plain.decode_lines(bare)
 
 
-def _decode_line(line: bytes, number: int, table: RecordTable, lines: Lines) -> None:
+def _decode_line(line: bytes, number: int, table: RecordTable, lines: RecordBlock) -> None:
     if not line.strip():
         return
     bare = line.strip(b"\0")
@@ -249,7 +251,7 @@ def _decode_line(line: bytes, number: int, table: RecordTable, lines: Lines) -> 
             add_damage(lines.damages, Damage(note, number, fatal=False))
 
 
-def _decode_tail(tail: bytes, number: int, table: RecordTable, lines: Lines) -> None:
+def _decode_tail(tail: bytes, number: int, table: RecordTable, lines: RecordBlock) -> None:
     try:
         _add(decode_record(tail, table, []), lines)
         lines.damages.append(Damage("the last line has no newline", number, fatal=False))
@@ -258,12 +260,12 @@ def _decode_tail(tail: bytes, number: int, table: RecordTable, lines: Lines) -> 
         lines.damages.append(Damage(detail, number, fatal=False))
 
 
-def _add(record: Record, lines: Lines) -> None:
+def _add(record: Record, lines: RecordBlock) -> None:
     lines.invocations.extend((len(lines.messages), item) for item in record.invocations)
     lines.messages.append(record.message)
 
 
-def _name_duplicates(lines: Lines) -> None:
+def _name_duplicates(lines: RecordBlock) -> None:
     seen: set[str] = set()
     ids = list(map(attrgetter("id"), lines.messages))
     if len(set(ids)) == len(ids):

@@ -16,7 +16,7 @@ from cortext.formats.tool_inputs import (
     NEW,
     OLD,
     PATHS,
-    Change,
+    FileEdit,
     changes,
     command_of,
     cut,
@@ -71,7 +71,7 @@ _FRAME = re.compile(
 _FAILURES = ("error", "failed", "<tool_use_error>", "apply_patch verification failed")
 
 
-class Call(NamedTuple):
+class ToolCall(NamedTuple):
     """A tool call, whatever shape it was recorded in."""
 
     name: str
@@ -79,7 +79,7 @@ class Call(NamedTuple):
     id: str = ""
 
 
-class Result(NamedTuple):
+class ToolResult(NamedTuple):
     """What a call gave back: any value, and what is known of how it ended."""
 
     value: Any
@@ -87,12 +87,12 @@ class Result(NamedTuple):
     error: str = ""
 
 
-def read_call(data: dict[str, Any]) -> Call:
+def read_call(data: dict[str, Any]) -> ToolCall:
     """One of a message's `tool_calls`."""
     inner = data.get("function")
     inner = cast("dict[str, Any]", inner) if isinstance(inner, dict) else data
     name = first_of({**data, **inner}, ("name", "tool_name", "toolName", "tool", "type"))
-    return Call(one_line(name) or "tool", _arguments(first_of(inner, _ARGUMENTS)), id_of(data))
+    return ToolCall(one_line(name) or "tool", _arguments(first_of(inner, _ARGUMENTS)), id_of(data))
 
 
 def id_of(data: dict[str, Any]) -> str:
@@ -100,27 +100,27 @@ def id_of(data: dict[str, Any]) -> str:
     return text_of(first_of(data, _IDS))
 
 
-def own_result(data: dict[str, Any]) -> Result | None:
+def own_result(data: dict[str, Any]) -> ToolResult | None:
     """The result that stands inside one of `tool_calls`, as some tools have it."""
     value = first_of(data, ("result", "output"))
-    return None if value is None else Result(value, data.get("status") == "error")
+    return None if value is None else ToolResult(value, data.get("status") == "error")
 
 
-def read_invocation(invocation: ToolInvocation) -> tuple[Call, Result]:
-    result = Result(invocation.result, not invocation.success, invocation.error or "")
-    return Call(invocation.tool_name, invocation.arguments, invocation.id), result
+def read_invocation(invocation: ToolInvocation) -> tuple[ToolCall, ToolResult]:
+    result = ToolResult(invocation.result, not invocation.success, invocation.error or "")
+    return ToolCall(invocation.tool_name, invocation.arguments, invocation.id), result
 
 
-def read_result(message: SessionMessage) -> Result:
+def read_result(message: SessionMessage) -> ToolResult:
     """The result that a message of the role tool holds."""
     data = message.structured_data
     known = {**message.extra, **(cast("dict[str, Any]", data) if isinstance(data, dict) else {})}
     codes = {key: known[key] for key in _CODES if key in known}
     value = {"output": message.content, **codes} if codes else message.content
-    return Result(value, known.get("is_error") is True or known.get("isError") is True)
+    return ToolResult(value, known.get("is_error") is True or known.get("isError") is True)
 
 
-def kind_of(call: Call) -> str:
+def kind_of(call: ToolCall) -> str:
     """`edit`, `shell`, `read` or `other`: by its name, else by what it was given."""
     given, name = call.arguments, call.name.lower()
     if patch_of(given):
@@ -132,7 +132,7 @@ def kind_of(call: Call) -> str:
     return kind if first_of(given, needed) else "other"
 
 
-def stub(call: Call, result: Result | None, where: str) -> str:
+def stub(call: ToolCall, result: ToolResult | None, where: str) -> str:
     """The text for a call. `where` is the command that shows the whole record."""
     kind = kind_of(call)
     what, lines = _describe(kind, call.arguments)
@@ -143,13 +143,13 @@ def stub(call: Call, result: Result | None, where: str) -> str:
     return _lay_out(call.name, what, where, lines)
 
 
-def deed(call: Call) -> str:
+def deed(call: ToolCall) -> str:
     """What a call was to do: a stub without how it ended."""
     what, lines = _describe(kind_of(call), call.arguments)
     return _lay_out(call.name, what, "", lines)
 
 
-def lone_result(name: str, result: Result, where: str) -> str:
+def lone_result(name: str, result: ToolResult, where: str) -> str:
     """The text for a result whose call was not recorded."""
     shell = KINDS.get(name.lower()) == "shell"
     return _lay_out(name, "a result without its call", where, _ending(result) if shell else [])
@@ -191,7 +191,7 @@ def _describe(kind: str, given: dict[str, Any]) -> tuple[str, list[str]]:
     return one_line(text, LONGEST_ARGUMENTS), []
 
 
-def _counted(change: Change) -> str:
+def _counted(change: FileEdit) -> str:
     return f"{change.path} +{change.added} −{'?' if change.removed is None else change.removed}"
 
 
@@ -200,7 +200,7 @@ def _lay_out(name: str, what: str, where: str, lines: list[str]) -> str:
     return "\n  ".join([first, *(line.replace("\n", "\n    ") for line in lines)])
 
 
-def _outcome(kind: str, result: Result) -> list[str]:
+def _outcome(kind: str, result: ToolResult) -> list[str]:
     """How it ended; what a call that we know nothing of gave may be all that matters in it."""
     if kind == "shell":
         return _ending(result)
@@ -210,7 +210,7 @@ def _outcome(kind: str, result: Result) -> list[str]:
     return failure
 
 
-def _ending(result: Result) -> list[str]:
+def _ending(result: ToolResult) -> list[str]:
     """How a command ended: its exit code and its last lines."""
     value = _decoded(result.value)
     tail = _tail(value)
@@ -229,7 +229,7 @@ def _last_lines(tail: str) -> list[str]:
     return [f"> {one_line(line)}" for line in islice(lines, _LAST_LINES)][::-1]
 
 
-def _failure(kind: str, result: Result) -> list[str]:
+def _failure(kind: str, result: ToolResult) -> list[str]:
     value = _decoded(result.value) if kind == "edit" or result.failed else None
     begins = value[:_ENDS] if isinstance(value, str) else _tail(value)[:_ENDS]
     looks = kind == "edit" and begins.lstrip().lower().startswith(_FAILURES)

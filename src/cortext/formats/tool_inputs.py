@@ -22,7 +22,7 @@ _LONGEST_LINE = 200
 _BEGINNING = 4000  # of a text is looked through for its first line
 
 
-class Change(NamedTuple):
+class FileEdit(NamedTuple):
     """What became of one file. `removed` is None where it was written whole: what stood there
     before is not known. `first` is the first changed line, with its sign."""
 
@@ -32,7 +32,7 @@ class Change(NamedTuple):
     first: str
 
 
-def changes(given: dict[str, Any]) -> list[Change]:
+def changes(given: dict[str, Any]) -> list[FileEdit]:
     """What an edit changed, file by file."""
     if patch := patch_of(given):
         return _patched(patch)
@@ -41,7 +41,7 @@ def changes(given: dict[str, Any]) -> list[Change]:
     found = [_edited(cast("dict[str, Any]", edit)) for edit in listed if isinstance(edit, dict)]
     removed = [edit[1] for edit in found]
     return [
-        Change(
+        FileEdit(
             one_line(first_of(given, PATHS)),
             sum(edit[0] for edit in found),
             None if None in removed else sum(lines or 0 for lines in removed),
@@ -96,13 +96,13 @@ def _is_patch(text: str) -> bool:
     return "*** Begin Patch" in text[:400] or ("+++ " in text[:2000] and "\n@@ " in text[:4000])
 
 
-def _patched(patch: str) -> list[Change]:
-    found, path, added, removed, first = list[Change](), "", 0, 0, ""
+def _patched(patch: str) -> list[FileEdit]:
+    found, path, added, removed, first = list[FileEdit](), "", 0, 0, ""
     for line in [*patch.split("\n"), "+++ "]:
         file = _FILE.match(line)
         if file or line == "+++ ":
             if path:
-                found.append(Change(path, added, removed, first))
+                found.append(FileEdit(path, added, removed, first))
             path, added, removed, first = one_line(file[1]) if file else "", 0, 0, ""
         elif line[:1] in ("+", "-") and not line.startswith("--- "):
             added, removed = added + (line[0] == "+"), removed + (line[0] == "-")

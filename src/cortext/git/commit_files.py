@@ -15,7 +15,7 @@ from cortext.errors import CortextError, reason_of
 from cortext.git.outcome import GitFailed, NotAllowed, NotRecorded
 from cortext.git.repository import Repository
 from cortext.git.run_git import reason
-from cortext.git.trees import FILE, PROGRAM, Entry
+from cortext.git.trees import FILE, PROGRAM, TreeEntry
 
 _AT_ONCE = 64
 _ODD = (errno.ELOOP, errno.ENOTDIR, errno.ENXIO)
@@ -25,7 +25,7 @@ _ODD = (errno.ELOOP, errno.ENOTDIR, errno.ENXIO)
 class Hashed(NamedTuple):
     """Entries by path; paths without a file; paths of what is no regular file."""
 
-    entries: dict[str, Entry]
+    entries: dict[str, TreeEntry]
     gone: list[str]
     odd: list[str]
 
@@ -123,7 +123,7 @@ def hash_files(
     for start in range(0, len(found), _AT_ONCE):
         some = found[start : start + _AT_ONCE]
         for path, oid in zip(some, _hash(repository, [contents[p] for p in some]), strict=True):
-            hashed.entries[path] = Entry(modes[path], oid)
+            hashed.entries[path] = TreeEntry(modes[path], oid)
     return hashed
 
 

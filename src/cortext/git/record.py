@@ -28,8 +28,8 @@ from cortext.git.commit_message import message, what_is_saved
 from cortext.git.outcome import GitFailed, NotAllowed, NotRecorded, Recorded, one_line
 from cortext.git.repository import Repository, find_repository, has_git_above, refuse_under_way
 from cortext.git.run_git import find_git, reason
-from cortext.git.staging import Index, read_index, wait_for_index, write_index
-from cortext.git.trees import FILE, Entry, Head, HeadMovedError, build_tree, read_head
+from cortext.git.staging import StagedFiles, read_index, wait_for_index, write_index
+from cortext.git.trees import FILE, Head, HeadMovedError, TreeEntry, build_tree, read_head
 
 MODES = ("auto", "commit", "stage", "off")
 _PATIENCE = 5.0
@@ -49,8 +49,8 @@ class _Task(NamedTuple):
     repository: Repository
     folder: str
     inside: str
-    files: dict[str, Entry | None]
-    had: Index
+    files: dict[str, TreeEntry | None]
+    had: StagedFiles
     ignored: list[str]
     left_out: list[str]
 
@@ -130,8 +130,8 @@ def _prepare(
     entries = hashed.entries
     if not repository.keeps_modes:
         modes = {path: entry.mode for path, entry in had.entries.items()}
-        entries = {p: Entry(modes.get(p, FILE), e.oid) for p, e in entries.items()}
-    files: dict[str, Entry | None] = {**dict.fromkeys([*hashed.gone, *missing]), **entries}
+        entries = {p: TreeEntry(modes.get(p, FILE), e.oid) for p, e in entries.items()}
+    files: dict[str, TreeEntry | None] = {**dict.fromkeys([*hashed.gone, *missing]), **entries}
     left_out = sorted([*elsewhere, *hashed.odd, *had.skipped])
     return _Task(repository, folder, inside, files, had, ignored, left_out)
 
@@ -173,7 +173,7 @@ def _commit(task: _Task, title: str, id: str, verb: str) -> Recorded:
 def _commit_object(
     task: _Task,
     head: Head,
-    changes: dict[str, Entry | None],
+    changes: dict[str, TreeEntry | None],
     title: str,
     id: str,
     verb: str,

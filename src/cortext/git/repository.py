@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from cortext.git.outcome import GitFailed, NotRecorded
-from cortext.git.run_git import Git, Result, reason
+from cortext.git.run_git import Git, GitResult, reason
 
 _UNDER_WAY = {
     "MERGE_HEAD": "a merge",
@@ -151,7 +151,7 @@ def _disable_hooks(settings: Iterable[str]) -> dict[str, str]:
     return {f"{section}.enabled": "false" for section in sections if section != "hook"}
 
 
-def _refusal(asked: Result, folder: str) -> NotRecorded:
+def _refusal(asked: GitResult, folder: str) -> NotRecorded:
     why = reason(asked.err)
     if "not a git repository" in why and has_git_above(folder):
         return GitFailed("rev-parse", why)  # it cannot be read now, or is damaged

@@ -83,7 +83,7 @@ _KEPT = frozenset(
 )
 
 
-class Result(NamedTuple):
+class GitResult(NamedTuple):
     code: int
     out: bytes
     err: str
@@ -109,7 +109,7 @@ class Git:
         if git_dir:
             self._own |= {"GIT_DIR": git_dir, "GIT_WORK_TREE": folder}
 
-    def run(self, *args: str, given: bytes | None = None, fds: Sequence[int] = ()) -> Result:
+    def run(self, *args: str, given: bytes | None = None, fds: Sequence[int] = ()) -> GitResult:
         """Run one command to its end, with `given` as its input, or none."""
         import subprocess
 
@@ -177,7 +177,7 @@ def _as_environment(settings: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _communicate(process: Popen[bytes], command: str, given: bytes | None) -> Result:
+def _communicate(process: Popen[bytes], command: str, given: bytes | None) -> GitResult:
     from subprocess import TimeoutExpired
 
     try:
@@ -188,7 +188,7 @@ def _communicate(process: Popen[bytes], command: str, given: bytes | None) -> Re
     except BaseException:
         _end(process)
         raise
-    return Result(process.returncode, out, os.fsdecode(err))
+    return GitResult(process.returncode, out, os.fsdecode(err))
 
 
 def _end(process: Popen[bytes]) -> None:

@@ -11,18 +11,18 @@ from typing import NamedTuple
 from cortext.git.outcome import GitFailed, NotRecorded
 from cortext.git.repository import Repository
 from cortext.git.run_git import reason
-from cortext.git.trees import Entry
+from cortext.git.trees import TreeEntry
 
 WAIT = 2.0
 """Seconds for which another git may hold the index before we give up."""
 _PAUSE = 0.02
 
 
-class Index(NamedTuple):
+class StagedFiles(NamedTuple):
     """Entries by path; the paths that git was told to leave alone (or that are sparse); and what
     else it has below the folder."""
 
-    entries: dict[str, Entry]
+    entries: dict[str, TreeEntry]
     skipped: set[str]
     others: set[str]
 
@@ -36,11 +36,11 @@ def wait_for_index(repository: Repository) -> None:
         time.sleep(_PAUSE)
 
 
-def read_index(repository: Repository, folder: str, paths: Collection[str]) -> Index:
+def read_index(repository: Repository, folder: str, paths: Collection[str]) -> StagedFiles:
     """What the index has of some paths below a folder; a conflict in one of them is busy."""
     below = [folder] if folder else []
     out = repository.git.read("--literal-pathspecs", "ls-files", "-z", "-v", "-s", "--", *below)
-    index = Index({}, set(), set())
+    index = StagedFiles({}, set(), set())
     for row in os.fsdecode(out).split("\0")[:-1]:
         facts, _, path = row.partition("\t")
         if path not in paths:
@@ -49,14 +49,14 @@ def read_index(repository: Repository, folder: str, paths: Collection[str]) -> I
         tag, mode, oid, stage = facts.split(" ")
         if stage != "0":
             raise NotRecorded("busy", f"{path} has a conflict; resolve it, then stop again")
-        index.entries[path] = Entry(mode, oid)
+        index.entries[path] = TreeEntry(mode, oid)
         # Lower case is "assume unchanged", S "skip the work tree".
         if tag.islower() or tag == "S":
             index.skipped.add(path)
     return index
 
 
-def write_index(repository: Repository, files: Mapping[str, Entry | None]) -> None:
+def write_index(repository: Repository, files: Mapping[str, TreeEntry | None]) -> None:
     """Give paths their entries, or take those out that have none; no other entry is touched."""
     rows = [
         f"{entry.mode} {entry.oid}\t{path}\0" if entry else f"0 {repository.no_id}\t{path}\0"

@@ -21,12 +21,12 @@ _SUBMODULE = "160000"
 _FOUND = re.compile(rb"([0-9a-f]{40,64}) (\w+) (\d+)")
 
 
-class Entry(NamedTuple):
+class TreeEntry(NamedTuple):
     mode: str
     oid: str
 
 
-Tree = dict[str, Entry]
+Tree = dict[str, TreeEntry]
 
 
 class Head(NamedTuple):
@@ -35,7 +35,7 @@ class Head(NamedTuple):
     commit: str
     trees: dict[str, Tree]
 
-    def entry(self, path: str) -> Entry | None:
+    def entry(self, path: str) -> TreeEntry | None:
         folder, name = os.path.split(path)
         return self.trees[folder].get(name)
 
@@ -61,7 +61,7 @@ def read_head(repository: Repository, paths: Iterable[str]) -> Head:
     return Head(commit, trees)
 
 
-def build_tree(repository: Repository, head: Head, files: Mapping[str, Entry | None]) -> str:
+def build_tree(repository: Repository, head: Head, files: Mapping[str, TreeEntry | None]) -> str:
     """The id of HEAD's tree with these files in it, and without those that are gone."""
     trees = {folder: dict(tree) for folder, tree in head.trees.items()}
     for path, entry in files.items():
@@ -71,7 +71,7 @@ def build_tree(repository: Repository, head: Head, files: Mapping[str, Entry | N
         tree = trees[folder]
         oid = _id(tree, repository.algorithm)
         if folder:
-            _put(trees, folder, Entry(_FOLDER, oid) if tree else None)
+            _put(trees, folder, TreeEntry(_FOLDER, oid) if tree else None)
         if tree or not folder:
             made.append((oid, _listing(tree)))
     given = b"\0".join(listing for _, listing in made) + b"\0"
@@ -92,7 +92,7 @@ def _folders(paths: Iterable[str]) -> list[str]:
     return sorted(found, key=lambda folder: (folder.count("/") + bool(folder), folder))
 
 
-def _put(trees: dict[str, Tree], path: str, entry: Entry | None) -> None:
+def _put(trees: dict[str, Tree], path: str, entry: TreeEntry | None) -> None:
     folder, name = os.path.split(path)
     if entry is None:
         trees[folder].pop(name, None)
@@ -141,7 +141,7 @@ def _parse(data: bytes, size: int) -> Tree:
         space, end = data.index(b" ", at), data.index(b"\0", at)
         oid = data[end + 1 : end + 1 + size].hex()
         # Some old writers padded modes.
-        tree[os.fsdecode(data[space + 1 : end])] = Entry(f"{int(data[at:space], 8):o}", oid)
+        tree[os.fsdecode(data[space + 1 : end])] = TreeEntry(f"{int(data[at:space], 8):o}", oid)
         at = end + 1 + size
     return tree
 

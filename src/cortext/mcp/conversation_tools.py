@@ -13,9 +13,9 @@ from cortext.mcp import conversation_parts, tool_arguments
 from cortext.mcp.conversation_parts import MESSAGES
 from cortext.mcp.tool_answers import (
     NOTICE,
-    Answer,
-    Conversation,
-    Facts,
+    AnswerFacts,
+    ConversationFacts,
+    ToolAnswer,
     conversation,
     marked,
     new_nonce,
@@ -28,7 +28,7 @@ BUDGET = 40_000
 """Characters of one answer: tools refuse or cut what is much longer."""
 
 
-class Said(Facts, kw_only=True):
+class MessageFacts(AnswerFacts, kw_only=True):
     """A message, or a line on what was left out. `message` counts from 1."""
 
     message: int
@@ -37,18 +37,18 @@ class Said(Facts, kw_only=True):
     text: str
 
 
-class Page(Facts, kw_only=True):
+class MessagesAnswer(AnswerFacts, kw_only=True):
     """Messages of a conversation, or pieces of its document. `next` is the `from` of the next page;
     None is the end."""
 
     notice: str = NOTICE
-    conversation: Conversation
-    messages: list[Said]
+    conversation: ConversationFacts
+    messages: list[MessageFacts]
     total: int
     next: int | None
 
 
-class Saved(Facts, kw_only=True):
+class SavedAnswer(AnswerFacts, kw_only=True):
     id: str
     title: str
     status: str
@@ -56,7 +56,7 @@ class Saved(Facts, kw_only=True):
     notes: list[str]
 
 
-def get_conversation(reach: Reach, given: tool_arguments.Get) -> Answer:
+def get_conversation(reach: Reach, given: tool_arguments.Get) -> ToolAnswer:
     """Read a past conversation, message by message. Tool calls are one line each unless `full`."""
     row = reach.one(given.id, everywhere=given.everywhere)
     return page(reach, row, first=given.first, limit=given.limit, full=given.full, part=given.part)
@@ -70,7 +70,7 @@ def page(
     limit: int = 50,
     full: bool = False,
     part: str = MESSAGES,
-) -> Answer:
+) -> ToolAnswer:
     """Messages of a conversation from a number on, in about `BUDGET` characters; or of another part
     of it."""
     id, nonce = reach.name(row), new_nonce()
@@ -99,11 +99,11 @@ def page(
     lines = [f"{about.id} · {about.title} · {about.type} · {about.status}", NOTICE, text]
     lines += [f"There is more: `from: {more}` has the next messages."] if more else []
     said = [_said(number, record, nonce) for number, record in records]
-    facts = Page(conversation=about, messages=said, total=total, next=more)
-    return Answer(facts, "\n".join(lines))
+    facts = MessagesAnswer(conversation=about, messages=said, total=total, next=more)
+    return ToolAnswer(facts, "\n".join(lines))
 
 
-def save_conversation(reach: Reach, given: tool_arguments.Save) -> Answer:
+def save_conversation(reach: Reach, given: tool_arguments.Save) -> ToolAnswer:
     """Save a conversation and pause it, with one sentence on where you stopped. What was said is
     taken from the tool's own transcript: never send messages."""
     row = reach.one(given.id, everywhere=given.everywhere)
@@ -115,7 +115,7 @@ def save_conversation(reach: Reach, given: tool_arguments.Save) -> Answer:
 
     row = as_conversation(row)
     stopped = stop(row, summary=given.summary)
-    saved = Saved(
+    saved = SavedAnswer(
         id=reach.name(row),
         title=short(stopped.title),
         status="paused",
@@ -128,7 +128,7 @@ def save_conversation(reach: Reach, given: tool_arguments.Save) -> Answer:
         f"Summary: {saved.summary}",
         *saved.notes,
     ]
-    return Answer(saved, "\n".join(lines))
+    return ToolAnswer(saved, "\n".join(lines))
 
 
 def _cut(past: Past, number: int, show: str) -> Sequence[Past | Left]:
@@ -144,8 +144,12 @@ def _cut(past: Past, number: int, show: str) -> Sequence[Past | Left]:
     ]
 
 
-def _said(number: int, record: Past | Left, nonce: str) -> Said:
+def _said(number: int, record: Past | Left, nonce: str) -> MessageFacts:
     if isinstance(record, Left):
-        return Said(message=number, role="omitted", timestamp=None, text=escape(record.text))
+        return MessageFacts(
+            message=number, role="omitted", timestamp=None, text=escape(record.text)
+        )
     when = record_dicts.iso(record.timestamp)
-    return Said(message=number, role=record.role, timestamp=when, text=marked(record.text, nonce))
+    return MessageFacts(
+        message=number, role=record.role, timestamp=when, text=marked(record.text, nonce)
+    )

@@ -28,7 +28,7 @@ from cortext.mcp.conversation_tools import page
 from cortext.mcp.malformed_requests import answered
 from cortext.mcp.resume_tool import continue_conversation, stop_conversation
 from cortext.mcp.tool_answers import make_inert, short, with_unread
-from cortext.mcp.tool_table import TOOLS, Tool, schema
+from cortext.mcp.tool_table import TOOLS, McpTool, schema
 from cortext.mcp.visibility import Reach, folder_here
 
 T = TypeVar("T")
@@ -249,7 +249,7 @@ def id_in(uri: str) -> str:
     return id
 
 
-def _tool(name: str, tool: Tool) -> types.Tool:
+def _tool(name: str, tool: McpTool) -> types.Tool:
     return types.Tool(
         name=name,
         title=tool.title,

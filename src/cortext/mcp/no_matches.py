@@ -10,7 +10,7 @@ from cortext.catalog.row import ConversationRow
 from cortext.features.search.no_results import NoResultsReason, explain_no_results
 from cortext.features.search.partial_matches import find_partial_matches, told
 from cortext.features.search.results import Finder, SearchRequest
-from cortext.features.search.search import Hit
+from cortext.features.search.search import SearchHit
 from cortext.mcp.tool_answers import short
 
 _ARGUMENTS = {"--type": "type", "--since": "date_range", "--until": "date_range"}
@@ -22,7 +22,7 @@ class Near(NamedTuple):
     may be meant, else titles; and the arguments without which there is something."""
 
     first: str
-    hits: Sequence[Hit] = ()
+    hits: Sequence[SearchHit] = ()
     without: Sequence[str] = ()
     words: Sequence[str] = ()
     titles: Sequence[ConversationRow] = ()

@@ -15,21 +15,21 @@ from cortext.formats.briefing import escape_lines, render_text
 from cortext.mcp import tool_arguments
 from cortext.mcp.conversation_tools import BUDGET
 from cortext.mcp.own_session import Own, own_session
-from cortext.mcp.tool_answers import Answer, Conversation, Facts, conversation, short
+from cortext.mcp.tool_answers import AnswerFacts, ConversationFacts, ToolAnswer, conversation, short
 from cortext.mcp.visibility import Reach
 
 
-class Resumed(Facts, kw_only=True):
+class Resumed(AnswerFacts, kw_only=True):
     """`briefing` is all that an agent needs to go on. `is_kept`: what is said from now on in this
     session belongs to the conversation."""
 
-    conversation: Conversation
+    conversation: ConversationFacts
     warnings: list[str]
     is_kept: bool
     briefing: str
 
 
-def resume_conversation(reach: Reach, given: tool_arguments.Resume) -> Answer:
+def resume_conversation(reach: Reach, given: tool_arguments.Resume) -> ToolAnswer:
     """Go on with a past conversation here: it becomes active, and you get where it stopped and what
     was said. Use it when the person wants to continue one."""
     row = reach.one(given.id, everywhere=given.everywhere)
@@ -60,7 +60,7 @@ def resume_conversation(reach: Reach, given: tool_arguments.Resume) -> Answer:
         is_kept=kept,
         briefing=text,
     )
-    return Answer(facts, text)
+    return ToolAnswer(facts, text)
 
 
 def continue_conversation(words: str) -> str:

@@ -14,18 +14,18 @@ from cortext.features.listing.conversation_names import reopens
 from cortext.features.listing.time_ranges import Span, date_range
 from cortext.features.search.decisions import get_decisions as decided
 from cortext.features.search.results import SearchRequest
-from cortext.features.search.search import Hit, Place, TextFilter
+from cortext.features.search.search import SearchCursor, SearchHit, TextFilter
 from cortext.formats.text_search.search_query import folded, parse
 from cortext.formats.text_search.text_folding import bare
 from cortext.mcp import tool_arguments
 from cortext.mcp.no_matches import near
 from cortext.mcp.tool_answers import (
     NOTICE,
-    Answer,
-    Block,
-    Conversation,
-    Facts,
+    AnswerFacts,
+    ConversationFacts,
+    QuotedBlock,
     Text,
+    ToolAnswer,
     barred,
     bars,
     conversation,
@@ -48,7 +48,7 @@ _HOW = (
 _OUTSIDE = "`all: true` looks outside this workspace, if the person wants that."
 
 
-class Found(Facts, kw_only=True):
+class SearchAnswer(AnswerFacts, kw_only=True):
     """Texts, the newest first. `next` is the `from` of the next page; None is the end. The last
     `without_signs` of them have the words that were asked for, but not their signs. `unread`:
     conversations that are not read yet, so that there may be more.
@@ -68,33 +68,33 @@ class Found(Facts, kw_only=True):
     unread: int = 0
 
 
-class Known(Facts, kw_only=True):
+class TopicConversation(AnswerFacts, kw_only=True):
     """A conversation, and what was said in it about the topic."""
 
-    conversation: Conversation
+    conversation: ConversationFacts
     texts: list[Text]
 
 
-class Context(Facts, kw_only=True):
-    """What fits best comes first. `unread` as with `Found`."""
+class ContextAnswer(AnswerFacts, kw_only=True):
+    """What fits best comes first. `unread` as with `SearchAnswer`."""
 
     notice: str = NOTICE
-    conversations: list[Known]
+    conversations: list[TopicConversation]
     unread: int = 0
 
 
-class Listing(Facts, kw_only=True):
+class ListAnswer(AnswerFacts, kw_only=True):
     """Conversations, the latest first. `next` is the `from` of the next page; None is the end.
-    `unread` as with `Found`."""
+    `unread` as with `SearchAnswer`."""
 
     notice: str = NOTICE
-    conversations: list[Conversation]
+    conversations: list[ConversationFacts]
     total: int
     next: int | None
     unread: int = 0
 
 
-class Decision(Facts, kw_only=True):
+class DecisionFacts(AnswerFacts, kw_only=True):
     """A sentence that decides. `message_id` is the id of the message itself."""
 
     id: str
@@ -106,20 +106,20 @@ class Decision(Facts, kw_only=True):
     text: str
 
 
-class Decisions(Facts, kw_only=True):
-    """What fits best comes first. `unread` as with `Found`."""
+class DecisionsAnswer(AnswerFacts, kw_only=True):
+    """What fits best comes first. `unread` as with `SearchAnswer`."""
 
     notice: str = NOTICE
-    decisions: list[Decision]
+    decisions: list[DecisionFacts]
     unread: int = 0
 
 
-def search_workspace(reach: Reach, given: tool_arguments.Search) -> Answer:
+def search_workspace(reach: Reach, given: tool_arguments.SearchArguments) -> ToolAnswer:
     """Find what was said in past conversations of this workspace, the newest first, whichever tool
     they were had in. Use it when the person refers to earlier work, or before you decide something
     that may have been decided already."""
     kind, span = reach.kind(given.type), date_range(given.date_range)
-    after, everywhere = Place.read(given.first) if given.first else None, given.everywhere
+    after, everywhere = SearchCursor.read(given.first) if given.first else None, given.everywhere
     found = reach.search_once(
         given.query,
         kind=kind,
@@ -144,22 +144,24 @@ def search_workspace(reach: Reach, given: tool_arguments.Search) -> Answer:
     last = [f'There is more: `from: "{more}"` has the next ones.'] if more else []
     last += [_HOW] if hits else []
     blocks = [_block(hit, n) for n, hit in enumerate(hits, 1)]
-    return Answer(
-        Found(hits=hits, next=more, without_signs=loose), fenced(nonce, first, blocks, last)
+    return ToolAnswer(
+        SearchAnswer(hits=hits, next=more, without_signs=loose), fenced(nonce, first, blocks, last)
     )
 
 
-def _nothing(reach: Reach, question: SearchRequest, everywhere: bool) -> Answer:
+def _nothing(reach: Reach, question: SearchRequest, everywhere: bool) -> ToolAnswer:
     """Why nothing was found, and what comes near; what is outside the workspace comes last."""
     told, nonce = near(reach.finder(everywhere=everywhere), question), new_nonce()
     texts = [_text(reach, hit, nonce) for hit in told.hits]
     titles = [short(row.title) for row in told.titles]
     blocks = [_block(text, n) for n, text in enumerate(texts, 1)]
-    blocks += [Block(f"did you mean {reach.name(row)} · {short(row.title)}") for row in told.titles]
+    blocks += [
+        QuotedBlock(f"did you mean {reach.name(row)} · {short(row.title)}") for row in told.titles
+    ]
     last = [f'Did you mean "{word}"?' for word in told.words]
     last += [_HOW] if blocks else []
     last += [] if everywhere else [_OUTSIDE]
-    facts = Found(
+    facts = SearchAnswer(
         hits=[],
         next=None,
         near=texts,
@@ -167,35 +169,35 @@ def _nothing(reach: Reach, question: SearchRequest, everywhere: bool) -> Answer:
         did_you_mean=[*told.words] or titles,
         narrowed_by=[*told.narrowed],
     )
-    return Answer(facts, fenced(nonce, told.first, blocks, last))
+    return ToolAnswer(facts, fenced(nonce, told.first, blocks, last))
 
 
-def get_context(reach: Reach, given: tool_arguments.Context) -> Answer:
+def get_context(reach: Reach, given: tool_arguments.ContextArguments) -> ToolAnswer:
     """What past conversations of this workspace know about a topic: those that fit best, where each
     stopped, and what was said in it. Use it before you begin with something."""
     found = _by_conversation(reach, given.topic, given.everywhere)[: given.max_results]
     nonce = new_nonce()
     known = [
-        Known(
+        TopicConversation(
             conversation=conversation(row, reach.name(row)),
             texts=[_text(reach, hit, nonce) for hit in _telling(hits)[:_PASSAGES]],
         )
         for row, hits in found
     ]
-    blocks: list[Block] = []
+    blocks: list[QuotedBlock] = []
     for number, each in enumerate(known, 1):
         it = each.conversation
-        blocks.append(Block(f"{number}. {it.id} · {it.title} · {it.type} · {it.last_active}"))
-        blocks += [Block("where it stopped:", barred(it.summary))] if it.summary else []
+        blocks.append(QuotedBlock(f"{number}. {it.id} · {it.title} · {it.type} · {it.last_active}"))
+        blocks += [QuotedBlock("where it stopped:", barred(it.summary))] if it.summary else []
         blocks += [_block(text) for text in each.texts]
     first = (
         f"{pluralize(len(known), 'conversation')} about this." if known else "Nothing was found."
     )
     last = [_HOW] if known else [] if given.everywhere else [_OUTSIDE]
-    return Answer(Context(conversations=known), fenced(nonce, first, blocks, last))
+    return ToolAnswer(ContextAnswer(conversations=known), fenced(nonce, first, blocks, last))
 
 
-def list_conversations(reach: Reach, given: tool_arguments.List) -> Answer:
+def list_conversations(reach: Reach, given: tool_arguments.List) -> ToolAnswer:
     """List the past conversations of this workspace, the latest first."""
     kind, span = reach.kind(given.type), date_range(given.date_range)
     wanted = ListFilter(kind=kind, status=given.status, since=span.since)
@@ -206,30 +208,30 @@ def list_conversations(reach: Reach, given: tool_arguments.List) -> Answer:
     more = given.first + len(page) if given.first - 1 + len(page) < len(rows) else None
     listed, nonce = [conversation(row, reach.name(row)) for row in page], new_nonce()
     blocks = [
-        Block(f"{n}. {it.id} · {it.title} · {it.type} · {it.status}", barred(it.summary))
+        QuotedBlock(f"{n}. {it.id} · {it.title} · {it.type} · {it.status}", barred(it.summary))
         for n, it in enumerate(listed, given.first)
     ]
     first = f"{len(listed)} of {pluralize(len(rows), 'conversation')}, the latest first."
     last = [f"There is more: `from: {more}` has the next ones."] if more and page else []
     more = more if page else None
-    return Answer(
-        Listing(conversations=listed, total=len(rows), next=more),
+    return ToolAnswer(
+        ListAnswer(conversations=listed, total=len(rows), next=more),
         fenced(nonce, first, blocks, last),
     )
 
 
-def get_decisions(reach: Reach, given: tool_arguments.Decisions) -> Answer:
+def get_decisions(reach: Reach, given: tool_arguments.DecisionsArguments) -> ToolAnswer:
     """What was decided about a topic in past conversations of this workspace: the sentences, and
     the messages that they stand in. They were found by their words: read the message before you
     rely on one."""
 
-    def find(text: str, most: int) -> Sequence[Hit]:
+    def find(text: str, most: int) -> Sequence[SearchHit]:
         span, everywhere = Span(), given.everywhere
         return reach.search(text, kind=None, span=span, most=most, everywhere=everywhere)
 
     nonce = new_nonce()
     found = [
-        Decision(
+        DecisionFacts(
             id=reach.name(each.row),
             title=short(each.row.title),
             message=each.number,
@@ -241,22 +243,22 @@ def get_decisions(reach: Reach, given: tool_arguments.Decisions) -> Answer:
         for each in decided(given.topic, find, read_row, most=given.limit)
     ]
     blocks = [
-        Block(f"{n}. {it.id} · {it.title} · message {it.message} · {it.role}", bars(it.text))
+        QuotedBlock(f"{n}. {it.id} · {it.title} · message {it.message} · {it.role}", bars(it.text))
         for n, it in enumerate(found, 1)
     ]
     first = f"{pluralize(len(found), 'decision')}." if found else "No decision was found."
     last = [_HOW] if found else [] if given.everywhere else [_OUTSIDE]
-    return Answer(Decisions(decisions=found), fenced(nonce, first, blocks, last))
+    return ToolAnswer(DecisionsAnswer(decisions=found), fenced(nonce, first, blocks, last))
 
 
 def _by_conversation(
     reach: Reach, topic: str, everywhere: bool
-) -> list[tuple[ConversationRow, list[Hit]]]:
+) -> list[tuple[ConversationRow, list[SearchHit]]]:
     """The conversations that have words of a topic: those with more of them first, of these the
     ones that speak of it most."""
     words = list(dict.fromkeys(" ".join(term.tokens) for term in parse(topic).terms))
     any_of = " OR ".join(f'"{word}"' for word in words)
-    found: dict[tuple[str, str], tuple[ConversationRow, list[Hit]]] = {}
+    found: dict[tuple[str, str], tuple[ConversationRow, list[SearchHit]]] = {}
     scores: dict[tuple[str, str], int] = {}
     for query, weight in ((topic, len(words)), (any_of, 0)) if words else ():
         for hit in reach.search(query, kind=None, span=Span(), most=_LOOKED, everywhere=everywhere):
@@ -273,13 +275,13 @@ def _by_conversation(
     )
 
 
-def _telling(hits: Sequence[Hit]) -> list[Hit]:
+def _telling(hits: Sequence[SearchHit]) -> list[SearchHit]:
     """What people and agents said, before the markdown and what tools printed."""
     told = [hit for hit in hits if hit.role in ("user", "assistant")]
     return told + [hit for hit in hits if hit.number and hit not in told]
 
 
-def _text(reach: Reach, hit: Hit, nonce: str) -> Text:
+def _text(reach: Reach, hit: SearchHit, nonce: str) -> Text:
     row = hit.row
     id = reach.name(row)
     return Text(
@@ -296,8 +298,8 @@ def _text(reach: Reach, hit: Hit, nonce: str) -> Text:
     )
 
 
-def _block(text: Text, number: int | None = None) -> Block:
+def _block(text: Text, number: int | None = None) -> QuotedBlock:
     place = f"message {text.message}" if text.message else _PLACES.get(text.role, text.role)
     facts = [text.id, text.title, place, text.role, text.timestamp]
     count = "" if number is None else f"{number}. "
-    return Block(count + " · ".join(facts), bars(text.text))
+    return QuotedBlock(count + " · ".join(facts), bars(text.text))

@@ -31,7 +31,7 @@ _FENCED = frozenset(("text", "briefing"))
 """Fields of facts that hold fenced text."""
 
 
-class Facts(msgspec.Struct, kw_only=True):
+class AnswerFacts(msgspec.Struct, kw_only=True):
     """Facts of an answer. Every string in them, such as an id, a path, a role or a time, is one
     inert line, whatever is in the file it comes from. Only fenced fields have several lines."""
 
@@ -41,17 +41,17 @@ class Facts(msgspec.Struct, kw_only=True):
                 setattr(self, name, make_inert(getattr(self, name)))
 
 
-class Block(NamedTuple):
+class QuotedBlock(NamedTuple):
     """A line of ours, and the text of the past that stands below it, behind bars."""
 
     head: str
     text: str = ""
 
 
-class Answer(NamedTuple):
+class ToolAnswer(NamedTuple):
     """What a tool found: facts by their names, and the text of them."""
 
-    facts: Facts
+    facts: AnswerFacts
     text: str
 
     @property
@@ -59,7 +59,7 @@ class Answer(NamedTuple):
         return msgspec.to_builtins(self.facts)
 
 
-class Conversation(Facts, kw_only=True):
+class ConversationFacts(AnswerFacts, kw_only=True):
     """A conversation as lists have it. `id` is what every command and tool takes."""
 
     id: str
@@ -75,7 +75,7 @@ class Conversation(Facts, kw_only=True):
     owner: str | None = None
 
 
-class Text(Facts, kw_only=True):
+class Text(AnswerFacts, kw_only=True):
     """Something that was said. `message` counts from 1; None is a title or a file."""
 
     id: str
@@ -90,14 +90,14 @@ class Text(Facts, kw_only=True):
     resume: str
 
 
-def with_unread(answer: Answer, count: int) -> Answer:
+def with_unread(answer: ToolAnswer, count: int) -> ToolAnswer:
     """The answer, which says that so many conversations were not read for it yet; as it is, if it
     is not about all of them."""
     if not count or "unread" not in answer.facts.__struct_fields__:
         return answer
     facts = msgspec.structs.replace(answer.facts, unread=count)
     left = "1 conversation is" if count == 1 else f"{count} conversations are"
-    return Answer(facts, f"{answer.text}\n{left} not read yet: ask again in a moment for more.")
+    return ToolAnswer(facts, f"{answer.text}\n{left} not read yet: ask again in a moment for more.")
 
 
 def new_nonce() -> str:
@@ -115,7 +115,7 @@ def bars(text: str) -> str:
     return text.partition("\n")[2].rpartition("\n")[0]
 
 
-def fenced(nonce: str, first: str, blocks: Iterable[Block], last: Sequence[str] = ()) -> str:
+def fenced(nonce: str, first: str, blocks: Iterable[QuotedBlock], last: Sequence[str] = ()) -> str:
     """The text of an answer: a line of ours, what was found between two marks, further lines."""
     lines = [make_inert(first), NOTICE, f"[PAST {nonce}]"]
     for block in blocks:
@@ -124,9 +124,9 @@ def fenced(nonce: str, first: str, blocks: Iterable[Block], last: Sequence[str] 
     return "\n".join([*lines, f"[END PAST {nonce}]", *map(make_inert, last)])
 
 
-def conversation(row: ConversationRow, id: str) -> Conversation:
+def conversation(row: ConversationRow, id: str) -> ConversationFacts:
     """A row, by the id that names it."""
-    return Conversation(
+    return ConversationFacts(
         id=id,
         title=short(row.title),
         type=row.kind or "chat",

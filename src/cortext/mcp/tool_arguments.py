@@ -41,7 +41,7 @@ class _Asked(Struct, kw_only=True, forbid_unknown_fields=True, rename=_renamed):
     """What every tool takes: nothing that it does not know."""
 
 
-class Search(_Asked):
+class SearchArguments(_Asked):
     query: Annotated[
         str,
         Meta(
@@ -57,7 +57,7 @@ class Search(_Asked):
     everywhere: Everywhere = False
 
 
-class Context(_Asked):
+class ContextArguments(_Asked):
     topic: Topic
     max_results: Annotated[int, Meta(ge=1, le=20)] = 5
     everywhere: Everywhere = False
@@ -107,7 +107,7 @@ class Resume(_Asked):
     everywhere: Everywhere = False
 
 
-class Decisions(_Asked):
+class DecisionsArguments(_Asked):
     topic: Topic
     limit: Annotated[int, Meta(ge=1, le=50)] = 10
     everywhere: Everywhere = False

@@ -10,7 +10,7 @@ import msgspec
 
 from cortext.errors import CortextError
 from cortext.mcp import conversation_tools, resume_tool, search_tools, tool_arguments
-from cortext.mcp.tool_answers import Answer, Facts
+from cortext.mcp.tool_answers import AnswerFacts, ToolAnswer
 from cortext.mcp.visibility import Reach
 
 _THEIRS = ("wait_for_previous",)
@@ -25,13 +25,13 @@ class BadArgumentsError(CortextError, ValueError):
         super().__init__(f"{tool}: {why}", hint=f"its arguments are {', '.join(names)}")
 
 
-class Tool(NamedTuple):
+class McpTool(NamedTuple):
     """A tool: what it takes, what its facts are, whether it changes anything, and whether it needs
     the words of all conversations."""
 
-    run: Callable[[Reach, Any], Answer]
+    run: Callable[[Reach, Any], ToolAnswer]
     takes: type[msgspec.Struct]
-    gives: type[Facts]
+    gives: type[AnswerFacts]
     title: str
     changes: bool = False
     reads_all: bool = False
@@ -40,7 +40,7 @@ class Tool(NamedTuple):
     def about(self) -> str:
         return " ".join((self.run.__doc__ or "").split())
 
-    def call(self, name: str, reach: Reach, arguments: dict[str, Any]) -> Answer:
+    def call(self, name: str, reach: Reach, arguments: dict[str, Any]) -> ToolAnswer:
         """CortextError says what is wrong with the arguments, or could not be done."""
         meant = {key: value for key, value in arguments.items() if key not in _THEIRS}
         try:
@@ -52,47 +52,47 @@ class Tool(NamedTuple):
 
 
 TOOLS = {
-    "search_workspace": Tool(
+    "search_workspace": McpTool(
         search_tools.search_workspace,
-        tool_arguments.Search,
-        search_tools.Found,
+        tool_arguments.SearchArguments,
+        search_tools.SearchAnswer,
         "Search past conversations",
         reads_all=True,
     ),
-    "get_context": Tool(
+    "get_context": McpTool(
         search_tools.get_context,
-        tool_arguments.Context,
-        search_tools.Context,
+        tool_arguments.ContextArguments,
+        search_tools.ContextAnswer,
         "What is known about a topic",
         reads_all=True,
     ),
-    "list_conversations": Tool(
+    "list_conversations": McpTool(
         search_tools.list_conversations,
         tool_arguments.List,
-        search_tools.Listing,
+        search_tools.ListAnswer,
         "List past conversations",
     ),
-    "get_conversation": Tool(
+    "get_conversation": McpTool(
         conversation_tools.get_conversation,
         tool_arguments.Get,
-        conversation_tools.Page,
+        conversation_tools.MessagesAnswer,
         "Read a past conversation",
     ),
-    "get_decisions": Tool(
+    "get_decisions": McpTool(
         search_tools.get_decisions,
-        tool_arguments.Decisions,
-        search_tools.Decisions,
+        tool_arguments.DecisionsArguments,
+        search_tools.DecisionsAnswer,
         "What was decided",
         reads_all=True,
     ),
-    "save_conversation": Tool(
+    "save_conversation": McpTool(
         conversation_tools.save_conversation,
         tool_arguments.Save,
-        conversation_tools.Saved,
+        conversation_tools.SavedAnswer,
         "Save a conversation",
         changes=True,
     ),
-    "resume_conversation": Tool(
+    "resume_conversation": McpTool(
         resume_tool.resume_conversation,
         tool_arguments.Resume,
         resume_tool.Resumed,

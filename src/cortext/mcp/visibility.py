@@ -18,7 +18,7 @@ from cortext.features.listing.load_row import read
 from cortext.features.listing.standalone import find_named_or_imported
 from cortext.features.listing.time_ranges import Span
 from cortext.features.search.results import Finder
-from cortext.features.search.search import Hit, Place, TextFilter
+from cortext.features.search.search import SearchCursor, SearchHit, TextFilter
 from cortext.formats.briefing import escape_field, unescape
 from cortext.mcp.own_session import Own, own_session
 from cortext.model.session import Session
@@ -111,8 +111,8 @@ class Reach:
         span: Span,
         most: int,
         everywhere: bool,
-        after: Place | None = None,
-    ) -> list[Hit]:
+        after: SearchCursor | None = None,
+    ) -> list[SearchHit]:
         """The newest texts that have the words, but for those of the client's own session."""
         narrow = TextFilter(since=span.since, until=span.until)
 
@@ -134,11 +134,11 @@ class Reach:
         span: Span,
         most: int,
         everywhere: bool,
-        after: Place | None = None,
-    ) -> list[Hit]:
+        after: SearchCursor | None = None,
+    ) -> list[SearchHit]:
         """The same, without titles of conversations in which something else has the words, and
         without documents that have them only as their heading."""
-        found: list[Hit] = []
+        found: list[SearchHit] = []
         while len(found) < most:
             page = self.search(
                 text, kind=kind, span=span, most=most, everywhere=everywhere, after=after
@@ -158,7 +158,7 @@ class Reach:
             after = page[-1].place
         return found[:most]
 
-    def _says_more(self, title: Hit, text: str, span: Span) -> bool:
+    def _says_more(self, title: SearchHit, text: str, span: Span) -> bool:
         """Whether something else in the conversation has the words."""
         narrow = TextFilter(since=span.since, until=span.until)
         same = title.row.identity
@@ -202,7 +202,7 @@ class Reach:
         return row.folder == self.folder if self._is_broad else self._is_below(row)
 
 
-def _says(hit: Hit) -> bool:
+def _says(hit: SearchHit) -> bool:
     """Whether it is more than what its conversation is called."""
     return hit.number != TITLE and (hit.number != MARKDOWN or bool(hit.snippet.spans))
 

@@ -17,7 +17,7 @@ VERSION = "1.0"
 """The version of every format that this release writes."""
 
 
-class Key(NamedTuple):
+class HeadField(NamedTuple):
     """Where one field of the head stands in a dialect."""
 
     ours: str
@@ -32,7 +32,7 @@ class HeadTable(NamedTuple):
     words for a status, and with `nulls` what is required and empty is written null.
     """
 
-    keys: tuple[Key, ...]
+    keys: tuple[HeadField, ...]
     reserved: frozenset[str]
     words: Mapping[str, str]
     nulls: bool
@@ -51,7 +51,8 @@ def table(
     places = rename or {}
     required = frozenset(always)
     keys = tuple(
-        Key(name, tuple(places.get(name, name).split(".")), name in required) for name in names
+        HeadField(name, tuple(places.get(name, name).split(".")), name in required)
+        for name in names
     )
     reserved = frozenset(key.path[0] for key in keys) | {"version", *own}
     return HeadTable(keys, reserved, words or {}, nulls)

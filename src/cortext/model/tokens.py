@@ -11,7 +11,7 @@ from cortext.model.session import Session
 _MOST = 10**15
 
 
-class Tokens(NamedTuple):
+class TokenCount(NamedTuple):
     """`reported` says that a tool counted them; else they are guessed from the text, four
     characters a token."""
 
@@ -24,18 +24,18 @@ class Tokens(NamedTuple):
         return self.prompt + self.completion
 
 
-def tokens_of(session: Session, messages: Sequence[SessionMessage]) -> Tokens:
+def tokens_of(session: Session, messages: Sequence[SessionMessage]) -> TokenCount:
     """The tokens of a session, of which `messages` are the ones that count."""
     if session.total_tokens > 0:
         totals = session.total_prompt_tokens, session.total_completion_tokens
-        return Tokens(_bounded(totals[0]), _bounded(totals[1]), True)
+        return TokenCount(_bounded(totals[0]), _bounded(totals[1]), True)
     reported = any(message.tokens for message in messages)
     sums = [0, 0]
     for message in messages:
         number = _bounded(message.tokens or 0) if reported else len(message.content)
         sums[message.role == "assistant"] += number
     prompt, completion = sums if reported else (each // 4 for each in sums)
-    return Tokens(prompt, completion, reported)
+    return TokenCount(prompt, completion, reported)
 
 
 def _bounded(number: int) -> int:

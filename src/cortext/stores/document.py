@@ -32,7 +32,7 @@ from cortext.errors import (
     SessionStorageError,
 )
 from cortext.formats import document
-from cortext.formats.document import Block
+from cortext.formats.document import EncodedRecords
 from cortext.formats.record_lines import Damage
 from cortext.model.ids import check_id
 from cortext.model.message import SessionMessage, ToolInvocation
@@ -46,7 +46,7 @@ from cortext.stores.damage_report import (
     refuse_newer,
 )
 from cortext.stores.fingerprints import Fingerprint, Recent
-from cortext.stores.merge_sessions import Known, add_records
+from cortext.stores.merge_sessions import KnownRecords, add_records
 from cortext.stores.port import Reading, SessionStore
 from cortext.stores.session_file_names import session_names
 
@@ -63,8 +63,8 @@ class _Seen(NamedTuple):
     """A document as we last read or wrote it, with its records already encoded."""
 
     fingerprint: Fingerprint
-    messages: Block
-    history: Block
+    messages: EncodedRecords
+    history: EncodedRecords
 
     def records(self, id: str) -> Session:
         """A session with the records and no head."""
@@ -93,7 +93,7 @@ class SessionStorage(SessionStore):
         self._lock_wait = lock_wait
         self.on_change = on_change
         self._seen: Recent[_Seen] = Recent(8)
-        self._known = Known()
+        self._known = KnownRecords()
         with storage_errors("make the folder", self._folder):
             make_private_dir(self._folder)
 
@@ -286,8 +286,8 @@ class SessionStorage(SessionStore):
 
     def _save(self, session: Session, path: str, seen: _Seen | None) -> None:
         """Replace what is there, which is as `seen` says; without that it cannot be read."""
-        messages = (seen.messages if seen else Block()).extended(session.messages)
-        history = (seen.history if seen else Block()).extended(session.tool_history)
+        messages = (seen.messages if seen else EncodedRecords()).extended(session.messages)
+        history = (seen.history if seen else EncodedRecords()).extended(session.tool_history)
         chunks = document.encode(session, messages, history)
         refuse_link(path)
         if seen is not None:

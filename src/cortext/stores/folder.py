@@ -33,7 +33,7 @@ from cortext.errors import (
 )
 from cortext.formats import folder, line_checksum
 from cortext.formats.head_and_lines import Format, encode_records, join
-from cortext.formats.record_lines import Damage, Lines, decode_lines, sorted_lines
+from cortext.formats.record_lines import Damage, RecordBlock, decode_lines, sorted_lines
 from cortext.model import json_codec, record_dicts
 from cortext.model.ids import check_workspace_id
 from cortext.model.json_values import as_utc
@@ -48,8 +48,8 @@ from cortext.stores.damage_report import (
     warn_of,
 )
 from cortext.stores.fingerprints import Fingerprint
-from cortext.stores.line_store import Files, LineStore, Stored
-from cortext.stores.workspace_layout import Place
+from cortext.stores.line_store import LinePaths, LineStore, StoredSession
+from cortext.stores.workspace_layout import ConversationPath
 
 _OURS = ("session.json", "messages.jsonl")
 
@@ -61,7 +61,7 @@ class FolderStore(LineStore):
     format: Format = folder.FOLDER
 
     @cached_property
-    def _found(self) -> dict[str, Place]:
+    def _found(self) -> dict[str, ConversationPath]:
         """Where sessions were when they were last looked for."""
         return {}
 
@@ -97,7 +97,9 @@ class FolderStore(LineStore):
         self._known.note(session)
         self._changed(session.id)
 
-    def create_at(self, place: Place, session: Session, lines: bytes | None = None) -> None:
+    def create_at(
+        self, place: ConversationPath, session: Session, lines: bytes | None = None
+    ) -> None:
         """A new session in a place that has none; its records may be `lines` of another."""
         with storage_errors("write", place.session), self._lock(self._files_at(place)):
             _refuse_links(place, place.head, place.lines)
@@ -113,7 +115,7 @@ class FolderStore(LineStore):
     def checkpoint(self, session: Session) -> None:
         self.checkpoint_at(self.place_of(session.id, session), session)
 
-    def checkpoint_at(self, place: Place, session: Session) -> None:
+    def checkpoint_at(self, place: ConversationPath, session: Session) -> None:
         """As `checkpoint`, of the session in one place."""
         with storage_errors("write", place.head), self._lock(self._files_at(place)):
             _refuse_links(place, place.head)
@@ -141,7 +143,7 @@ class FolderStore(LineStore):
         self._changed(id)
         return True
 
-    def rewrite_at(self, place: Place, change: Callable[[Any], Any]) -> None:
+    def rewrite_at(self, place: ConversationPath, change: Callable[[Any], Any]) -> None:
         """Write head and records anew as `change` makes them of their JSON, and of the text of
         lines that are none. What names the session stays."""
         with storage_errors("write", place.session), self._lock(self._files_at(place)):
@@ -156,7 +158,7 @@ class FolderStore(LineStore):
             swap_folder(write_folder(side_dir(self._conversations), files), place.session)
         self._changed(place.name)
 
-    def counted_at(self, place: Place) -> int:
+    def counted_at(self, place: ConversationPath) -> int:
         """How many messages the session in a place had when its head was written."""
         with storage_errors("read", place.head):
             return int(
@@ -164,7 +166,7 @@ class FolderStore(LineStore):
                 or 0
             )
 
-    def sort_at(self, place: Place) -> None:
+    def sort_at(self, place: ConversationPath) -> None:
         """Put the records in the order of time; a late one may have been appended last."""
         with storage_errors("write", place.session), self._lock(self._files_at(place)):
             _refuse_links(place, place.head, place.lines)
@@ -176,7 +178,7 @@ class FolderStore(LineStore):
         """The head alone, in a time that does not grow with the conversation."""
         return self.head_at(self.place_of(id))
 
-    def head_at(self, place: Place) -> Session:
+    def head_at(self, place: ConversationPath) -> Session:
         """As `head`, of the session in one place."""
         try:
             data, _ = read_session_file(place.name, place.head)
@@ -186,7 +188,7 @@ class FolderStore(LineStore):
         try:
             head = folder.decode_head(data, [])
             refuse_newer(head, place.head)
-            session = join(head, Lines([], [], []), self.format)
+            session = join(head, RecordBlock([], [], []), self.format)
         except ValueError as error:
             raise SessionCorruptedError(place.head, str(error), hint=IN_A_WORKSPACE) from None
         session.id = place.name
@@ -200,18 +202,18 @@ class FolderStore(LineStore):
     def _conversations(self) -> str:
         return workspace_layout.conversations_dir(self._folder)
 
-    def _places(self, id: str) -> list[Place]:
+    def _places(self, id: str) -> list[ConversationPath]:
         shelf, day, name = _parts(id)
         shelves = workspace_layout.shelves(self._folder)
         found = [
-            Place(each, one, name)
+            ConversationPath(each, one, name)
             for each in shelves
             if not shelf or each == f"{self._folder}/{shelf}"
             for one in ([day] if day else workspace_layout.days(each))
         ]
         return [place for place in found if place.has_session]
 
-    def place_of(self, id: str, session: Session | None = None) -> Place:
+    def place_of(self, id: str, session: Session | None = None) -> ConversationPath:
         """Where a conversation is; of several days' it is `session`'s."""
         places = self._places(id)
         if len(places) > 1 and session is not None:
@@ -227,7 +229,7 @@ class FolderStore(LineStore):
             raise SessionNotFoundError(id, path=self._conversations)
         return places[0]
 
-    def _place_for(self, session: Session) -> Place:
+    def _place_for(self, session: Session) -> ConversationPath:
         if "/" in check_workspace_id(session.id):
             raise InvalidIdError(session.id)
         day = _day_of(session)
@@ -237,19 +239,19 @@ class FolderStore(LineStore):
             for place in places.values():
                 if self._read_at(place).reading.session.created_at == session.created_at:
                     return place
-        return places.get(day) or Place(self._conversations, day, session.id)
+        return places.get(day) or ConversationPath(self._conversations, day, session.id)
 
-    def _files(self, id: str) -> Files:
+    def _files(self, id: str) -> LinePaths:
         # Finding the day costs a look at every day; a place that was right still is.
         place = self._found.get(id) if type(id) is str else None
         if place is None or not place.has_session:
             place = self._found[id] = self.place_of(id)
         return self._files_at(place)
 
-    def _files_at(self, place: Place) -> Files:
-        return Files(place.lines, self.lock_of(place))
+    def _files_at(self, place: ConversationPath) -> LinePaths:
+        return LinePaths(place.lines, self.lock_of(place))
 
-    def lock_of(self, place: Place) -> str:
+    def lock_of(self, place: ConversationPath) -> str:
         """Return the path of the lock that every writer of a conversation takes."""
         return f"{self._conversations}/.cortext/locks/{place.day}~{place.name}.lock"
 
@@ -257,19 +259,19 @@ class FolderStore(LineStore):
         place = self.place_of(id)
         _refuse_links(place, place.lines)
 
-    def _stored_head(self, files: Files) -> dict[str, Any]:
+    def _stored_head(self, files: LinePaths) -> dict[str, Any]:
         head = f"{os.path.dirname(files.lines)}/session.json"
         return folder.decode_head(read_file(head), [])
 
     def _replace(self, path: str, chunks: list[bytes]) -> os.stat_result:
         return replace(path, chunks, temp_dir=side_dir(self._conversations))
 
-    def _create(self, files: dict[str, list[bytes]], place: Place) -> None:
+    def _create(self, files: dict[str, list[bytes]], place: ConversationPath) -> None:
         os.makedirs(place.folder, exist_ok=True)
         fresh = write_folder(side_dir(self._conversations), files)
         place_folder(fresh, place.session, below=place.shelf)
 
-    def _save_over(self, session: Session, place: Place) -> None:
+    def _save_over(self, session: Session, place: ConversationPath) -> None:
         stored = self._read_at(place)
         self._known.keep_others(session, stored.reading.session)
         files = self._encode(session)
@@ -282,7 +284,7 @@ class FolderStore(LineStore):
         records = encode_records(session, self._written)
         return {"messages.jsonl": records, "session.json": [folder.encode_head(session)]}
 
-    def read_what_is_left(self, place: Place) -> Session:
+    def read_what_is_left(self, place: ConversationPath) -> Session:
         """The session in a place. Lines that cannot be read are named in the log, and stay; a head
         that cannot be read is SessionCorruptedError."""
         session, damages = self._read_at(place).reading
@@ -295,10 +297,10 @@ class FolderStore(LineStore):
                 warn_of(damage)
         return session
 
-    def _read(self, id: str) -> Stored:
+    def _read(self, id: str) -> StoredSession:
         return self._read_at(self.place_of(id))
 
-    def _read_at(self, place: Place) -> Stored:
+    def _read_at(self, place: ConversationPath) -> StoredSession:
         """Both files as they are at one time: a save exchanges the folder that they are in."""
         while True:
             before = Fingerprint.at(place.session)
@@ -307,7 +309,7 @@ class FolderStore(LineStore):
             if before is None or after is None or before.inode == after.inode:
                 return stored
 
-    def _read_files(self, place: Place) -> Stored:
+    def _read_files(self, place: ConversationPath) -> StoredSession:
         damages: list[Damage] = []
         missing: list[Damage] = []
         notes: list[str] = []
@@ -340,7 +342,7 @@ def _parts(id: str) -> tuple[str, str, str]:
     return shelf, day, name
 
 
-def _refuse_links(place: Place, *files: str) -> None:
+def _refuse_links(place: ConversationPath, *files: str) -> None:
     """What is written here is written here, and not where somebody's link leads."""
     for path in (f"{place.shelf}/{place.day}", place.folder, place.session, *files):
         refuse_link(path)
@@ -376,7 +378,7 @@ def _refuse_foreign(folder: str) -> None:
         )
 
 
-def _refuse_lost_head(place: Place) -> None:
+def _refuse_lost_head(place: ConversationPath) -> None:
     """Raise SessionCorruptedError if a conversation has messages but no head."""
     if os.path.lexists(place.lines) and not os.path.lexists(place.head):
         raise SessionCorruptedError(

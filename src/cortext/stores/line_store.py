@@ -25,7 +25,7 @@ from cortext.formats.head_and_lines import (
 )
 from cortext.formats.record_lines import (
     Damage,
-    Lines,
+    RecordBlock,
     decode_lines,
     decode_record,
     encode_record,
@@ -36,18 +36,18 @@ from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
 from cortext.stores.damage_report import at, name_mismatch, raise_if_damaged, refuse_newer
 from cortext.stores.fingerprints import Recent
-from cortext.stores.merge_sessions import Known, check_riders
+from cortext.stores.merge_sessions import KnownRecords, check_riders
 from cortext.stores.port import Reading, SessionStore
 
 
-class Files(NamedTuple):
+class LinePaths(NamedTuple):
     """Where the records of a session are, and the lock that guards all its files."""
 
     lines: str
     lock: str
 
 
-class Stored(NamedTuple):
+class StoredSession(NamedTuple):
     """A session as it is on disk, with the damage, and where its records stand."""
 
     reading: Reading
@@ -76,8 +76,8 @@ class LineStore(SessionStore):
         self._appenders: Recent[Appender] = Recent(64)
 
     @cached_property
-    def _known(self) -> Known:
-        return Known()
+    def _known(self) -> KnownRecords:
+        return KnownRecords()
 
     @cached_property
     def _written(self) -> Format:
@@ -96,11 +96,11 @@ class LineStore(SessionStore):
         return self._folder
 
     @abstractmethod
-    def _files(self, id: str) -> Files:
+    def _files(self, id: str) -> LinePaths:
         """The files of an existing session; where its place is known, without looking."""
 
     @abstractmethod
-    def _read(self, id: str) -> Stored: ...
+    def _read(self, id: str) -> StoredSession: ...
 
     def append(
         self,
@@ -161,10 +161,10 @@ class LineStore(SessionStore):
         return data
 
     @abstractmethod
-    def _stored_head(self, files: Files) -> dict[str, Any]:
+    def _stored_head(self, files: LinePaths) -> dict[str, Any]:
         """The head alone; ValueError or OSError when there is none to read."""
 
-    def _refuse_newer(self, files: Files) -> None:
+    def _refuse_newer(self, files: LinePaths) -> None:
         """A line of ours has no place in a file of a later version."""
         try:
             head = self._stored_head(files)
@@ -219,7 +219,7 @@ class LineStore(SessionStore):
         if appender is not None:
             appender.close()
 
-    def _lock(self, files: Files) -> FileLock:
+    def _lock(self, files: LinePaths) -> FileLock:
         side_dir(self._shelf)
         return FileLock(files.lock, guards=files.lines, wait=self._lock_wait)
 
@@ -228,8 +228,8 @@ class LineStore(SessionStore):
             self.on_change(id)
 
     def _join(
-        self, id: str, path: str, head: dict[str, Any], damages: list[Damage], lines: Lines
-    ) -> Stored:
+        self, id: str, path: str, head: dict[str, Any], damages: list[Damage], lines: RecordBlock
+    ) -> StoredSession:
         """The session of its parts; a head that cannot be used is made up from the records."""
         refuse_newer(head, path)
         in_lines = frozenset(call.id for _, call in lines.invocations)
@@ -244,10 +244,10 @@ class LineStore(SessionStore):
             session = join(_head_from(lines, path), lines, self.format)
         session.id = id
         reading = Reading(session, [*at(path, damages), *lines.damages])
-        return Stored(reading, StoredRecords(lines.messages, in_lines, in_head))
+        return StoredSession(reading, StoredRecords(lines.messages, in_lines, in_head))
 
 
-def _head_from(lines: Lines, path: str) -> dict[str, Any]:
+def _head_from(lines: RecordBlock, path: str) -> dict[str, Any]:
     if lines.messages:
         return {"created_at": record_dicts.iso(lines.messages[0].timestamp)}
     try:

@@ -23,11 +23,11 @@ from cortext.durability.replace_file import (
 from cortext.errors import SessionNotFoundError
 from cortext.formats import log
 from cortext.formats.head_and_lines import Format, StoredRecords, calls_in_head, join
-from cortext.formats.record_lines import Damage, Lines, decode_lines
+from cortext.formats.record_lines import Damage, RecordBlock, decode_lines
 from cortext.model.ids import check_id
 from cortext.model.session import Session
 from cortext.stores.damage_report import at, raise_if_damaged, read_session_file, refuse_newer
-from cortext.stores.line_store import Files, LineStore, Stored
+from cortext.stores.line_store import LinePaths, LineStore, StoredSession
 from cortext.stores.session_file_names import session_names
 
 _SUFFIX = ".jsonl"
@@ -108,7 +108,7 @@ class LogStore(LineStore):
         self._changed(id)
         return session
 
-    def blocks(self, id: str, size: int = _BLOCK) -> Iterator[Lines]:
+    def blocks(self, id: str, size: int = _BLOCK) -> Iterator[RecordBlock]:
         """The records in order, some at a time, for a session that is too long to hold. What is
         wrong with the head stands in the first block."""
         path, line = self._path(id), 1
@@ -142,10 +142,10 @@ class LogStore(LineStore):
     def _path(self, id: str) -> str:
         return f"{self._folder}/{check_id(id)}{_SUFFIX}"
 
-    def _files(self, id: str) -> Files:
-        return Files(self._path(id), f"{self._folder}/.cortext/locks/{id}.lock")
+    def _files(self, id: str) -> LinePaths:
+        return LinePaths(self._path(id), f"{self._folder}/.cortext/locks/{id}.lock")
 
-    def _stored_head(self, files: Files) -> dict[str, Any]:
+    def _stored_head(self, files: LinePaths) -> dict[str, Any]:
         return log.decode_head_line(read_first_line(files.lines, _LONGEST_HEAD), [])
 
     def _keep_others(self, session: Session, path: str) -> bool:
@@ -157,7 +157,7 @@ class LogStore(LineStore):
         self._known.keep_others(session, reading.session)
         return bool(reading.damages)
 
-    def _read(self, id: str) -> Stored:
+    def _read(self, id: str) -> StoredSession:
         path = self._path(id)
         data, _ = read_session_file(id, path)
         first = self._first(data)
@@ -183,7 +183,7 @@ class LogStore(LineStore):
         raise_if_damaged(at(path, first.damages))
         refuse_newer(first.head, path)
         try:
-            session = join(first.head, Lines([], [], []), self.format)
+            session = join(first.head, RecordBlock([], [], []), self.format)
         except ValueError as error:
             raise_if_damaged(at(path, [Damage(str(error), 1)]))
             raise

@@ -12,7 +12,7 @@ from cortext.model.head import check_head
 from cortext.model.ids import check_id
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
-from cortext.stores.merge_sessions import Known, add_records
+from cortext.stores.merge_sessions import KnownRecords, add_records
 from cortext.stores.port import Reading, SessionStore
 
 
@@ -23,7 +23,7 @@ class MemoryStore(SessionStore):
         self._sessions: dict[str, Session] = {}
         self.on_change = on_change
         self._threads = threading.RLock()
-        self._known = Known()
+        self._known = KnownRecords()
 
     def save(self, session: Session) -> None:
         check_id(session.id)

@@ -11,7 +11,7 @@ from cortext.model.session import Session
 from cortext.stores.fingerprints import Recent
 
 
-class Known:
+class KnownRecords:
     """Which records each session object had when a store last gave or took it.
 
     What is stored, and was not known to the object, others have added; what was

@@ -20,7 +20,7 @@ _DAY = "dddd-dd-dd"
 _NO_TYPES = frozenset(("conversations", "resume", "stop-conversation"))
 
 
-class Place(NamedTuple):
+class ConversationPath(NamedTuple):
     """Where one conversation is; `shelf` is the folder that holds its day."""
 
     shelf: str
@@ -111,12 +111,12 @@ def is_folder(entry: os.DirEntry[str]) -> bool:
         return error.errno not in (errno.ELOOP, errno.ENAMETOOLONG)
 
 
-def places(root: str) -> Iterator[Place]:
+def places(root: str) -> Iterator[ConversationPath]:
     """Every folder that may be a conversation's, by shelf, day and name."""
     for shelf in shelves(root):
         for day in days(shelf):
             for name in folders(f"{shelf}/{day}"):
-                yield Place(shelf, day, name)
+                yield ConversationPath(shelf, day, name)
 
 
 def is_name(name: str) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from cortext.durability.gzip_members import SUFFIX
-from cortext.durability.incremental_copy import Followed, Known, print_of
+from cortext.durability.incremental_copy import CopyState, Followed, print_of
 from cortext.durability.read_files import open_file, read_file
 from cortext.durability.replace_file import make_private_dir, replace, storage_errors, temp_name
 from cortext.errors import SessionStorageError
@@ -20,7 +20,7 @@ from cortext.tools.registry import find_tool
 from cortext.tools.scan import is_transcript_name, transcript_folders
 
 
-class Item(NamedTuple):
+class ArchiveItem(NamedTuple):
     """A file of a tool and its `name` in the mirror, without what says that it is compressed.
 
     `kind` is "log" for a file that grows, "document" for a file that is written again as a whole,
@@ -56,7 +56,7 @@ class ArchiveSource:
         self.tool = tool
         self.home: str = tool.home
 
-    def items(self, failures: Failures) -> Iterator[Item]:
+    def items(self, failures: Failures) -> Iterator[ArchiveItem]:
         """Yield everything to mirror. What cannot be read is added to `failures`.
 
         A transcript that is a link out of the tool's folder is no transcript of the tool.
@@ -64,7 +64,7 @@ class ArchiveSource:
         home = os.path.realpath(self.home)
         return (item for item in self.files() if not _leads_out(item, home, failures))
 
-    def files(self) -> Iterator[Item]:
+    def files(self) -> Iterator[ArchiveItem]:
         """Yield the files to mirror."""
         for name in self.tool.companions:
             yield from self.companion(name)
@@ -83,7 +83,13 @@ class ArchiveSource:
         return ""
 
     def copy_rows(
-        self, item: Item, target: str, known: Known | None, *, temp_dir: str, change: Change | None
+        self,
+        item: ArchiveItem,
+        target: str,
+        known: CopyState | None,
+        *,
+        temp_dir: str,
+        change: Change | None,
     ) -> Followed:
         """Bring the copy of a session up to its rows, each as `change` makes it."""
         raise MissingCapabilityError(self.tool, "archive")
@@ -92,16 +98,16 @@ class ArchiveSource:
         """Return the rows of a session as lines of the archive."""
         raise MissingCapabilityError(self.tool, "archive")
 
-    def item(self, path: str, id: str = "") -> Item:
+    def item(self, path: str, id: str = "") -> ArchiveItem:
         """Return a transcript as an item."""
         name = os.path.relpath(path, self.home)
-        return Item(path, name, "document" if name.endswith(".json") else "log", id)
+        return ArchiveItem(path, name, "document" if name.endswith(".json") else "log", id)
 
-    def companion(self, name: str) -> Iterator[Item]:
+    def companion(self, name: str) -> Iterator[ArchiveItem]:
         """Yield a file that leads to transcripts, if it exists."""
         path = os.path.join(self.home, name)
         if os.path.isfile(path):
-            yield Item(path, name, "side")
+            yield ArchiveItem(path, name, "side")
 
 
 def archive_source(tool: str) -> ArchiveSource:
@@ -120,7 +126,7 @@ def walk_files(folder: str) -> Iterator[os.DirEntry[str]]:
             yield entry
 
 
-def _leads_out(item: Item, home: str, failures: Failures) -> bool:
+def _leads_out(item: ArchiveItem, home: str, failures: Failures) -> bool:
     if item.kind == "side" or not os.path.islink(item.path):
         return False
     real = os.path.realpath(item.path)
@@ -133,9 +139,9 @@ def _leads_out(item: Item, home: str, failures: Failures) -> bool:
 
 def copy_companion(
     tool: str,
-    item: Item,
+    item: ArchiveItem,
     target: str,
-    known: Known | None,
+    known: CopyState | None,
     *,
     temp_dir: str,
     change: Change | None = None,
@@ -151,10 +157,10 @@ def copy_companion(
         with storage_errors("archive into", target):
             make_private_dir(os.path.dirname(target))
             replace(target, [data], temp_dir=temp_dir)
-    return Followed(Known(mark, len(data), len(data)), "", len(data) if data != old else 0)
+    return Followed(CopyState(mark, len(data), len(data)), "", len(data) if data != old else 0)
 
 
-def warm(item: Item, temp_dir: str) -> str:
+def warm(item: ArchiveItem, temp_dir: str) -> str:
     """A plain copy of a file that Codex compressed, in the temp folder; "" where the program that
     unpacks it is missing. Whoever asked for it removes it."""
     import subprocess

@@ -12,7 +12,7 @@ from typing import ClassVar
 from cortext.errors import CortextError
 from cortext.tools.descriptor import Tool
 from cortext.tools.json_answers import Report
-from cortext.tools.launch import Plan
+from cortext.tools.launch import LaunchPlan
 from cortext.tools.registry import find_tool
 from cortext.tools.stream_events import Speech
 
@@ -30,7 +30,7 @@ class Headless:
     def __init__(self, tool: Tool) -> None:
         self.tool = tool
 
-    def turn(self, *, cwd: str, model: str) -> Plan:
+    def turn(self, *, cwd: str, model: str) -> LaunchPlan:
         """Plan one turn. The prompt and the answer use stdin and stdout."""
         raise NotImplementedError
 
@@ -53,7 +53,7 @@ def headless_of(tool: str) -> Headless:
     return found.load("headless", hint="`--tool NAME` takes another tool or a command")(found)
 
 
-def turn_plan(tool: str, *, cwd: str, model: str = "") -> Plan:
+def turn_plan(tool: str, *, cwd: str, model: str = "") -> LaunchPlan:
     """Plan one turn with a tool, whose prompt and answer use stdin and stdout. The tool keeps no
     session of it where it can do without."""
     if model and not _MODEL.fullmatch(model):

@@ -15,14 +15,14 @@ from msgspec import Struct
 
 from cortext.durability.read_files import open_file, read_range
 from cortext.model.message import SessionMessage
-from cortext.tools.protocol import Source
+from cortext.tools.protocol import TranscriptSource
 
 _END = 4096
 CONTEXT = 1 << 18
 """Bytes before a mark that are read again, for what new lines refer to."""
 
 
-class Mark(Struct, frozen=True):
+class FilePosition(Struct, frozen=True):
     """A place in a file: so many bytes in so many lines, and a digest of the last of them. Lines
     are 0 where nobody asks for the numbers of the next ones."""
 
@@ -39,7 +39,7 @@ class Lately(NamedTuple):
     before: bytes
     after: bytes
     new: int
-    mark: Mark
+    mark: FilePosition
 
     @property
     def first(self) -> int:
@@ -55,23 +55,23 @@ class Lately(NamedTuple):
 class Follows(Protocol):
     """A bridge that can go on where it was."""
 
-    def follow(self, source: Source, lately: Lately) -> Sequence[SessionMessage] | None:
+    def follow(self, source: TranscriptSource, lately: Lately) -> Sequence[SessionMessage] | None:
         """What the new lines say, as `decode` has it; None where that takes all of them to tell."""
         ...
 
-    def beside(self, source: Source) -> str | None:
+    def beside(self, source: TranscriptSource) -> str | None:
         """What changes with the conversations of sub-agents that stand elsewhere; None where only
         all of the lines tell which these are."""
         ...
 
 
-class Changed(NamedTuple):
+class ChangedRows(NamedTuple):
     """What rows say that were changed since a mark: of messages that were there `again`, and the
     `new` ones; and the mark after them."""
 
     again: Sequence[SessionMessage]
     new: Sequence[SessionMessage]
-    mark: Mark
+    mark: FilePosition
 
 
 @runtime_checkable
@@ -79,21 +79,21 @@ class FollowsRows(Protocol):
     """A bridge whose sessions are rows, which say when they were changed. In its marks the time
     stands in the place of the size."""
 
-    def latest(self, source: Source) -> Mark | None:
+    def latest(self, source: TranscriptSource) -> FilePosition | None:
         """When a session was last changed; None where its store does not tell."""
         ...
 
-    def changed(self, source: Source, mark: Mark) -> Changed | None:
+    def changed(self, source: TranscriptSource, mark: FilePosition) -> ChangedRows | None:
         """What the rows say that were changed since; None where that takes all of them to tell.
         FileNotFoundError if the session is gone."""
         ...
 
-    def beside(self, source: Source) -> str | None:
+    def beside(self, source: TranscriptSource) -> str | None:
         """As that of `Follows`."""
         ...
 
 
-def mark_of(path: str) -> Mark | None:
+def mark_of(path: str) -> FilePosition | None:
     """The end of the last whole line of a file; None for what is no file of lines."""
     if not path.endswith(".jsonl"):
         return None
@@ -106,12 +106,12 @@ def mark_of(path: str) -> Mark | None:
             end = block.rfind(b"\n") + 1
             size = at + end if end else size
             at += len(block)
-        return Mark(found.st_ino, size, lines, _digest(fd, size))
+        return FilePosition(found.st_ino, size, lines, _digest(fd, size))
     finally:
         os.close(fd)
 
 
-def end_of(path: str) -> Mark | None:
+def end_of(path: str) -> FilePosition | None:
     """The end of a file of lines, without their number; None where the last one has no end."""
     if not path.endswith(".jsonl"):
         return None
@@ -120,12 +120,12 @@ def end_of(path: str) -> Mark | None:
         found = os.fstat(fd)
         if not found.st_size or os.pread(fd, 1, found.st_size - 1) != b"\n":
             return None
-        return Mark(found.st_ino, found.st_size, 0, _digest(fd, found.st_size))
+        return FilePosition(found.st_ino, found.st_size, 0, _digest(fd, found.st_size))
     finally:
         os.close(fd)
 
 
-def since(path: str, mark: Mark) -> Lately | None:
+def since(path: str, mark: FilePosition) -> Lately | None:
     """What came after a mark; None if the file is not the one that it was set in."""
     fd = open_file(path)
     try:
@@ -142,7 +142,7 @@ def since(path: str, mark: Mark) -> Lately | None:
         after = after[: after.rfind(b"\n") + 1]
         size, lines = mark.size + len(after), mark.lines + after.count(b"\n")
         return Lately(
-            before, after, mark.lines + 1, Mark(mark.inode, size, lines, _digest(fd, size))
+            before, after, mark.lines + 1, FilePosition(mark.inode, size, lines, _digest(fd, size))
         )
     finally:
         os.close(fd)

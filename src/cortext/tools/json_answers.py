@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 from cortext.model import json_codec
 
 
-class Usage(NamedTuple):
+class AnswerUsage(NamedTuple):
     """Tokens that the model read, those from a cache too, and those that it wrote."""
 
     input_tokens: int
@@ -21,7 +21,7 @@ class Report(NamedTuple):
 
     text: str
     session: str = ""
-    usage: Usage | None = None
+    usage: AnswerUsage | None = None
 
 
 def read_events(said: str) -> Iterator[dict[str, Any]]:

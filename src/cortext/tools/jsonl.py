@@ -25,7 +25,7 @@ from cortext.model.json_values import as_utc, parse_time
 from cortext.model.message import Role, SessionMessage, of_decoded
 from cortext.model.own_commands import without_command
 from cortext.model.title import WHOLE, shorten
-from cortext.tools.protocol import Source
+from cortext.tools.protocol import TranscriptSource
 from cortext.tools.scan import warn
 
 BLOCK = 1 << 17
@@ -97,7 +97,7 @@ def opened(fd: int) -> tuple[int, Callable[[int, int], bytes]]:
     return packed.size, lambda start, end: packed.read(start, end, warn)
 
 
-class Lines(Generic[T]):
+class JsonLines(Generic[T]):
     """The values of a transcript's lines. `damages` grows as they are read."""
 
     def __init__(self, kind: type[T], path: str = "") -> None:
@@ -273,7 +273,7 @@ class Ends(Generic[T]):
         try:
             return _decoder(self._kind).decode_lines(data)
         except _UNREADABLE:
-            return [value for _, value in Lines(self._kind).read([data])]
+            return [value for _, value in JsonLines(self._kind).read([data])]
 
     def head(self, enough: Callable[[T], bool]) -> list[T]:
         """The first values, with one that is enough among them."""
@@ -396,7 +396,7 @@ def prints(paths: Iterable[str]) -> str:
     return "\n".join(marks)
 
 
-def source(tool: str, id: str, entry: os.DirEntry[str]) -> Iterator[Source]:
+def source(tool: str, id: str, entry: os.DirEntry[str]) -> Iterator[TranscriptSource]:
     """The source that a file is, if it is a file and still there."""
     try:
         found = entry.stat()
@@ -405,4 +405,4 @@ def source(tool: str, id: str, entry: os.DirEntry[str]) -> Iterator[Source]:
         return
     if S_ISREG(found.st_mode):
         mark = f"{found.st_mtime_ns}-{found.st_size}-{found.st_ino}"
-        yield Source(tool, id, entry.path, found.st_size, mark)
+        yield TranscriptSource(tool, id, entry.path, found.st_size, mark)

@@ -22,7 +22,7 @@ RESUME = "workspace.resume"
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
-class Plan(NamedTuple):
+class LaunchPlan(NamedTuple):
     """A program to start: its words, its folder, what is added to its environment, and what it
     gets to read in place of a terminal."""
 
@@ -54,20 +54,20 @@ class Launcher:
     def __init__(self, tool: Tool) -> None:
         self.tool = tool
 
-    def resume(self, id: str, *, cwd: str, command: str = "", instructions: str = "") -> Plan:
+    def resume(self, id: str, *, cwd: str, command: str = "", instructions: str = "") -> LaunchPlan:
         """Continue a session of the tool's own. `command` is a slash command to begin with, where
         the tool takes one; `instructions` is a file that the tool reads, where it can."""
         raise NotImplementedError
 
-    def fork(self, id: str, *, new: str, cwd: str, command: str = "") -> Plan | None:
+    def fork(self, id: str, *, new: str, cwd: str, command: str = "") -> LaunchPlan | None:
         """Continue in a copy that gets the id `new`; None if the tool chooses the id itself."""
         return None
 
-    def start(self, *, cwd: str, command: str = "", instructions: str = "") -> Plan | None:
+    def start(self, *, cwd: str, command: str = "", instructions: str = "") -> LaunchPlan | None:
         """Begin a new session with a slash command or a file; None if the tool takes neither."""
         return None
 
-    def ask(self, id: str, *, cwd: str, policy: str, extra: Sequence[str]) -> Plan:
+    def ask(self, id: str, *, cwd: str, policy: str, extra: Sequence[str]) -> LaunchPlan:
         """Answer one question without a terminal and without the tool's own tools. The question is
         on stdin, the answer on stdout. The turn is not kept. `policy` is a file with `deny_policy`.
         """
@@ -77,7 +77,7 @@ class Launcher:
         """Return a file for `ask` that forbids every tool; empty if `ask` needs none."""
         return b""
 
-    def delete(self, id: str, cwd: str) -> Plan | None:
+    def delete(self, id: str, cwd: str) -> LaunchPlan | None:
         """Let the tool delete a session that we wrote; None if that is a file that we remove."""
         return None
 
@@ -139,7 +139,7 @@ def resume_plan(
     command: str = "",
     instructions: str = "",
     extra: Sequence[str] = (),
-) -> Plan:
+) -> LaunchPlan:
     """Plan to continue a session of the tool's own, as `Launcher.resume`."""
     _check(id)
     plan = launcher_of(tool).resume(id, cwd=cwd, command=command, instructions=instructions)
@@ -148,7 +148,7 @@ def resume_plan(
 
 def fork_plan(
     tool: str, id: str, *, new: str, cwd: str, command: str = "", extra: Sequence[str] = ()
-) -> Plan | None:
+) -> LaunchPlan | None:
     """Plan to continue in the tool's own copy of a session, as `Launcher.fork`."""
     _check(id)
     plan = launcher_of(tool).fork(id, new=new, cwd=cwd, command=command)
@@ -157,7 +157,7 @@ def fork_plan(
 
 def start_plan(
     tool: str, *, cwd: str, command: str = "", instructions: str = "", extra: Sequence[str] = ()
-) -> Plan | None:
+) -> LaunchPlan | None:
     """Plan to begin a new session, as `Launcher.start`."""
     plan = launcher_of(tool).start(cwd=cwd, command=command, instructions=instructions)
     return plan and plan._replace(words=(*plan.words, *extra))
@@ -165,14 +165,14 @@ def start_plan(
 
 def ask_plan(
     tool: str, id: str, question: str, cwd: str, *, denying: str, extra: Sequence[str] = ()
-) -> Plan:
+) -> LaunchPlan:
     """Plan to ask a question, as `Launcher.ask`."""
     _check(id)
     plan = launcher_of(tool).ask(id, cwd=cwd, policy=denying, extra=extra)
     return plan._replace(given=question)
 
 
-def forget_plan(tool: str, id: str, cwd: str) -> Plan | None:
+def forget_plan(tool: str, id: str, cwd: str) -> LaunchPlan | None:
     """Plan to let a tool delete a session that we wrote, as `Launcher.delete`."""
     _check(id)
     return launcher_of(tool).delete(id, cwd)

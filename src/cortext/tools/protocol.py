@@ -14,7 +14,7 @@ from cortext.formats.record_lines import Damage
 from cortext.model.session import Session
 
 
-class Source(NamedTuple):
+class TranscriptSource(NamedTuple):
     """Where a transcript is, known without reading it. `print` changes whenever it changes; `cwd`
     is the folder that the conversation was had in, as far as its place tells."""
 
@@ -38,7 +38,7 @@ class Glance(NamedTuple):
     version: str = ""
 
 
-class Decoded(NamedTuple):
+class DecodedTranscript(NamedTuple):
     """A transcript as our session, and all that is wrong with it.
 
     The session has the tool's name in `agent`, kind "chat", the tool's own id in `native`, and
@@ -62,17 +62,17 @@ class Bridge(Protocol):
         is laid out like it."""
         ...
 
-    def sources(self) -> Iterator[Source]:
+    def sources(self) -> Iterator[TranscriptSource]:
         """Every transcript that is there now; a place that cannot be read is passed over, and
         said in the log."""
         ...
 
-    def glance(self, source: Source) -> Glance:
+    def glance(self, source: TranscriptSource) -> Glance:
         """The head and the tail of a transcript, never its middle, in a time that does not grow
         with its length. FileNotFoundError if it is gone."""
         ...
 
-    def decode(self, source: Source, *, longest: int | None = None) -> Decoded:
+    def decode(self, source: TranscriptSource, *, longest: int | None = None) -> DecodedTranscript:
         """All of it. What cannot be read is named and hides nothing else. Of results above
         `longest` characters only the ends are kept."""
         ...

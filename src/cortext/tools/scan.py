@@ -18,7 +18,7 @@ from cortext.tools.descriptor import Tool
 from cortext.tools.registry import find_tool
 
 if TYPE_CHECKING:
-    from cortext.tools.protocol import Source
+    from cortext.tools.protocol import TranscriptSource
 
 
 def own_home(tool: str) -> str:
@@ -38,7 +38,7 @@ def home_of(tool: str, path: str) -> str | None:
     return copy if path.startswith(f"{copy}/") else None
 
 
-class Look(NamedTuple):
+class FolderState(NamedTuple):
     """What a folder of transcripts looks like: `print` changes whenever one of them may have,
     `latest` is when one last did, in nanoseconds; `files` are what they are called, by the folders
     that they are in."""
@@ -56,7 +56,7 @@ class Look(NamedTuple):
         return frozenset(path[start:].removesuffix(".gz") for path in paths)
 
 
-def look(tool: str, home: str) -> Look:
+def look(tool: str, home: str) -> FolderState:
     """Look at a tool's folder as it is now. A folder that cannot be read is named in the log."""
     files: dict[str, list[str]] = {}
     marks: list[int] = []
@@ -64,10 +64,10 @@ def look(tool: str, home: str) -> Look:
         if names and (there := _stat(folder, names, marks)):
             files[folder] = files.get(folder, []) + there
     if not files:
-        return Look(home, b"", 0, files)
+        return FolderState(home, b"", 0, files)
     parts = [part for folder, names in files.items() for part in (folder, *names)]
     print = os.fsencode("\0".join((*parts, ""))) + _packed(marks)
-    return Look(home, print, max(marks[::3]), files)
+    return FolderState(home, print, max(marks[::3]), files)
 
 
 def _packed(numbers: list[int]) -> bytes:
@@ -106,7 +106,7 @@ def mark_beside(tool: str, home: str) -> str:
     return " ".join(marks)
 
 
-def is_side(source: Source) -> bool:
+def is_side(source: TranscriptSource) -> bool:
     """Whether a transcript is a sub-agent's although it stands among the others."""
     tool = find_tool(source.tool)
     return bool(tool.is_subagent) and tool.load("is_subagent")(source)

@@ -19,7 +19,7 @@ CALL = "cortext slash"
 """What a command file may run, and what a person is asked to allow: this and nothing else."""
 
 
-class Command(NamedTuple):
+class SlashCommand(NamedTuple):
     """A slash command: `name` without the slash, `verb` what `cortext slash` is asked for."""
 
     name: str
@@ -45,10 +45,10 @@ class SlashCommands:
         """Return where the tool looks for the commands that a person has everywhere."""
         return os.path.join(self.tool.home, "commands")
 
-    def file_name(self, command: Command) -> str:
+    def file_name(self, command: SlashCommand) -> str:
         return f"{command.name}.{self.extension}"
 
-    def file_text(self, command: Command, old: str = "") -> str:
+    def file_text(self, command: SlashCommand, old: str = "") -> str:
         """Return the command file. `old` is the file that is there already."""
         raise NotImplementedError
 

@@ -56,7 +56,7 @@ class Speech:
         return Heard(self._decoder.decode(data, final=not data))
 
 
-class Lines(Speech):
+class JsonLineStream(Speech):
     """JSON, a line each. What is no JSON object is passed over: tools print warnings among them."""
 
     def __init__(self, *, cwd: str = "", model: str = "") -> None:

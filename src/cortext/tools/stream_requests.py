@@ -11,13 +11,13 @@ from typing import Any, ClassVar
 
 from cortext.model import json_codec
 from cortext.tools.json_answers import as_dict
-from cortext.tools.stream_events import Lines
+from cortext.tools.stream_events import JsonLineStream
 
 _NO_SUCH_METHOD = -32601
 _REFUSED = "it asked for a permission that its own settings do not give, and got none"
 
 
-class Calls(Lines):
+class Calls(JsonLineStream):
     """JSON-RPC: each answer to a request of ours leads to the next. A tool's own requests are
     declined: nobody is there to be asked, and its rules are not ours to loosen."""
 

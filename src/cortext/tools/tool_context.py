@@ -21,7 +21,7 @@ from cortext.tools.processes import (
     folder_of,
     running_since,
 )
-from cortext.tools.protocol import Bridge, Source
+from cortext.tools.protocol import Bridge, TranscriptSource
 from cortext.tools.registry import find_tool, open_bridge, tools
 from cortext.tools.running import TICK, is_program
 
@@ -65,12 +65,12 @@ def _is_around(tool: Tool) -> bool:
     return bool(variable and os.environ.get(variable))
 
 
-def holding(sources: Iterable[Source], text: str) -> list[Source]:
+def holding(sources: Iterable[TranscriptSource], text: str) -> list[TranscriptSource]:
     """Those of the transcripts that have a text in them, as the tool wrote it."""
     return [source for source in sources if _holds(source, text.encode())]
 
 
-def _holds(source: Source, text: bytes) -> bool:
+def _holds(source: TranscriptSource, text: bytes) -> bool:
     try:
         tool = find_tool(source.tool)
         if tool.find_text:
@@ -124,19 +124,21 @@ def went_elsewhere(inside: Inside, id: str, since: float) -> bool:
     return any(new != id for _, new in _empty_sessions(inside.tool, here, since))
 
 
-def _had_with(bridge: Bridge, process: Process) -> list[Source]:
+def _had_with(bridge: Bridge, process: Process) -> list[TranscriptSource]:
     """The sessions that were had in the folder of a process."""
     folder = os.path.realpath(folder_of(process.pid) or os.getcwd())
     return [s for s in bridge.sources() if not s.cwd or os.path.realpath(s.cwd) == folder]
 
 
-def _empty_sessions(tool: str, sources: list[Source], since: float) -> Iterable[tuple[float, str]]:
+def _empty_sessions(
+    tool: str, sources: list[TranscriptSource], since: float
+) -> Iterable[tuple[float, str]]:
     """Return the sessions that began since and in which nothing was said, with their times."""
     found = find_tool(tool)
     return found.load("empty_sessions")(sources, since) if found.empty_sessions else ()
 
 
-def _began_at(source: Source) -> float:
+def _began_at(source: TranscriptSource) -> float:
     """When a session began, in seconds since 1970; 0 if that cannot be told."""
     try:
         began = open_bridge(source.tool).glance(source).started_at
@@ -146,7 +148,7 @@ def _began_at(source: Source) -> float:
     return began.timestamp() if began else 0.0
 
 
-def written_at(source: Source) -> float:
+def written_at(source: TranscriptSource) -> float:
     """When a transcript was last written to, in seconds since 1970; 0 if that cannot be told."""
     try:
         if source.size:

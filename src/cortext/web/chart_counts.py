@@ -11,7 +11,7 @@ from typing import NamedTuple
 from cortext import paths
 from cortext.catalog.row import ConversationRow
 from cortext.features.stats.conversation_stats import StandaloneCounts
-from cortext.features.stats.stats import Cost, Day, Share, gather
+from cortext.features.stats.stats import Cost, DayStats, Share, gather
 from cortext.web.conversation_lookup import source_name
 
 FRESH = 20.0
@@ -20,7 +20,7 @@ WAIT = 3.0
 """Seconds that a count waits for what is new to be read."""
 
 
-class Counted(NamedTuple):
+class ChartCounts(NamedTuple):
     """Everything that the page shows. `loose` is how many sessions belong to no workspace, and
     `unread` those of them that nobody has read yet."""
 
@@ -28,7 +28,7 @@ class Counted(NamedTuple):
     messages: int
     tokens: int
     cost: Cost
-    days: dict[str, Day]
+    days: dict[str, DayStats]
     tools: list[Share]
     types: list[Share]
     models: list[Share]
@@ -47,10 +47,10 @@ class Counting:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._parts = StandaloneCounts()
-        self._found: Counted | None = None
+        self._found: ChartCounts | None = None
         self._counted = float("-inf")
 
-    def count(self, rows: Sequence[ConversationRow]) -> Counted:
+    def count(self, rows: Sequence[ConversationRow]) -> ChartCounts:
         with self._lock:
             if self._found is None or time.monotonic() > self._counted + FRESH:
                 loose = [row for row in rows if row.tool]
@@ -61,11 +61,11 @@ class Counting:
                 self._counted = float("-inf") if goes_on else time.monotonic()
             return self._found
 
-    def _count(self, loose: Sequence[ConversationRow]) -> Counted:
+    def _count(self, loose: Sequence[ConversationRow]) -> ChartCounts:
         known = self._parts.of(loose)
         stats = gather(paths.workspace_root(), everywhere=True, tool="", more=known.parts)
         reported, guessed = stats.tokens.reported, stats.tokens.estimated
-        return Counted(
+        return ChartCounts(
             conversations=stats.totals.conversations,
             messages=stats.totals.messages,
             tokens=sum(each.prompt + each.completion for each in (reported, guessed)),

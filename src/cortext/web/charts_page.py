@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from typing import NamedTuple
 
-from cortext.features.stats.stats import Day, Share
+from cortext.features.stats.stats import DayStats, Share
 
 WEEKS = 53
 STEP, CELL = 14, 11
@@ -45,7 +45,7 @@ class Calendar(NamedTuple):
     """In words: each month with its conversations and messages, the latest first."""
 
 
-class Bar(NamedTuple):
+class ChartBar(NamedTuple):
     """A part of a whole, and how long its bar is, of 100."""
 
     share: Share
@@ -60,7 +60,7 @@ class Column(NamedTuple):
     label: str
 
 
-def calendar(days: Mapping[str, Day], today: date) -> Calendar:
+def calendar(days: Mapping[str, DayStats], today: date) -> Calendar:
     """The last year, a column a week, Monday at the top."""
     first = today - timedelta(days=today.weekday() + 7 * (WEEKS - 1))
     shown = [first + timedelta(days=n) for n in range((today - first).days + 1)]
@@ -84,11 +84,11 @@ def calendar(days: Mapping[str, Day], today: date) -> Calendar:
     return Calendar(cells, months, names, _LEFT + WEEKS * STEP, _TOP + 7 * STEP, told)
 
 
-def _on(days: Mapping[str, Day], day: date) -> Day:
-    return days.get(day.isoformat()) or Day(day.isoformat())
+def _on(days: Mapping[str, DayStats], day: date) -> DayStats:
+    return days.get(day.isoformat()) or DayStats(day.isoformat())
 
 
-def _weight(day: Day) -> int:
+def _weight(day: DayStats) -> int:
     return day.messages or day.conversations
 
 
@@ -99,7 +99,7 @@ def _level(value: int, most: int) -> int:
     return min(max(math.ceil(math.log1p(value) / math.log1p(most) * _LEVELS), 1), _LEVELS)
 
 
-def bars(shares: Sequence[Share], by: str = "conversations") -> list[Bar]:
+def bars(shares: Sequence[Share], by: str = "conversations") -> list[ChartBar]:
     """The largest parts, and the others in one."""
     ranked = sorted(shares, key=lambda share: -getattr(share, by))
     shown, rest = ranked[:_MOST], ranked[_MOST:]
@@ -114,7 +114,9 @@ def bars(shares: Sequence[Share], by: str = "conversations") -> list[Bar]:
             )
         )
     most = max((getattr(share, by) for share in shown), default=0) or 1
-    return [Bar(share, round(100 * getattr(share, by) / most, 2)) for share in shown if share.name]
+    return [
+        ChartBar(share, round(100 * getattr(share, by) / most, 2)) for share in shown if share.name
+    ]
 
 
 def columns(values: Sequence[int], labels: Sequence[str], *, height: int = 80) -> list[Column]:

@@ -28,7 +28,7 @@ def key_of(row: ConversationRow) -> str:
     return hashlib.sha256(text).hexdigest()[:16]
 
 
-class Shelf:
+class ConversationLookup:
     """One look at everything serves the requests of the next moment, from any thread."""
 
     def __init__(self) -> None:

@@ -24,26 +24,26 @@ LONGEST = 20_000
 """Characters of a result or an argument on the page; the whole has an address of its own."""
 
 
-class Said(NamedTuple):
+class ShownText(NamedTuple):
     """A text, and how many characters of it are left out."""
 
     text: str
     left: int = 0
 
 
-class Call(NamedTuple):
+class PageCall(NamedTuple):
     """A tool call on one line, and in full. `answer` is the number of the message that is its
     result, 0 if that is none."""
 
     name: str
     line: str
-    given: Said
-    result: Said
+    given: ShownText
+    result: ShownText
     answer: int
     failed: bool
 
 
-class Turn(NamedTuple):
+class ShownTurn(NamedTuple):
     """A message with its number from 1, or tool calls recorded beside messages, numbered 0."""
 
     number: int
@@ -51,8 +51,8 @@ class Turn(NamedTuple):
     name: str
     when: datetime
     text: str
-    calls: Sequence[Call]
-    data: Said
+    calls: Sequence[PageCall]
+    data: ShownText
     tokens: int = 0
 
 
@@ -84,7 +84,7 @@ class Turns:
         # At the end: what is not yet paired is not yet shown to other threads.
         self.total = len(self._messages)
 
-    def window(self, first: int, last: int) -> Iterator[Turn]:
+    def window(self, first: int, last: int) -> Iterator[ShownTurn]:
         """Those from a number to another. A result stands with its call, wherever that is."""
         for number in range(max(first, 1), min(last, self.total) + 1):
             yield from self._recorded(number)
@@ -140,19 +140,19 @@ class Turns:
                 self._answers[call] = number
                 self._answered[number] = call[0]
 
-    def _turn(self, number: int) -> Turn:
+    def _turn(self, number: int) -> ShownTurn:
         message = self._messages[number - 1]
         calls = [
             self._call(number, index, data) for index, data in enumerate(message.tool_calls or ())
         ]
         data = "" if message.structured_data is None else _text(message.structured_data)
         name, tokens = clean(message.name or "", lines=False), message.tokens or 0
-        return Turn(
+        return ShownTurn(
             *(number, message.role, name, message.timestamp, message.content, calls),
             *(_cut(data), tokens),
         )
 
-    def _call(self, number: int, index: int, data: dict[str, Any]) -> Call:
+    def _call(self, number: int, index: int, data: dict[str, Any]) -> PageCall:
         answer = self._answers.get((number, index), 0)
         result = tool_call_stubs.own_result(data)
         if result is None and answer:
@@ -160,11 +160,11 @@ class Turns:
         shown = self._messages[answer - 1].content if answer else None
         return _shown(tool_call_stubs.read_call(data), result, answer, shown)
 
-    def _recorded(self, number: int) -> Iterator[Turn]:
+    def _recorded(self, number: int) -> Iterator[ShownTurn]:
         found = self._beside.get(number)
         if found:
             calls = [_shown(*tool_call_stubs.read_invocation(one), 0, None) for one in found]
-            yield Turn(0, "tool", "", found[0].timestamp, "", calls, Said(""))
+            yield ShownTurn(0, "tool", "", found[0].timestamp, "", calls, ShownText(""))
 
 
 def first_difference(old: Turns, new: Turns) -> int | None:
@@ -189,8 +189,11 @@ def one_line(text: str, longest: int) -> str:
 
 
 def _shown(
-    call: tool_call_stubs.Call, result: tool_call_stubs.Result | None, answer: int, text: str | None
-) -> Call:
+    call: tool_call_stubs.ToolCall,
+    result: tool_call_stubs.ToolResult | None,
+    answer: int,
+    text: str | None,
+) -> PageCall:
     lines = [line.strip() for line in tool_call_stubs.stub(call, result, "").split("\n")]
     # The last lines of an output are in the result itself.
     line = " · ".join([lines[0], *(line for line in lines[1:] if line and line[0] != ">")])
@@ -198,7 +201,7 @@ def _shown(
     given = "\n".join(f"{key}: {_text(value)}" for key, value in call.arguments.items())
     if text is None and result is not None:
         text = "\n".join(filter(None, (_text(result.value), result.error)))
-    return Call(
+    return PageCall(
         name=name,
         line=clean(line, lines=False).removeprefix(name).strip(" :·")[:_LONGEST_LINE],
         given=_cut(given),
@@ -208,8 +211,8 @@ def _shown(
     )
 
 
-def _cut(text: str) -> Said:
-    return Said(text[:LONGEST], max(len(text) - LONGEST, 0))
+def _cut(text: str) -> ShownText:
+    return ShownText(text[:LONGEST], max(len(text) - LONGEST, 0))
 
 
 def _text(value: Any) -> str:

@@ -12,21 +12,24 @@ from cortext.features.capture.transcript_reader import (
     read_new_messages,
     transcript_at,
 )
-from cortext.features.watch.follow_conversation import NewMessages, Tail
+from cortext.features.watch.follow_conversation import ConversationTail, NewMessages
 from cortext.features.watch.live_sources import LiveSource
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
-from cortext.tools.incremental import Changed, Mark
+from cortext.tools.incremental import ChangedRows, FilePosition
 
 
-class RowsTail(Tail):
-    """As `Tail`. Rows say to the millisecond when they were changed, and one may be changed again
-    in the same: so each look goes back to before the last one."""
+class RowsTail(ConversationTail):
+    """A `ConversationTail` over rows of a database.
+
+    A row has the millisecond of its last change and may change again within it, so each look
+    starts before the last one.
+    """
 
     def __init__(self, growing: LiveSource, row: ConversationRow) -> None:
         self._row = row
-        self._last: Mark | None = None
-        self._before: Mark | None = None
+        self._last: FilePosition | None = None
+        self._before: FilePosition | None = None
         super().__init__(growing)
 
     def _whole(self) -> Session:
@@ -46,14 +49,14 @@ class RowsTail(Tail):
         self.session: Session = replace(self.session, messages=messages)
         return NewMessages()
 
-    def _end(self) -> Mark | None:
+    def _end(self) -> FilePosition | None:
         found = transcript_at(self._row.tool, self._row.key, self._row.path)
         try:
             return current_position(*found) if found else None
         except FileNotFoundError:
             return None  # the tool has it no more; our copy may be there
 
-    def _changed(self) -> Changed | None:
+    def _changed(self) -> ChangedRows | None:
         found = transcript_at(self._row.tool, self._row.key, self._row.path)
         try:
             return read_new_messages(*found, self._before) if found and self._before else None

@@ -12,11 +12,11 @@ from typing import NamedTuple
 from cortext import clock
 from cortext.catalog.row import ConversationRow
 from cortext.features.search.results import Finder, SearchRequest
-from cortext.features.search.search import Hit, TextFilter
+from cortext.features.search.search import SearchHit, TextFilter
 from cortext.formats.text_search.search_query import Snippet
 from cortext.model.safe_text import clean
 from cortext.web.conversation_lookup import key_of, source_name
-from cortext.web.list_request import Asked
+from cortext.web.list_request import ListRequest
 
 # Emphasis stands at a word, from outside; `2**3` and `a * b` are none.
 _SIGNS = re.compile(
@@ -42,12 +42,12 @@ class Card(NamedTuple):
     folder: str
 
 
-class Day(NamedTuple):
+class DayCards(NamedTuple):
     name: str
     cards: list[Card]
 
 
-class Found(NamedTuple):
+class FoundCard(NamedTuple):
     """A conversation, and what was found in it: message number, role, time, and the pieces of text,
     every second of which is what was looked for."""
 
@@ -56,27 +56,29 @@ class Found(NamedTuple):
     more: bool
 
 
-class Page(NamedTuple):
+class ListPage(NamedTuple):
     """Either `days` or, after a search, `found`. `older` and `newer` are pages; 0 is none."""
 
     total: int
-    days: Sequence[Day] = ()
-    found: Sequence[Found] = ()
+    days: Sequence[DayCards] = ()
+    found: Sequence[FoundCard] = ()
     newer: int = 0
     older: int = 0
 
 
-def browse(rows: Sequence[ConversationRow], asked: Asked) -> Page:
+def browse(rows: Sequence[ConversationRow], asked: ListRequest) -> ListPage:
     """A page of all that fit the filters, the latest first."""
     fit = asked.filter(rows)
     last = max(-(-len(fit) // PAGE), 1)
     number = min(asked.page, last)
     cards = [card(row) for row in fit[(number - 1) * PAGE : number * PAGE]]
-    days = [Day(name, list(group)) for name, group in groupby(cards, lambda one: _day(one.when))]
-    return Page(len(fit), days, newer=number - 1, older=number + 1 if number < last else 0)
+    days = [
+        DayCards(name, list(group)) for name, group in groupby(cards, lambda one: _day(one.when))
+    ]
+    return ListPage(len(fit), days, newer=number - 1, older=number + 1 if number < last else 0)
 
 
-def search(asked: Asked) -> Page:
+def search(asked: ListRequest) -> ListPage:
     """What was said, in conversations that fit the filters; what is new is read first."""
     finder = Finder()
     finder.refresh()
@@ -86,10 +88,10 @@ def search(asked: Asked) -> Page:
     most = _FOUND * min(asked.page, 50)
     answer = finder.answer(SearchRequest(asked.q, narrow=narrow, most=most))
     found = [
-        Found(card(group.row), [_hit(hit) for hit in group.hits], group.more)
+        FoundCard(card(group.row), [_hit(hit) for hit in group.hits], group.more)
         for group in answer.groups
     ]
-    return Page(len(found), found=found, older=asked.page + 1 if answer.more else 0)
+    return ListPage(len(found), found=found, older=asked.page + 1 if answer.more else 0)
 
 
 def card(row: ConversationRow) -> Card:
@@ -118,7 +120,7 @@ def short_folder(path: str) -> str:
     return f"~{path[len(home) :]}" if f"{path}/".startswith(f"{home}/") else path
 
 
-def _hit(hit: Hit) -> tuple[int, str, datetime, list[str]]:
+def _hit(hit: SearchHit) -> tuple[int, str, datetime, list[str]]:
     # What a tool printed is no markdown: there a sign is what it is.
     cut = pieces(hit.snippet, signs=hit.role == "tool")
     return max(hit.number, 0), hit.role, local(hit.time), list(cut)

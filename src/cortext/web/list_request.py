@@ -22,7 +22,7 @@ WHENS = {
 }
 
 
-class Choice(NamedTuple):
+class FilterOption(NamedTuple):
     """One that a filter offers."""
 
     value: str
@@ -30,7 +30,7 @@ class Choice(NamedTuple):
     number: int | None = None
 
 
-class Asked(NamedTuple):
+class ListRequest(NamedTuple):
     """The words and the filters; "" is any. A page counts from 1."""
 
     q: str = ""
@@ -42,7 +42,7 @@ class Asked(NamedTuple):
     page: int = 1
 
     @classmethod
-    def of(cls, given: Mapping[str, str]) -> Asked:
+    def of(cls, given: Mapping[str, str]) -> ListRequest:
         """From the query of an address, of which everything may be wrong."""
         texts = {name: given.get(name, "")[:_LONGEST].strip() for name in cls._fields[:-1]}
         texts["tool"] = name_of_tool(texts["tool"])
@@ -86,11 +86,11 @@ class Asked(NamedTuple):
         return f"/?{urlencode(given)}" if given else "/"
 
 
-def choices(rows: Sequence[ConversationRow], asked: Asked) -> dict[str, list[Choice]]:
+def choices(rows: Sequence[ConversationRow], asked: ListRequest) -> dict[str, list[FilterOption]]:
     """What each filter offers: what there is, the most common first, and what is chosen."""
-    whens = [Choice(value, name) for value, name in WHENS.items()]
+    whens = [FilterOption(value, name) for value, name in WHENS.items()]
     if asked.when and asked.when not in WHENS:
-        whens.append(Choice(asked.when, asked.when))
+        whens.append(FilterOption(asked.when, asked.when))
     return {
         "kind": _counted((row.kind for row in rows), asked.kind),
         "tool": _counted((tool for row in rows for tool in row.tool_names), asked.tool, _name),
@@ -100,11 +100,13 @@ def choices(rows: Sequence[ConversationRow], asked: Asked) -> dict[str, list[Cho
     }
 
 
-def _counted(values: Iterable[str], chosen: str, name: Callable[[str], str] = str) -> list[Choice]:
+def _counted(
+    values: Iterable[str], chosen: str, name: Callable[[str], str] = str
+) -> list[FilterOption]:
     counts = Counter(value for value in values if value)
-    found = [Choice(value, name(value), count) for value, count in counts.most_common(100)]
+    found = [FilterOption(value, name(value), count) for value, count in counts.most_common(100)]
     if chosen and chosen not in {choice.value for choice in found}:
-        found.append(Choice(chosen, name(chosen), counts[chosen]))
+        found.append(FilterOption(chosen, name(chosen), counts[chosen]))
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from cortext.errors import CortextError
 from cortext.model import json_codec
-from cortext.web.open_conversation import Opened
+from cortext.web.open_conversation import OpenConversation
 
 LOOK = 0.5
 """Seconds between two looks at the files."""
@@ -24,7 +24,9 @@ class Ending:
         self.is_near = False
 
 
-async def follow(opened: Opened, seen: str, ending: Ending) -> AsyncGenerator[dict[str, Any]]:
+async def follow(
+    opened: OpenConversation, seen: str, ending: Ending
+) -> AsyncGenerator[dict[str, Any]]:
     """`grown`, with how many messages there are and the first that looks different from the version
     that was `seen`, whenever something does: more was said, or a message says more than before.
     `gone` if it cannot be read any more."""

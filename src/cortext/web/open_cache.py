@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 from cortext.catalog.row import ConversationRow
 from cortext.durability.read_files import read_file
 from cortext.stores.workspace_layout import document_in
-from cortext.web.open_conversation import Opened
+from cortext.web.open_conversation import OpenConversation
 
 _MOST = 4
 """Conversations that are kept in memory, beside those that a page follows."""
@@ -20,16 +20,16 @@ class Desk:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._open: WeakValueDictionary[tuple[str, str], Opened] = WeakValueDictionary()
-        self._kept: OrderedDict[tuple[str, str], Opened] = OrderedDict()
+        self._open: WeakValueDictionary[tuple[str, str], OpenConversation] = WeakValueDictionary()
+        self._kept: OrderedDict[tuple[str, str], OpenConversation] = OrderedDict()
 
-    def open(self, row: ConversationRow) -> Opened:
+    def open(self, row: ConversationRow) -> OpenConversation:
         """The conversation as it is now; SessionNotFoundError if there is none."""
         with self._lock:
             found = self._open.get(row.identity)
         if found is None or (row.status and not found.has_session):
             # Others are served while a long one is read.
-            made = Opened(row)
+            made = OpenConversation(row)
             with self._lock:
                 other = self._open.get(row.identity)
                 found = made if other is found or other is None else other
@@ -39,7 +39,7 @@ class Desk:
         self._keep(found)
         return found
 
-    def _keep(self, opened: Opened) -> None:
+    def _keep(self, opened: OpenConversation) -> None:
         with self._lock:
             self._kept[opened.row.identity] = opened
             self._kept.move_to_end(opened.row.identity)

@@ -13,7 +13,7 @@ from cortext.catalog.row import ConversationRow
 from cortext.errors import SessionNotFoundError
 from cortext.features.capture.capture_pending import take_in
 from cortext.features.listing.load_row import read_all
-from cortext.features.watch.follow_conversation import Tail
+from cortext.features.watch.follow_conversation import ConversationTail
 from cortext.features.watch.live_sources import (
     LiveConversation,
     LiveSource,
@@ -32,7 +32,7 @@ from cortext.web.conversation_page import Turns, first_difference
 from cortext.web.database_session import RowsTail
 
 
-class Opened:
+class OpenConversation:
     """A conversation as it was at the last look. `side` is how many sub-agents it had, `version`
     another text after each change. SessionNotFoundError if it is nowhere any more."""
 
@@ -170,17 +170,19 @@ def _is_in_database(row: ConversationRow) -> bool:
     return tool is not None and tool.has_databases
 
 
-def _begin(row: ConversationRow) -> tuple[_Watched, Tail]:
+def _begin(row: ConversationRow) -> tuple[_Watched, ConversationTail]:
     watched = _Watched(_growing(row))
     try:
-        return watched, RowsTail(watched, row) if _is_in_database(row) else Tail(watched)
+        return watched, RowsTail(watched, row) if _is_in_database(row) else ConversationTail(
+            watched
+        )
     except FileNotFoundError as error:
         raise SessionNotFoundError(row.key, path=row.path) from error
     except SessionNotFoundError:
         if row.tool or not document_in(row.place.folder):
             raise
         watched = _Watched(_Unsaid(row))
-        return watched, Tail(watched)
+        return watched, ConversationTail(watched)
 
 
 def _growing(row: ConversationRow) -> LiveSource:

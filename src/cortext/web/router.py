@@ -21,12 +21,12 @@ from cortext.features.transfer.export import FORMATS
 from cortext.service.http.mount_path import base_of
 from cortext.web import charts_page
 from cortext.web.chart_counts import Counting
-from cortext.web.conversation_lookup import Shelf
+from cortext.web.conversation_lookup import ConversationLookup
 from cortext.web.conversation_page import Turns
 from cortext.web.error_pages import refused
 from cortext.web.export_download import as_file, check_format
 from cortext.web.list_page import browse, card, search
-from cortext.web.list_request import Asked, choices
+from cortext.web.list_request import ListRequest, choices
 from cortext.web.live_updates import Ending, follow
 from cortext.web.open_cache import Desk, document_of
 from cortext.web.page_access import only_who_may, to_kept
@@ -48,7 +48,7 @@ _NUMBER = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 Ask = Request[Any, Any, Any]
 Key = FromPath[str]
-ShelfHere = NamedDependency[Shelf]
+ShelfHere = NamedDependency[ConversationLookup]
 DeskHere = NamedDependency[Desk]
 CountingHere = NamedDependency[Counting]
 EndingHere = NamedDependency[Ending]
@@ -62,7 +62,7 @@ def pages_router(
     this machine, or of what a service keeps each client for itself. Without `machine` there are no
     pages of it for anybody. `ending` is told when the server ends, so that open connections do not
     hold it up."""
-    shelf, desk, counting, end = Shelf(), Desk(), Counting(), ending or Ending()
+    shelf, desk, counting, end = ConversationLookup(), Desk(), Counting(), ending or Ending()
     handlers = [asset_file]
     if machine:
         handlers += [conversations, one, window, events, text, export, chart_page]
@@ -94,7 +94,7 @@ def home(request: Ask) -> Response[Any]:
 @get("/")
 async def conversations(request: Ask, shelf: ShelfHere) -> Response[Any]:
     """All conversations, or what was found in them, and in what is kept beside them."""
-    asked = Asked.of(request.query_params)
+    asked = ListRequest.of(request.query_params)
     listing = asyncio.to_thread(_listed, asked, shelf)
     if asked.q and asked.page == 1 and not asked.is_filtered and "owned" in request.app.state:
         made, beside = await asyncio.gather(listing, find_kept(request, asked.q))
@@ -103,7 +103,7 @@ async def conversations(request: Ask, shelf: ShelfHere) -> Response[Any]:
     return page("list.html", **common(request), asked=asked, beside=beside, **made)
 
 
-def _listed(asked: Asked, shelf: Shelf) -> dict[str, Any]:
+def _listed(asked: ListRequest, shelf: ConversationLookup) -> dict[str, Any]:
     rows = shelf.rows()
     found = search(asked) if asked.q else browse(rows, asked)
     return {"page": found, "choices": choices(rows, asked), "all": len(rows)}

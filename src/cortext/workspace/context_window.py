@@ -40,7 +40,7 @@ def tokens_of(turn: SessionMessage) -> int:
     return estimate(turn.content)
 
 
-class Context:
+class ContextWindow:
     """The turns that the next prompt holds: all of them, until they fill what a model can take;
     then the first two and the last ten. It is told before it happens."""
 
@@ -94,10 +94,10 @@ class Context:
         self.trimmed += before - len(last)
         self._dropped += before - len(last)
 
-    def before(self, id: str) -> Context:
+    def before(self, id: str) -> ContextWindow:
         """What was given when a turn was asked: all but it and what came after. All of it, if the
         turn is not in it."""
-        found = Context(self.max_tokens)
+        found = ContextWindow(self.max_tokens)
         found.used, found.trimmed, found._told = self.used, self.trimmed, self._told
         found._first, found._last = self._first.copy(), self._last.copy()
         found._dropped = self._dropped

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from cortext.builtin import TYPES
 from cortext.durability.read_files import read_file
 from cortext.durability.replace_file import storage_errors
-from cortext.tools.slash_commands import Command, open_slash_commands, tools_with_commands
+from cortext.tools.slash_commands import SlashCommand, open_slash_commands, tools_with_commands
 from cortext.workspace.conversation_types import Types, built_in
 from cortext.workspace.known_folders import remember_workspace
 
@@ -90,7 +90,7 @@ def _commands(root: str, tools: Iterable[str]) -> Iterator[tuple[str, bytes]]:
             continue
         commands = open_slash_commands(tool)
         for kind in types.names():
-            command = Command(f"workspace.{kind}", f"new {kind}", types.about(kind), "[topic]")
+            command = SlashCommand(f"workspace.{kind}", f"new {kind}", types.about(kind), "[topic]")
             name = f"{commands.workspace_folder}/{commands.file_name(command)}"
             path = os.path.join(root, name)
             old = read_file(path) if os.path.isfile(path) else b""

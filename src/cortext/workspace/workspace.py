@@ -30,7 +30,13 @@ from cortext.model.slug import slugify
 from cortext.model.status import Status, check_transition
 from cortext.model.summary import SessionSummary
 from cortext.stores.folder import FolderStore
-from cortext.stores.workspace_layout import Place, conversations_dir, document_in, is_type, shelves
+from cortext.stores.workspace_layout import (
+    ConversationPath,
+    conversations_dir,
+    document_in,
+    is_type,
+    shelves,
+)
 from cortext.workspace.conversation_types import Types
 from cortext.workspace.inactivity import show_effective_status
 from cortext.workspace.init_workspace import initialize
@@ -126,7 +132,7 @@ class Workspace:
         )
         return self._begin(session, title, None)
 
-    def fork(self, place: Place, last: int | None, *, key: str, title: str) -> Started:
+    def fork(self, place: ConversationPath, last: int | None, *, key: str, title: str) -> Started:
         """A new conversation with the first `last` messages of another, and its markdown."""
         parent = self.store.read_what_is_left(place)
         lines = read_file(place.lines)
@@ -169,7 +175,7 @@ class Workspace:
             number = self._claim_number(day)
             # A key that somebody pasted must not become the name of a folder.
             session.id = check_workspace_id(f"{number:03}-{kind}-{slugify(mask_text(topic)[0])}")
-            place = Place(conversations_dir(self.root), day, session.id)
+            place = ConversationPath(conversations_dir(self.root), day, session.id)
             self.store.create_at(place, session, lines)
             if text is None:
                 made = self.types.document(kind, title=session.title, id=session.id, date=day)
@@ -181,7 +187,7 @@ class Workspace:
 
     def stop(
         self,
-        place: Place,
+        place: ConversationPath,
         *,
         summary: str = "",
         completed: bool = False,
@@ -205,7 +211,7 @@ class Workspace:
 
         return self.change(place, change, then)
 
-    def reactivate(self, place: Place, *, reopen: bool) -> Session:
+    def reactivate(self, place: ConversationPath, *, reopen: bool) -> Session:
         """Go on with a conversation, by the instructions of today."""
 
         def change(session: Session) -> bool:
@@ -221,7 +227,7 @@ class Workspace:
 
     def change(
         self,
-        place: Place,
+        place: ConversationPath,
         change: Callable[[Session], bool],
         then: Callable[[Session], None] | None = None,
     ) -> Session:
@@ -237,7 +243,7 @@ class Workspace:
         return session
 
     @contextmanager
-    def changing(self, place: Place) -> Generator[None]:
+    def changing(self, place: ConversationPath) -> Generator[None]:
         """Held while a conversation is stopped, resumed or renamed: a second one waits. Messages
         come in all the while."""
         with (
@@ -246,7 +252,7 @@ class Workspace:
         ):
             yield
 
-    def is_locked(self, place: Place) -> bool:
+    def is_locked(self, place: ConversationPath) -> bool:
         """Return whether another process writes or changes a conversation at this moment."""
         for path in (self._change_lock(place), self.store.lock_of(place)):
             try:
@@ -257,11 +263,11 @@ class Workspace:
                 return True
         return False
 
-    def _change_lock(self, place: Place) -> str:
+    def _change_lock(self, place: ConversationPath) -> str:
         locks = f"{side_dir(conversations_dir(self.root))}/locks"
         return f"{locks}/{place.day}~{place.name}.change.lock"
 
-    def adopt(self, place: Place, *, title: str, kind: str) -> None:
+    def adopt(self, place: ConversationPath, *, title: str, kind: str) -> None:
         """Give a session to a folder, if it has none."""
         known = kind in self.types.names()
         now = clock.now()
@@ -294,7 +300,7 @@ class Workspace:
         os.makedirs(conversations_dir(self.root), exist_ok=True)
         remember_workspace(self.root)
 
-    def began(self, place: Place) -> bool:
+    def began(self, place: ConversationPath) -> bool:
         """Whether a conversation got its number here: what came by git did not."""
         number = place.name.partition("-")[0]
         return os.path.isdir(os.path.join(self._numbers(place.day), number))

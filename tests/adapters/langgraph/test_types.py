@@ -28,7 +28,7 @@ from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from cortext.adapters.langgraph import CortextSaver
-from cortext.adapters.session_log import Kept, inner_store
+from cortext.adapters.session_log import SessionLog, inner_store
 from cortext.errors import CheckpointTypeError
 from tests.adapters.langgraph.checkpoint_values import got, put
 from tests.adapters.langgraph.scenes import Model, agent, on, texts
@@ -147,7 +147,7 @@ HOSTILE: dict[str, Callable[[Path], tuple[str, bytes]]] = {
 
 def plant(place: Any, change: Callable[[dict[str, Any]], None]) -> None:
     """Change what is stored of a thread's checkpoints, past the saver."""
-    kept = Kept(place, "langgraph")
+    kept = SessionLog(place, "langgraph")
     logs = inner_store(kept.store, "checkpoints")
     session = logs.load("t")
     for record in session.messages:
@@ -333,7 +333,7 @@ def test_allow_list_of_a_given_serializer_counts(tmp_path: Path) -> None:
 
 
 def texts_of(place: Path) -> list[str]:
-    return [message.content for message in Kept(place, "langgraph").store.load("t").messages]
+    return [message.content for message in SessionLog(place, "langgraph").store.load("t").messages]
 
 
 def test_serializer_of_another_class_decides_by_itself(tmp_path: Path) -> None:

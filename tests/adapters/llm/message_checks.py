@@ -13,7 +13,7 @@ from llm.parts import (
 )
 
 from cortext.adapters.llm import CortextLog
-from cortext.adapters.llm.llm_log import Log
+from cortext.adapters.llm.llm_log import LlmLog
 from tests.adapters.llm.scenes import dumped
 
 PNG = llm.Attachment(type="image/png", content=b"\x89PNG\0")
@@ -49,7 +49,7 @@ MESSAGES: list[Any] = [
 
 def check_messages_round_trip(where: Any) -> None:
     """Check that a log, and another one, give back every message."""
-    log = Log(where)
+    log = LlmLog(where)
     for end in range(1, len(MESSAGES) + 1):
         log.keep_chain("s", MESSAGES[:end])
     log.keep_chain("s", MESSAGES)

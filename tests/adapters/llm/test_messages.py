@@ -13,7 +13,7 @@ from llm.parts import (
 
 from cortext.adapters.llm import CortextLog
 from cortext.adapters.llm.call_repair import INTERRUPTED, mended
-from cortext.adapters.llm.llm_log import Log
+from cortext.adapters.llm.llm_log import LlmLog
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.log import LogStore
@@ -35,7 +35,7 @@ def test_every_kind_of_message_comes_back_as_it_was(kind: str, tmp_path: Path) -
 
 def test_people_read_the_same_conversation(tmp_path: Path) -> None:
     """The folder is a plain log store, with roles, texts, calls and results."""
-    Log(tmp_path, "ada").keep_chain("user:7/chat", MESSAGES)
+    LlmLog(tmp_path, "ada").keep_chain("user:7/chat", MESSAGES)
     store = LogStore(tmp_path)
     (id,) = store.list_session_ids()
     stored = store.load(id)

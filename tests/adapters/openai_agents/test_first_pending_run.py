@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from cortext.adapters.openai_agents import CortextSession
-from cortext.adapters.session_log import Kept
+from cortext.adapters.session_log import SessionLog
 from cortext.workspace.known_folders import program_folders
 
 
@@ -12,4 +12,4 @@ def test_a_run_that_waits_before_anything_was_said(tmp_path: Path) -> None:
     session = CortextSession("s", tmp_path / "mine")
     session._set_pending({"state": {}})
     assert str(tmp_path / "mine") in program_folders()
-    assert [row.waits for row in Kept(tmp_path / "mine", "openai-agents").rows()] == [True]
+    assert [row.waits for row in SessionLog(tmp_path / "mine", "openai-agents").rows()] == [True]

@@ -11,43 +11,43 @@ from pathlib import Path
 
 import pytest
 
-from cortext.catalog.fulltext.fulltext_index import AnewError, Entry, Spot, Words
+from cortext.catalog.fulltext.fulltext_index import AnewError, FulltextIndex, TextEntry, TextMatch
 from cortext.formats.text_search.search_query import parse
 from tests.faults.mounts import fill, mounted, read_only
 
 A, B = ("/w", "conversations/2026-01-05/001-a"), ("aur:", "b")
 
 
-def entries(*texts: str, first: int = 1) -> list[Entry]:
+def entries(*texts: str, first: int = 1) -> list[TextEntry]:
     """Messages on lines of 100 bytes."""
     return [
-        Entry(number, "user", number * 1000, text, (number - 1) * 101, 100)
+        TextEntry(number, "user", number * 1000, text, (number - 1) * 101, 100)
         for number, text in enumerate(texts, first)
     ]
 
 
-def find(words: Words, text: str) -> list[Spot]:
+def find(words: FulltextIndex, text: str) -> list[TextMatch]:
     return list(words.find(parse(text).expression))
 
 
 @pytest.fixture
-def words(tmp_path: Path) -> Words:
-    return Words(str(tmp_path / "cache/cortext/words.sqlite3"))
+def words(tmp_path: Path) -> FulltextIndex:
+    return FulltextIndex(str(tmp_path / "cache/cortext/words.sqlite3"))
 
 
-def test_put_and_find(words: Words) -> None:
+def test_put_and_find(words: FulltextIndex) -> None:
     """What is put in is found with its place, the latest first."""
     words.put(A, "s1", entries("one plan", "another plan"), keep=False)
-    words.put(B, "s2", [Entry(0, "title", 5, "plan of b")], keep=False)
+    words.put(B, "s2", [TextEntry(0, "title", 5, "plan of b")], keep=False)
     assert find(words, "plan") == [
-        Spot(2, A, 2, "user", 2000, 101, 100),
-        Spot(1, A, 1, "user", 1000, 0, 100),
-        Spot(3, B, 0, "title", 5, 0, 0),
+        TextMatch(2, A, 2, "user", 2000, 101, 100),
+        TextMatch(1, A, 1, "user", 1000, 0, 100),
+        TextMatch(3, B, 0, "title", 5, 0, 0),
     ]
     assert words.known() == {A: "s1", B: "s2"}
 
 
-def test_keep_and_replace(words: Words) -> None:
+def test_keep_and_replace(words: FulltextIndex) -> None:
     """New texts come after those that are there, or in their place."""
     words.put(A, "1", entries("old one"), keep=False)
     words.put(A, "2", entries("newer one", first=2), keep=True)
@@ -57,24 +57,24 @@ def test_keep_and_replace(words: Words) -> None:
     assert not find(words, "old")
 
 
-def test_nothing_to_keep(words: Words) -> None:
+def test_nothing_to_keep(words: FulltextIndex) -> None:
     """What should come after something that is not there is refused, and nothing is written."""
     with pytest.raises(AnewError):
         words.put(A, "2", entries("newer one", first=2), keep=True)
     assert words.known() == {}
 
 
-def test_title_is_one(words: Words) -> None:
+def test_title_is_one(words: FulltextIndex) -> None:
     """A conversation has one title: a new one takes the place of the old, an empty one of none."""
-    words.put(A, "1", [Entry(0, "title", 1, "old title"), *entries("said")], keep=False)
-    words.put(A, "2", [Entry(0, "title", 1, "new title")], keep=True)
+    words.put(A, "1", [TextEntry(0, "title", 1, "old title"), *entries("said")], keep=False)
+    words.put(A, "2", [TextEntry(0, "title", 1, "new title")], keep=True)
     assert (len(find(words, "title")), len(find(words, "old"))) == (1, 0)
-    words.put(A, "3", [Entry(0, "title", 1, "")], keep=True)
+    words.put(A, "3", [TextEntry(0, "title", 1, "")], keep=True)
     assert not find(words, "title")
     assert find(words, "said")
 
 
-def test_many_runs(words: Words) -> None:
+def test_many_runs(words: FulltextIndex) -> None:
     """Numbers and places are right in long conversations, with gaps and with places far away."""
     found = entries(*(f"w{n}" for n in range(1, 1001)))
     far = [entry._replace(at=entry.at + 2**40) for entry in found[600:]]
@@ -85,7 +85,7 @@ def test_many_runs(words: Words) -> None:
     assert not find(words, "w305")
 
 
-def test_recall(words: Words) -> None:
+def test_recall(words: FulltextIndex) -> None:
     """Of 1,000 random messages each is found by three of its words, in order."""
     rng = random.Random(1)
     said = [" ".join(f"t{rng.randrange(300)}" for _ in range(30)) for _ in range(1000)]
@@ -96,7 +96,7 @@ def test_recall(words: Words) -> None:
         assert number in {spot.number for spot in find(words, f'"{phrase}"')}
 
 
-def test_drop_and_stale(words: Words, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_drop_and_stale(words: FulltextIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is dropped is not found; when most is, the index says that it is stale."""
     monkeypatch.setattr("cortext.catalog.fulltext.fulltext_index._STALE", 10)
     words.put(A, "1", entries(*["same"] * 20), keep=False)
@@ -107,20 +107,22 @@ def test_drop_and_stale(words: Words, monkeypatch: pytest.MonkeyPatch) -> None:
     assert words.is_stale
 
 
-def test_a_document_that_is_edited_often(words: Words, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_document_that_is_edited_often(
+    words: FulltextIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each time its old words stay in the file: when they are most of it, the index is stale."""
     monkeypatch.setattr("cortext.catalog.fulltext.fulltext_index._STALE_SIZE", 100)
     words.put(A, "1", entries("said " * 20), keep=False)
     for number in range(6):
         assert not words.is_stale
-        words.put(A, f"{number}", [Entry(-1, "document", 1, f"{number:030}")], keep=True)
+        words.put(A, f"{number}", [TextEntry(-1, "document", 1, f"{number:030}")], keep=True)
     assert words.is_stale
     words.discard()
     words.put(A, "1", entries("said"), keep=False)
     assert not words.is_stale
 
 
-def test_bulk_is_settled(words: Words) -> None:
+def test_bulk_is_settled(words: FulltextIndex) -> None:
     """Additions in bulk are found at once, and settled by whoever comes next."""
     for number in range(30):
         work = (A, "1", entries(f"word{number}", first=number + 1), number > 0)
@@ -133,7 +135,7 @@ def test_bulk_is_settled(words: Words) -> None:
     assert [spot.number for spot in find(words, "word7")] == [8]
 
 
-def test_mark(words: Words) -> None:
+def test_mark(words: FulltextIndex) -> None:
     """That all is in it is forgotten when something is added, and not believed of an empty one."""
     words.set_mark(7, 1, 1)
     assert words.mark()[0] == 0
@@ -144,7 +146,7 @@ def test_mark(words: Words) -> None:
     assert words.mark()[0] == 0
 
 
-def test_private(words: Words) -> None:
+def test_private(words: FulltextIndex) -> None:
     """What was said is for this user only."""
     words.put(A, "1", entries("secret"), keep=False)
     folder = Path(words.lock).parent
@@ -153,13 +155,13 @@ def test_private(words: Words) -> None:
 
 
 @pytest.mark.parametrize("damage", ["zeros", "half", "text", "version", "table"])
-def test_damaged_file(words: Words, damage: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_damaged_file(words: FulltextIndex, damage: str, caplog: pytest.LogCaptureFixture) -> None:
     """A damaged file is made anew, and that is said; nothing of it is an error."""
     words.put(A, "1", entries(*(f"plan {n}" for n in range(2000))), keep=False)
     words.close()
     path = Path(words.lock.removesuffix(".lock"))
     _damage(path, damage)
-    with Words(str(path)) as again, caplog.at_level(logging.WARNING):
+    with FulltextIndex(str(path)) as again, caplog.at_level(logging.WARNING):
         try:
             again.put(A, "2", entries("later", first=2001), keep=True)
         except AnewError:
@@ -183,12 +185,12 @@ def _damage(path: Path, how: str) -> None:
         db.close()
 
 
-def test_read_only_folder(words: Words, caplog: pytest.LogCaptureFixture) -> None:
+def test_read_only_folder(words: FulltextIndex, caplog: pytest.LogCaptureFixture) -> None:
     """Where nothing can be written, what is there is found, and that is said."""
     words.put(A, "1", entries("one plan"), keep=False)
     words.close()
     path = words.lock.removesuffix(".lock")
-    with read_only(Path(path).parent), Words(path) as fixed:
+    with read_only(Path(path).parent), FulltextIndex(path) as fixed:
         assert len(find(fixed, "plan")) == 1
         assert fixed.is_fixed
     assert "what is new is not found" in caplog.text
@@ -197,7 +199,7 @@ def test_read_only_folder(words: Words, caplog: pytest.LogCaptureFixture) -> Non
 def test_no_folder_at_all(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Where there cannot be an index, one lasts as long as the process, and that is said."""
     (tmp_path / "file").write_text("in the way")
-    with Words(str(tmp_path / "file/words.sqlite3")) as words:
+    with FulltextIndex(str(tmp_path / "file/words.sqlite3")) as words:
         words_were = words.known()
         words.put(A, "1", entries("one plan"), keep=False)
         assert (words_were, len(find(words, "plan"))) == ({}, 1)
@@ -207,7 +209,7 @@ def test_no_folder_at_all(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> N
 def test_full_disk(tmp_path: Path) -> None:
     """On a full disk an addition fails whole; what was there is found, and later all is."""
     size = ("-t", "tmpfs", "-o", "size=4m", "none")
-    with mounted(tmp_path / "disk", *size) as disk, Words(str(disk / "w.sqlite3")) as words:
+    with mounted(tmp_path / "disk", *size) as disk, FulltextIndex(str(disk / "w.sqlite3")) as words:
         words.put(A, "1", entries("one plan"), keep=False)
         filler = fill(disk, 4096)
         much = entries(*(f"other words {n} " * 50 for n in range(3000)))
@@ -219,10 +221,10 @@ def test_full_disk(tmp_path: Path) -> None:
         assert find(words, "other")
 
 
-def test_another_makes_it_anew(words: Words) -> None:
+def test_another_makes_it_anew(words: FulltextIndex) -> None:
     """A file that another process threw away is not written to any more."""
     words.put(A, "1", entries("one plan"), keep=False)
-    with Words(words.lock.removesuffix(".lock")) as other:
+    with FulltextIndex(words.lock.removesuffix(".lock")) as other:
         other.discard()
     with pytest.raises(AnewError):
         words.put(A, "2", entries("more", first=2), keep=True)
@@ -234,20 +236,20 @@ def test_link_in_its_place(tmp_path: Path) -> None:
     """A link where the index should be is not written through."""
     (tmp_path / "target").write_text("precious")
     os.symlink(tmp_path / "target", tmp_path / "words.sqlite3")
-    with Words(str(tmp_path / "words.sqlite3")) as words:
+    with FulltextIndex(str(tmp_path / "words.sqlite3")) as words:
         assert words.known() == {}
         words.put(A, "1", entries("one plan"), keep=False)
         assert find(words, "plan")
     assert (tmp_path / "target").read_text() == "precious"
 
 
-def test_two_connections_of_one_process(words: Words, tmp_path: Path) -> None:
+def test_two_connections_of_one_process(words: FulltextIndex, tmp_path: Path) -> None:
     """Opening it again in the same process leaves the locks of the first one alone."""
     path = words.lock.removesuffix(".lock")
     words.put(A, "1", entries("one plan"), keep=False)
     db = sqlite3.connect(path, isolation_level=None)
     db.execute("BEGIN IMMEDIATE")
-    with Words(path) as second:
+    with FulltextIndex(path) as second:
         assert find(second, "plan")
     probe = tmp_path / "probe.py"
     probe.write_text(
@@ -259,7 +261,7 @@ def test_two_connections_of_one_process(words: Words, tmp_path: Path) -> None:
     assert done.returncode == 9
 
 
-def test_odd_texts(words: Words) -> None:
+def test_odd_texts(words: FulltextIndex) -> None:
     """A million characters in one text, and a text with NULs, are texts like others."""
     words.put(A, "1", entries("long " * 200_000, "a\0b\0c", "\\u0000 literal"), keep=False)
     assert [spot.number for spot in find(words, '"b c"')] == [2]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.catalog.fulltext.fulltext_index import Entry, Identity, Spot, Words
+from cortext.catalog.fulltext.fulltext_index import FulltextIndex, Identity, TextEntry, TextMatch
 from cortext.formats.text_search.search_query import parse, spaced
 
 ODD = 3
@@ -15,8 +15,8 @@ ODD = 3
 
 
 @pytest.fixture
-def newest_words(tmp_path: Path) -> Words:
-    return Words(str(tmp_path / "cache/words.sqlite3"))
+def newest_words(tmp_path: Path) -> FulltextIndex:
+    return FulltextIndex(str(tmp_path / "cache/words.sqlite3"))
 
 
 @pytest.fixture(params=[1024, 64, 7])
@@ -25,23 +25,23 @@ def _block(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setattr(f"cortext.catalog.fulltext.{module}.BLOCK", request.param)
 
 
-def put(words: Words, name: str, times: list[int], first: int = 1) -> Identity:
+def put(words: FulltextIndex, name: str, times: list[int], first: int = 1) -> Identity:
     """Messages of a conversation that were said at these times."""
     identity = ("/w", name)
     new = [
-        Entry(number, "user", time, "same odd" if number % ODD == 0 else "same", number, 1)
+        TextEntry(number, "user", time, "same odd" if number % ODD == 0 else "same", number, 1)
         for number, time in enumerate(times, first)
     ]
     words.put(identity, "1", new, keep=first > 1)
     return identity
 
 
-def places(spots: list[Spot]) -> list[tuple[int, int]]:
+def places(spots: list[TextMatch]) -> list[tuple[int, int]]:
     return [(spot.time, spot.id) for spot in spots]
 
 
 @pytest.mark.usefixtures("_block")
-def test_side_by_side(newest_words: Words) -> None:
+def test_side_by_side(newest_words: FulltextIndex) -> None:
     """Of conversations that went on at the same time the newest texts come first, in turns."""
     for name in range(3):
         put(newest_words, str(name), [1000 * n + name for n in range(600)])
@@ -52,7 +52,7 @@ def test_side_by_side(newest_words: Words) -> None:
 
 
 @pytest.mark.usefixtures("_block")
-def test_old_ones_come_late(newest_words: Words) -> None:
+def test_old_ones_come_late(newest_words: FulltextIndex) -> None:
     """Old conversations that come into the index last are found last."""
     put(newest_words, "new", [9_000_000 + n for n in range(50)])
     for n in range(200):
@@ -63,7 +63,7 @@ def test_old_ones_come_late(newest_words: Words) -> None:
 
 @pytest.mark.usefixtures("_block")
 @pytest.mark.parametrize("seed", range(4))
-def test_at_random(newest_words: Words, seed: int) -> None:
+def test_at_random(newest_words: FulltextIndex, seed: int) -> None:
     """Whatever comes when, and is dropped or replaced, the order is that of the times; pages that
     begin where the last one ended have every text once."""
     rng = random.Random(seed)
@@ -85,7 +85,7 @@ def test_at_random(newest_words: Words, seed: int) -> None:
         said = sorted((t for ts in there.values() for t in ts[every - 1 :: every]), reverse=True)
         assert [spot.time for spot in found] == said
         assert places(found) == sorted(places(found), reverse=True)
-        paged: list[Spot] = []
+        paged: list[TextMatch] = []
         while page := list(
             islice(
                 newest_words.find(f'"{word}"', most=97, before=places(paged[-1:] or [_last()])[0]),
@@ -96,13 +96,13 @@ def test_at_random(newest_words: Words, seed: int) -> None:
         assert paged == found
 
 
-def _last() -> Spot:
+def _last() -> TextMatch:
     """After all others."""
-    return Spot(2**62, ("", ""), 0, "", 2**62, 0, 0)
+    return TextMatch(2**62, ("", ""), 0, "", 2**62, 0, 0)
 
 
 @pytest.mark.usefixtures("_block")
-def test_same_time(newest_words: Words) -> None:
+def test_same_time(newest_words: FulltextIndex) -> None:
     """Of texts of one time those that came last come first, over any number of pages."""
     put(newest_words, "a", [5] * 500)
     put(newest_words, "b", [5] * 500)
@@ -111,7 +111,7 @@ def test_same_time(newest_words: Words) -> None:
     assert list(newest_words.find('"same"', before=(5, 300))) == found[-299:]
 
 
-def test_skips(newest_words: Words) -> None:
+def test_skips(newest_words: FulltextIndex) -> None:
     """What is of no use any more is passed over, and what comes after it is found."""
     crowd, other = (
         put(newest_words, "crowd", [*range(1000, 6000)]),
@@ -127,7 +127,7 @@ def test_skips(newest_words: Words) -> None:
 
 
 @pytest.mark.usefixtures("_block")
-def test_within(newest_words: Words) -> None:
+def test_within(newest_words: FulltextIndex) -> None:
     """Only what a few conversations have, in the same order, before a place or from the start."""
     mine = [put(newest_words, f"mine{n}", [*range(n, 3000, 30)]) for n in range(2)]
     for n in range(20):
@@ -135,7 +135,7 @@ def test_within(newest_words: Words) -> None:
     mine.append(put(newest_words, "late", [1500]))
     rest = {*mine}
 
-    def find(before: tuple[int, int] | None, within: list[Identity]) -> list[Spot]:
+    def find(before: tuple[int, int] | None, within: list[Identity]) -> list[TextMatch]:
         found = newest_words.find(
             '"same"', before=before, within=within, skips=lambda i: i not in rest
         )
@@ -147,20 +147,20 @@ def test_within(newest_words: Words) -> None:
     assert find(None, [("/w", "nobody")]) == []
 
 
-def test_vowel_signs(newest_words: Words) -> None:
+def test_vowel_signs(newest_words: FulltextIndex) -> None:
     """A vowel sign is part of its word: other words with the same consonants are not found."""
     said = ("की योजना", "का नियम", "cafe\u0301 plan", "கி", "கு")
     newest_words.put(
-        ("/w", "a"), "1", [Entry(n, "user", n, t) for n, t in enumerate(said, 1)], keep=False
+        ("/w", "a"), "1", [TextEntry(n, "user", n, t) for n, t in enumerate(said, 1)], keep=False
     )
     for text, numbers in (("की", [1]), ("का", [2]), ("cafe", [3]), ("café", [3]), ("கி", [4])):
         assert [spot.number for spot in newest_words.find(f'"{text}"')] == numbers
 
 
 @pytest.mark.parametrize("typed", ["елка", "ёлка", "ЁЛКА"])
-def test_letter_with_dots(newest_words: Words, typed: str) -> None:
+def test_letter_with_dots(newest_words: FulltextIndex, typed: str) -> None:
     """The letter that many write without its dots is found with them and without."""
     said = ("ёлка горит", "новая елка", "другая йога")
-    new = [Entry(n, "user", n, spaced(text)) for n, text in enumerate(said, 1)]
+    new = [TextEntry(n, "user", n, spaced(text)) for n, text in enumerate(said, 1)]
     newest_words.put(("/w", "a"), "1", new, keep=False)
     assert [spot.number for spot in newest_words.find(parse(typed).expression)] == [2, 1]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.catalog.fulltext.fulltext_index import Entry, Words
+from cortext.catalog.fulltext.fulltext_index import FulltextIndex, TextEntry
 
 
 @pytest.mark.parametrize("block", [7, 64])
@@ -16,8 +16,8 @@ def test_seldom(
     """Every text that has a rare word is found once, the newest first, however few are wanted."""
     for module in ("tables", "newest_first"):
         monkeypatch.setattr(f"cortext.catalog.fulltext.{module}.BLOCK", block)
-    with Words(str(tmp_path / "words.sqlite3")) as words:
-        new = [Entry(n, "user", n, "odd" if n in having else "same") for n in range(1, 2001)]
+    with FulltextIndex(str(tmp_path / "words.sqlite3")) as words:
+        new = [TextEntry(n, "user", n, "odd" if n in having else "same") for n in range(1, 2001)]
         words.put(("/w", "a"), "1", new, keep=False)
         for most in (1, 20):
             found = [spot.number for spot in words.find('"odd"', most=most)]

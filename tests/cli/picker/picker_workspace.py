@@ -7,7 +7,7 @@ from pathlib import Path
 from textual.pilot import Pilot
 
 from cortext.catalog.row import ConversationRow
-from cortext.cli.picker.items import Chosen, Shelf
+from cortext.cli.picker.items import Chosen, PickerItems
 from cortext.cli.picker.picker_app import Picker
 
 Story = Callable[[Pilot[Chosen | None], Picker], Awaitable[None]]
@@ -16,7 +16,7 @@ PATIENCE = 60.0
 
 def play(story: Story, *, size: tuple[int, int] = (110, 30), everywhere: bool = False) -> Picker:
     """The picker, while something is done with it; as it is afterwards."""
-    shelf = Shelf.everywhere() if everywhere else Shelf.here()
+    shelf = PickerItems.everywhere() if everywhere else PickerItems.here()
     picker = Picker(shelf)
 
     async def run() -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from cortext import Session, SessionMessage
-from cortext.cli.picker.items import Shelf
+from cortext.cli.picker.items import PickerItems
 from cortext.cli.picker.picker_app import Picker
 from cortext.formats.folder import FOLDER, encode_head
 from cortext.formats.head_and_lines import encode_records
@@ -92,7 +92,7 @@ def make_talks(root: Path) -> None:
 
 
 async def drawn() -> str:
-    picker = Picker(Shelf.here())
+    picker = Picker(PickerItems.here())
     async with picker.run_test(size=(112, 33)) as pilot:
         picker.type(TYPED)
         await until(pilot, lambda: "said in these" in screen(picker))

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from cortext.cli.picker.preview_page import Preview
 from cortext.cli.picker.widgets import Rows
@@ -180,8 +181,8 @@ def test_ten_thousand_are_drawn_by_the_screenful(listed_workspace: Path) -> None
     async def story(pilot, picker) -> None:
         row = picker.rows.items[0]
         picker.rows.__class__ = Counting
-        many = [row._replace(path=f"{row.path}{n}", key=f"{n}") for n in range(10_000)]
-        last = many[-1]._replace(text=row.text.replace("Release notes", "The very last"))
+        many = [structs.replace(row, path=f"{row.path}{n}", key=f"{n}") for n in range(10_000)]
+        last = structs.replace(many[-1], title=row.title.replace("Release notes", "The very last"))
         picker.rows.put([*many[:-1], last])
         await pilot.press("ctrl+end")
         await pilot.pause()

@@ -10,7 +10,7 @@ from cortext import Session, SessionMessage, open_session_store
 from cortext.cli.picker import workers
 from cortext.cli.picker.items import Chosen
 from cortext.cli.picker.picker_app import LOOKING, Picker
-from cortext.cli.picker.workers import Contents
+from cortext.cli.picker.workers import TextFinder
 from tests.cli.picker.picker_workspace import make_workspace, play, screen, shows, titles, until
 from tests.command import begin, folder_of, ok
 
@@ -86,13 +86,13 @@ def test_what_finds_nothing_opens_nothing(key: str) -> None:
 @pytest.mark.usefixtures("searched_workspace")
 def test_enter_waits_for_what_is_being_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """That is said meanwhile; another letter takes it back, and the next Enter waits again."""
-    found, find = Event(), Contents.find
+    found, find = Event(), TextFinder.find
 
-    def slow(self: Contents, asked: workers.Asked) -> workers.Said:
+    def slow(self: TextFinder, asked: workers.PickerQuery) -> workers.FinderResult:
         assert found.wait(20)
         return find(self, asked)
 
-    monkeypatch.setattr(Contents, "find", slow)
+    monkeypatch.setattr(TextFinder, "find", slow)
 
     async def story(pilot, picker) -> None:
         await pilot.press(*"quokk", "enter")

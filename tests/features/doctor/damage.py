@@ -79,7 +79,7 @@ class Kept(NamedTuple):
 
     def check(self) -> CheckResult:
         if self.kind == "workspace":
-            place = workspace_layout.Place(f"{self.root}/conversations", DAY, self.id)
+            place = workspace_layout.ConversationPath(f"{self.root}/conversations", DAY, self.id)
             return check_conversation(str(self.root), place)
         check = check_log if self.kind == "log" else check_document
         return check(str(self.root), self.id)

@@ -21,7 +21,7 @@ from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.manage.auto_pause import pause_resting
 from cortext.features.slash.replies import Slash
 from cortext.model.message import SessionMessage
-from cortext.stores.workspace_layout import Place
+from cortext.stores.workspace_layout import ConversationPath
 from cortext.tools.processes import find_process
 from cortext.tools.running import forget_running, note_running
 from cortext.tools.tool_context import Inside
@@ -234,7 +234,7 @@ def test_what_was_resumed_meanwhile_goes_on(
         rest(pause_bench, bound, 60)
     real = capture
 
-    def and_then(root: str, place: Place) -> Captured:
+    def and_then(root: str, place: ConversationPath) -> Captured:
         done = real(root, place)
         if place == idle.place:
             pause_bench.workspace.reactivate(place, reopen=False)

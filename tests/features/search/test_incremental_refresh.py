@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from cortext.catalog.fulltext.fulltext_index import Entry
+from cortext.catalog.fulltext.fulltext_index import TextEntry
 from cortext.catalog.row import ConversationRow
 from cortext.features.search import text_entries
 from cortext.features.search.search import Search
@@ -43,7 +43,7 @@ class Index:
         self.row = ConversationRow(
             tool=tool, path=str(path), key=id, status="paused", last_active=1, title="A title"
         )
-        self.held: dict[int, Entry] = {}
+        self.held: dict[int, TextEntry] = {}
         self.state = ""
 
     def look(self) -> int:
@@ -60,7 +60,7 @@ class Index:
         return [self.held[number].text for number in sorted(self.held) if number > 0]
 
     @property
-    def whole(self) -> dict[int, Entry]:
+    def whole(self) -> dict[int, TextEntry]:
         """What it would hold if it had read all at once."""
         fresh = Index("", "", Path())
         fresh.row = self.row

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bench import corpus
 from cortext.catalog.database import plain
-from cortext.catalog.fulltext.fulltext_index import Entry, Words
+from cortext.catalog.fulltext.fulltext_index import FulltextIndex, TextEntry
 from cortext.catalog.row import ConversationRow
 from cortext.cli.main import main
 from cortext.features.search.results import Finder, SearchRequest
@@ -109,9 +109,9 @@ def test_any_word_of_any_text(text: str) -> None:
     """Whatever a text is made of, each of its words that can be asked for finds it."""
     words = [word for word in text.split() if '"' not in word and parse(word)]
     words = [word for word in words if not NEW_LETTERS.search(word)]
-    with Words(":memory:") as index:
-        entry = Entry(1, "user", 1, spaced(plain(text)), 0, 1)
-        index.put(("/w", "a"), "1", [entry, Entry(2, "user", 2, "other", 1, 1)], keep=False)
+    with FulltextIndex(":memory:") as index:
+        entry = TextEntry(1, "user", 1, spaced(plain(text)), 0, 1)
+        index.put(("/w", "a"), "1", [entry, TextEntry(2, "user", 2, "other", 1, 1)], keep=False)
         for asked in words:
             query = parse(asked)
             assert 1 in {spot.number for spot in index.find(query.expression)}
@@ -120,9 +120,9 @@ def test_any_word_of_any_text(text: str) -> None:
 
 def test_nul_inside_a_word_holds_its_parts_together() -> None:
     """NUL acts as a hyphen does: the word is a phrase, and a minus before it excludes all of it."""
-    with Words(":memory:") as index:
+    with FulltextIndex(":memory:") as index:
         texts = ["foo\0bar", "bar foo"]
-        entries = [Entry(n, "user", n, spaced(text), n, 1) for n, text in enumerate(texts)]
+        entries = [TextEntry(n, "user", n, spaced(text), n, 1) for n, text in enumerate(texts)]
         index.put(("/w", "a"), "1", entries, keep=False)
         assert {spot.number for spot in index.find(parse("foo\0bar").expression)} == {0}
         assert {spot.number for spot in index.find(parse("bar -foo\0bar").expression)} == {1}

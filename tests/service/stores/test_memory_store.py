@@ -10,7 +10,7 @@ import weakref
 import pytest
 
 from cortext import CortextError, MemoryConversationStore, Message
-from cortext.service.stores.conversation_events import Event, Following
+from cortext.service.stores.conversation_events import Event, StoreSubscription
 from tests.service.stores.conformance_base import say, texts
 from tests.service.stores.loops import FakeClock, in_loop
 
@@ -153,13 +153,13 @@ async def test_a_slow_follower_loses_the_oldest_events(
 async def test_followers_of_others_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """A message costs only those who follow its conversation, and who stopped is forgotten."""
     asked: list[str] = []
-    hear = Following.hear
+    hear = StoreSubscription.hear
 
-    def counted(follower: Following, event: Event) -> None:
+    def counted(follower: StoreSubscription, event: Event) -> None:
         asked.append(event.kind)
         hear(follower, event)
 
-    monkeypatch.setattr(Following, "hear", counted)
+    monkeypatch.setattr(StoreSubscription, "hear", counted)
     store = MemoryConversationStore()
     ids = [await store.create() for _ in range(20)]
     followers = [store.events(id) for id in ids]

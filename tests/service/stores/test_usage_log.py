@@ -14,7 +14,7 @@ from cortext import MemoryConversationStore, open_store
 from cortext.errors import SessionStorageError
 from cortext.service.stores import memory_store, usage_log
 from cortext.service.stores.base import Conversations
-from cortext.service.stores.usage_log import Usage, UsageLog, UsageMeter
+from cortext.service.stores.usage_log import StoreUsage, UsageLog, UsageMeter
 from tests.service.stores.conformance_base import say
 from tests.service.stores.loops import PATIENCE, FakeClock, in_loop, until
 from tests.service.stores.servers import RedisServer
@@ -231,7 +231,7 @@ async def test_a_store_that_cannot_be_measured_in_time_delays_only_the_first_cha
     monkeypatch.setattr(usage_log, "MEASURE_WITHIN", 0.01)
     asked: list[int] = []
 
-    async def measure() -> Usage:
+    async def measure() -> StoreUsage:
         asked.append(1)
         await asyncio.Event().wait()
         raise SessionStorageError("never")
@@ -251,9 +251,9 @@ async def test_between_measurements_the_size_follows_the_count(
 ) -> None:
     asked: list[int] = []
 
-    async def measure() -> Usage:
+    async def measure() -> StoreUsage:
         asked.append(1)
-        return Usage(2, 20_000_000.0)
+        return StoreUsage(2, 20_000_000.0)
 
     meter = UsageMeter(UsageLog("on disk"), measure)
     for by in (1, 1, -3, 1, -9):

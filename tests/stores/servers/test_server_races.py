@@ -21,7 +21,7 @@ from cortext.stores.servers import redis_store as ours
 from cortext.stores.servers.postgres_store import PostgresStore
 from cortext.stores.servers.redis_store import RedisStore
 from cortext.stores.servers.server_base import ServedStore
-from cortext.stores.servers.server_records import Mark, Row
+from cortext.stores.servers.server_records import RecordPosition, RecordRow
 from cortext.stores.store_registry import open_session_store
 from tests.service.stores.clusters import asked
 from tests.service.stores.conftest import postgres_server as postgres_server
@@ -95,7 +95,7 @@ def test_what_is_on_its_way_ends_by_itself(
 ) -> None:
     """However soon its bringer is killed; and what is brought twice is there once."""
     key = f"cortext:sessions:{key_space}:{{s}}:new"
-    words = [word for row in (Row("a", b"1"), Row("b", b"2")) for word in row]
+    words = [word for row in (RecordRow("a", b"1"), RecordRow("b", b"2")) for word in row]
     for _ in range(2):
         assert redis._link.run(session_scripts.UPLOAD, [key, f"{key}-ids"], 60_000, 0, *words) == 2
     for each in (key, f"{key}-ids"):
@@ -289,7 +289,7 @@ def test_following_one_whose_end_the_server_lost(
 ) -> None:
     """After a crash it has fewer records than were read: it is read from the beginning."""
     store.save(Session("s", messages=[said("a"), said("b"), said("c")]))
-    mark, _, _ = store.since("s", Mark())
+    mark, _, _ = store.since("s", RecordPosition())
     if isinstance(store, RedisStore):
         asked(redis_server.port, "LTRIM", f"{store._key('s')}:records", "0", "0")
     else:
@@ -312,4 +312,4 @@ def test_following_one_of_a_later_version(redis: RedisStore, redis_server: Redis
     redis.save(Session("s"))
     asked(redis_server.port, "HSET", redis._key("s"), "format", "2")
     with pytest.raises(NewerVersionError, match="version 2"):
-        redis.since("s", Mark())
+        redis.since("s", RecordPosition())

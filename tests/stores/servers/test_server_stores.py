@@ -20,7 +20,7 @@ from cortext.errors import SessionLockedError, SessionNotFoundError
 from cortext.stores.servers import postgres_connection, session_tables
 from cortext.stores.servers import redis_store as ours
 from cortext.stores.servers.server_base import ServedStore
-from cortext.stores.servers.server_records import Mark
+from cortext.stores.servers.server_records import RecordPosition
 from cortext.stores.store_registry import open_session_store
 from tests.service.stores.conftest import certified as certified
 from tests.service.stores.conftest import guarded as guarded
@@ -94,7 +94,7 @@ def test_amend_changes_the_head_alone(store: ServedStore) -> None:
 def test_following(store: ServedStore, url: str) -> None:
     """Each record once; all of them after the session was rewritten or made anew."""
     other = open_session_store(url)
-    mark, anew, found = store.since("s", Mark())
+    mark, anew, found = store.since("s", RecordPosition())
     assert (anew, found) == (False, [])
     other.save(Session("s", messages=[said("a")]))
     mark, anew, found = store.since("s", mark)
@@ -111,7 +111,7 @@ def test_following(store: ServedStore, url: str) -> None:
     mark, anew, found = store.since("s", mark)
     assert (anew, [one.content for one in found]) == (True, ["b", "c"])
     other.delete("s")
-    assert store.since("s", mark) == (Mark(), True, [])
+    assert store.since("s", mark) == (RecordPosition(), True, [])
     other.close()
 
 
@@ -320,7 +320,7 @@ def test_an_append_is_one_round_trip(
         lambda: store.append("s", said("a"), said("b")),
         lambda: store.head("s"),
         lambda: store.tail("s", 5),
-        lambda: store.since("s", Mark()),
+        lambda: store.since("s", RecordPosition()),
     )
     sent: list[int] = []
     send = AbstractConnection.send_packed_command

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from cortext.tools.claude.reader import ClaudeBridge
-from cortext.tools.protocol import Decoded, Source
+from cortext.tools.protocol import DecodedTranscript, TranscriptSource
 
 ID = "11111111-2222-4333-8444-555555555555"
 
@@ -34,7 +34,7 @@ def result(id: str, content: Any, **more: Any) -> list[dict[str, Any]]:
     return [{"type": "tool_result", "tool_use_id": id, "content": content, **more}]
 
 
-def write(home: Path, *lines: dict[str, Any] | bytes, name: str = ID) -> Source:
+def write(home: Path, *lines: dict[str, Any] | bytes, name: str = ID) -> TranscriptSource:
     path = home / "projects" / "-home-you-p" / f"{name}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     made = [one if isinstance(one, bytes) else json.dumps(one).encode() + b"\n" for one in lines]
@@ -42,9 +42,9 @@ def write(home: Path, *lines: dict[str, Any] | bytes, name: str = ID) -> Source:
     return next(source for source in ClaudeBridge(str(home)).sources() if source.id == name)
 
 
-def decode(home: Path, *lines: dict[str, Any] | bytes) -> Decoded:
+def decode(home: Path, *lines: dict[str, Any] | bytes) -> DecodedTranscript:
     return ClaudeBridge(str(home)).decode(write(home, *lines))
 
 
-def words(decoded: Decoded) -> list[str]:
+def words(decoded: DecodedTranscript) -> list[str]:
     return [message.content for message in decoded.session.messages]

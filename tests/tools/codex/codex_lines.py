@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from cortext.tools.codex.reader import CodexBridge
-from cortext.tools.protocol import Source
+from cortext.tools.protocol import TranscriptSource
 
 ID = "01a1e1db-0000-7ca2-9f82-001f9edda8b6"
 META = {"id": ID, "cwd": "/home/you/p", "cli_version": "0.166.0", "git": {"branch": "main"}}
@@ -23,7 +23,7 @@ def user(text: str, second: int = 1) -> dict[str, Any]:
 HEAD = (record("session_meta", **META), record("turn_context", model="gpt-x"))
 
 
-def write(home: Path, *lines: dict[str, Any] | bytes, id: str = ID) -> Source:
+def write(home: Path, *lines: dict[str, Any] | bytes, id: str = ID) -> TranscriptSource:
     path = home / "sessions" / "2026" / "01" / "01" / f"rollout-2026-01-01T00-00-00-{id}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     made = [one if isinstance(one, bytes) else json.dumps(one).encode() + b"\n" for one in lines]

@@ -15,7 +15,7 @@ from cortext.errors import SessionStorageError
 from cortext.formats.message_history import history
 from cortext.model.session import Session
 from cortext.tools.codex.reader import CodexBridge
-from cortext.tools.protocol import Bridge, Decoded
+from cortext.tools.protocol import Bridge, DecodedTranscript
 from tests.tools.codex.codex_lines import HEAD, ID, META, record, user, write
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "codex"
@@ -45,7 +45,7 @@ def event(type: str, second: int = 5, **more: Any) -> dict[str, Any]:
 TALK = (*HEAD, user("first", 1), model("second", 2), user("third", 3), model("fourth", 4))
 
 
-def decode(home: Path, *lines: dict[str, Any] | bytes) -> Decoded:
+def decode(home: Path, *lines: dict[str, Any] | bytes) -> DecodedTranscript:
     return CodexBridge(str(home)).decode(write(home, *lines))
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cortext.model.message import Role
 from cortext.tools import jsonl
-from cortext.tools.codex.records import INJECTED, Index, is_said
+from cortext.tools.codex.records import INJECTED, ThreadIndexEntry, is_said
 
 _TAG = re.compile(r"\s*</?image\b[^>]*>\s*")
 _PIECES = ("", " ", "\n", "\u3000", "\u2028", "<", "<image>", "</image >", "# ", "x", "7", "é", ">")
@@ -40,8 +40,8 @@ def test_a_text_that_is_left_out_would_be_left_out_by_every_rule(text: str, role
     assert is_said(text, role) == _is_said(text, role)
 
 
-def _read(blocks: list[bytes]) -> tuple[list[tuple[int, Index]], list[object]]:
-    lines = jsonl.Lines(Index, "a file")
+def _read(blocks: list[bytes]) -> tuple[list[tuple[int, ThreadIndexEntry]], list[object]]:
+    lines = jsonl.JsonLines(ThreadIndexEntry, "a file")
     return list(lines.read(blocks)), list(lines.damages)
 
 

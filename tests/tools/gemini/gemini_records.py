@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from cortext.tools.protocol import Source
+from cortext.tools.protocol import TranscriptSource
 
 ID = "11111111-2222-4333-8444-555555555555"
 HEAD = {
@@ -17,8 +17,10 @@ def user(id: str, text: str, second: int = 10, **more: Any) -> dict[str, Any]:
     return {"id": id, "timestamp": stamp, "type": "user", "content": [{"text": text}], **more}
 
 
-def place(home: Path, data: bytes, name: str = "session-2026-01-02T03-04-11111111.jsonl") -> Source:
+def place(
+    home: Path, data: bytes, name: str = "session-2026-01-02T03-04-11111111.jsonl"
+) -> TranscriptSource:
     path = home / "tmp" / "project" / "chats" / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
-    return Source("gemini", ID, str(path), len(data), "x", "/home/you/project")
+    return TranscriptSource("gemini", ID, str(path), len(data), "x", "/home/you/project")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cortext.formats.message_history import history
 from cortext.tools import jsonl
 from cortext.tools.gemini.reader import GeminiBridge
-from cortext.tools.protocol import Bridge, Decoded
+from cortext.tools.protocol import Bridge, DecodedTranscript
 from tests.tools.gemini.gemini_records import HEAD, ID, place, user
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "gemini"
@@ -42,11 +42,11 @@ def lines(*records: Any) -> bytes:
     return b"".join(json.dumps(record).encode() + b"\n" for record in records)
 
 
-def decode(home: Path, *records: Any) -> Decoded:
+def decode(home: Path, *records: Any) -> DecodedTranscript:
     return GeminiBridge().decode(place(home, lines(HEAD, *records)))
 
 
-def said(decoded: Decoded) -> list[tuple[str, str]]:
+def said(decoded: DecodedTranscript) -> list[tuple[str, str]]:
     return [(message.role, message.content) for message in decoded.session.messages]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cortext.tools.opencode.reader import OpenCodeBridge
-from cortext.tools.protocol import Decoded, Source
+from cortext.tools.protocol import DecodedTranscript, TranscriptSource
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "opencode"
 VERSIONS = sorted(path.name for path in GOLDEN.iterdir())
@@ -57,10 +57,10 @@ class Made:
         with self.open() as db:
             db.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", list(row.values()))
 
-    def source(self, id: str = "ses_1") -> Source:
-        return Source("opencode", id, str(self.path), 0, "x", "/home/you/project")
+    def source(self, id: str = "ses_1") -> TranscriptSource:
+        return TranscriptSource("opencode", id, str(self.path), 0, "x", "/home/you/project")
 
-    def decode(self, id: str = "ses_1") -> Decoded:
+    def decode(self, id: str = "ses_1") -> DecodedTranscript:
         return OpenCodeBridge(str(self.home)).decode(self.source(id))
 
 
@@ -73,7 +73,7 @@ def tool(name: str, given: Any, output: str | None, id: str = "c", **state: Any)
     return {"type": "tool", "tool": name, "callID": id, "state": {"input": given, **done, **state}}
 
 
-def said(decoded: Decoded) -> list[tuple[str, str]]:
+def said(decoded: DecodedTranscript) -> list[tuple[str, str]]:
     return [(message.role, message.content) for message in decoded.session.messages]
 
 

@@ -13,7 +13,7 @@ import pytest
 from cortext.errors import CortextError
 from cortext.features.archive.archive_sync import sync
 from cortext.tools.opencode.reader import OpenCodeBridge
-from cortext.tools.protocol import Source
+from cortext.tools.protocol import TranscriptSource
 from cortext.tools.registry import open_bridge
 from cortext.tools.scan import archive_home
 from tests.command import cortext
@@ -324,7 +324,7 @@ def test_a_text_of_a_hundred_megabytes(made: Made) -> None:
 def test_an_unknown_session_is_a_sentence(made: Made) -> None:
     """It went away between the list and the look."""
     bridge = OpenCodeBridge(str(made.home))
-    gone = Source("opencode", "ses_gone", str(made.path), 0, "x", "/x")
+    gone = TranscriptSource("opencode", "ses_gone", str(made.path), 0, "x", "/x")
     for look in (bridge.glance, bridge.decode):
         with pytest.raises(FileNotFoundError, match="has no session ses_gone"):
             look(gone)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cortext.errors import SessionCorruptedError
 from cortext.formats.message_history import history
 from cortext.tools.opencode.reader import OpenCodeBridge
-from cortext.tools.protocol import Bridge, Source
+from cortext.tools.protocol import Bridge, TranscriptSource
 from tests.tools.opencode.opencode_data import (
     GOLDEN,
     START,
@@ -291,7 +291,9 @@ def test_gone(tmp_path: Path) -> None:
     """A session that is gone, or its database, or its file, is a FileNotFoundError."""
     made = Made(tmp_path)
     bridge = OpenCodeBridge(str(tmp_path))
-    file = Source("opencode", "ses_1", str(tmp_path / "storage/session/x/ses_1.json"), 0, "x")
+    file = TranscriptSource(
+        "opencode", "ses_1", str(tmp_path / "storage/session/x/ses_1.json"), 0, "x"
+    )
     for source in (made.source(), file, made.source()._replace(path=str(tmp_path / "no.db"))):
         for read in (bridge.glance, bridge.decode):
             with pytest.raises(FileNotFoundError):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.features.spawn.run_agent import AgentFailedError, Runner, Turn, choose_runner
+from cortext.features.spawn.run_agent import AgentFailedError, AgentTurn, Runner, choose_runner
 from cortext.features.spawn.spawn_settings import load
 from tests.tools.real.file_fingerprints import prints
 from tests.tools.real.four_tools import FOUR
@@ -42,7 +42,7 @@ def pieces(size: int) -> list[str]:
     return [f"{' '.join(words[n : n + 20])}\n" for n in range(0, len(words), 20)]
 
 
-def started(name: str, prompt: str, made: Machine) -> Turn:
+def started(name: str, prompt: str, made: Machine) -> AgentTurn:
     runner: Runner = choose_runner(name, None, load())
     return runner.start(prompt, cwd=str(made.project))
 

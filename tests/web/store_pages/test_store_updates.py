@@ -10,7 +10,7 @@ from cortext import MemoryConversationStore, Message, SessionStorageError
 from cortext.service.http.ownership import Owned
 from cortext.web.live_updates import Ending
 from cortext.web.store_pages import store_updates
-from cortext.web.store_pages.store_list import Kept, see
+from cortext.web.store_pages.store_list import StoreListRequest, see
 from cortext.web.store_pages.store_router import version_of
 from tests.service.stores.loops import in_loop
 
@@ -31,7 +31,7 @@ class Page:
         return version_of(found) if found else ""
 
     async def _all(self) -> str:
-        return (await see(Kept(self.owned, "anna"), titles=False)).version
+        return (await see(StoreListRequest(self.owned, "anna"), titles=False)).version
 
     async def next(self) -> str:
         """The next event; "" is the end."""

@@ -14,7 +14,15 @@ from cortext.model.message import Role, SessionMessage
 from cortext.model.record_dicts import as_dict, iso
 from cortext.model.session import Session
 from cortext.tools import jsonl
-from cortext.tools.claude.records import OURS, SYNTHETIC, Block, Line, said, sort_out, text_of
+from cortext.tools.claude.records import (
+    OURS,
+    SYNTHETIC,
+    ContentBlock,
+    TranscriptLine,
+    said,
+    sort_out,
+    text_of,
+)
 
 KEY = "claude_agent_sdk"
 """The name in `extra` under which an entry stands."""
@@ -27,9 +35,9 @@ def message_of(entry: Any) -> SessionMessage:
     so it is stored once, however often it is sent."""
     entry = as_dict(entry)
     try:
-        line = msgspec.convert(entry, Line)
+        line = msgspec.convert(entry, TranscriptLine)
     except msgspec.ValidationError:
-        line = Line()  # of a later release: kept, and not understood
+        line = TranscriptLine()  # of a later release: kept, and not understood
     uuid = entry.get("uuid")
     fields: dict[str, Any] = {
         "timestamp": jsonl.time_of(line.timestamp) or clock.now(),
@@ -71,7 +79,7 @@ def own_entries(messages: Iterable[SessionMessage]) -> list[dict[str, Any]]:
     return [cast("dict[str, Any]", entry) for entry in found if isinstance(entry, dict)]
 
 
-def _result(results: list[Block], fields: dict[str, Any]) -> SessionMessage:
+def _result(results: list[ContentBlock], fields: dict[str, Any]) -> SessionMessage:
     texts = [text_of(block.content) for block in results]
     failed = any(block.is_error for block in results)
     return SessionMessage(

@@ -12,8 +12,8 @@ from cortext.adapters.claude_agent_sdk.summary_cache import Stamp, Summaries
 from cortext.adapters.missing_framework import needs
 from cortext.adapters.record_reader import Follower
 from cortext.adapters.session_log import (
-    Kept,
     PathOrUrl,
+    SessionLog,
     beside,
     head_of,
     id_of,
@@ -58,8 +58,8 @@ class CortextSessionStore(SessionStore):
     """
 
     def __init__(self, path_or_url: PathOrUrl = None) -> None:
-        self._kept = Kept(path_or_url, KEY)
-        self._agents = Kept("memory:", KEY, remembered=False)
+        self._kept = SessionLog(path_or_url, KEY)
+        self._agents = SessionLog("memory:", KEY, remembered=False)
         self._agents.store = inner_store(self._kept.store, _AGENTS)
         for kept in (self._kept, self._agents):
             if isinstance(kept.store, LineStore):
@@ -99,7 +99,7 @@ class CortextSessionStore(SessionStore):
         self._kept.close()
         self._agents.close()
 
-    def _place(self, key: SessionKey) -> tuple[Kept, str]:
+    def _place(self, key: SessionKey) -> tuple[SessionLog, str]:
         project, session = key["project_key"], key["session_id"]
         if not session.strip():
             raise InvalidIdError(session)
@@ -128,7 +128,7 @@ class CortextSessionStore(SessionStore):
             kept.amend(id, title=given[-1].strip())
 
     def _begin(
-        self, kept: Kept, id: str, key: SessionKey, messages: list[SessionMessage]
+        self, kept: SessionLog, id: str, key: SessionKey, messages: list[SessionMessage]
     ) -> Session:
         folders = [entry.get("cwd") for entry in own_entries(messages)]
         session = kept.new_session(
@@ -209,7 +209,7 @@ class CortextSessionStore(SessionStore):
         return [str(head.metadata["subpath"]) for head in heads]
 
 
-def _heads(kept: Kept, *key: str) -> Iterator[Session]:
+def _heads(kept: SessionLog, *key: str) -> Iterator[Session]:
     """The sessions whose keys begin with these; ids tell most of the others without a look."""
     begins = name_of(*key)
     for id in kept.store.list_session_ids():
@@ -226,7 +226,7 @@ def _heads(kept: Kept, *key: str) -> Iterator[Session]:
             yield head
 
 
-def _head(kept: Kept, id: str) -> Session | None:
+def _head(kept: SessionLog, id: str) -> Session | None:
     """A session without its messages, where the store can read a head alone."""
     try:
         return head_of(kept.store, id)
@@ -234,7 +234,7 @@ def _head(kept: Kept, id: str) -> Session | None:
         return None
 
 
-def _blocks(kept: Kept, id: str) -> Iterator[list[SessionMessage]]:
+def _blocks(kept: SessionLog, id: str) -> Iterator[list[SessionMessage]]:
     if isinstance(kept.store, LogStore):
         for lines in kept.store.blocks(id):
             yield lines.messages
@@ -251,7 +251,7 @@ def _name(head: Session) -> str:
 class _Fold:
     """The summary of a session on a server, and how far it was read for that."""
 
-    def __init__(self, kept: Kept, id: str) -> None:
+    def __init__(self, kept: SessionLog, id: str) -> None:
         self._kept = kept
         self._follower = Follower(kept.store, id)
         self._summary: SessionSummaryEntry | None = None
@@ -271,7 +271,7 @@ class _Fold:
             return json_copy(self._summary["data"])
 
 
-def _fold(kept: Kept, project: str, head: Session) -> dict[str, Any]:
+def _fold(kept: SessionLog, project: str, head: Session) -> dict[str, Any]:
     key: SessionKey = {"project_key": project, "session_id": _name(head)}
     summary = fold_session_summary(None, key, [])
     if head.metadata.get("framework") != KEY:
@@ -283,7 +283,7 @@ def _fold(kept: Kept, project: str, head: Session) -> dict[str, Any]:
     return summary["data"]
 
 
-def _stamp(kept: Kept, head: Session) -> Stamp:
+def _stamp(kept: SessionLog, head: Session) -> Stamp:
     if isinstance(kept.store, LogStore):
         found = os.stat(f"{kept.store.folder}/{head.id}.jsonl")
         return Stamp(found.st_mtime_ns, found.st_size)

@@ -46,7 +46,7 @@ class Delta(NamedTuple):
         return cls(without(State.APP_PREFIX), without(State.USER_PREFIX), own)
 
 
-class Events:
+class SessionEvents:
     """The events of one session."""
 
     def __init__(self) -> None:
@@ -115,7 +115,7 @@ class Events:
             self.last = event.timestamp
 
 
-class Outline(Events):
+class Outline(SessionEvents):
     """What a list says of them: the events themselves are not kept."""
 
     def take(self, records: Iterable[SessionMessage]) -> None:
@@ -162,7 +162,7 @@ class _Taking(Protocol):
 T = TypeVar("T", bound=_Taking)
 
 
-class Open(Generic[T]):
+class OpenLog(Generic[T]):
     """What was made of a log that was used lately. Use it under its lock."""
 
     def __init__(self, store: SessionStore, id: str, make: Callable[[], T]) -> None:

@@ -9,9 +9,16 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from cortext.adapters.exact_json import to_store, value_of
 from cortext.adapters.google_adk.adk_events import KEY, own_event, records_of
-from cortext.adapters.google_adk.adk_log import Delta, Events, Open, Outline, Shared, shared_record
+from cortext.adapters.google_adk.adk_log import (
+    Delta,
+    OpenLog,
+    Outline,
+    SessionEvents,
+    Shared,
+    shared_record,
+)
 from cortext.adapters.missing_framework import needs
-from cortext.adapters.session_log import Kept, PathOrUrl, id_of, inner_store, is_anothers, log
+from cortext.adapters.session_log import PathOrUrl, SessionLog, id_of, inner_store, is_anothers, log
 from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError
 from cortext.model import json_codec
 from cortext.model import session as ours
@@ -30,13 +37,13 @@ with needs("google-adk"):
     from google.adk.sessions.state import State
 
 Json = dict[str, Any]
-T = TypeVar("T", Events, Shared)
+T = TypeVar("T", SessionEvents, Shared)
 _MOST_OPEN = 64
 MOST_CHANGES = 1000
 """Changes of a shared state that are kept one by one."""
 
 
-class Key(NamedTuple):
+class SessionKey(NamedTuple):
     """What the framework names a session by."""
 
     app: str
@@ -52,19 +59,19 @@ class _Listed(NamedTuple):
     last: float | None
 
 
-class Sessions:
+class AdkSessions:
     """All sessions of one store. Methods wait for the disk."""
 
     def __init__(self, path_or_url: PathOrUrl) -> None:
-        self._kept = Kept(path_or_url, KEY)
-        self._shared = Kept("memory:", KEY, remembered=False)
+        self._kept = SessionLog(path_or_url, KEY)
+        self._shared = SessionLog("memory:", KEY, remembered=False)
         self._shared.store = inner_store(self._kept.store, "state")
-        self._open: dict[tuple[str, str], Open[Any]] = {}
+        self._open: dict[tuple[str, str], OpenLog[Any]] = {}
         self._listed: dict[str, _Listed] = {}
-        self._outlines: dict[str, Open[Outline]] = {}
+        self._outlines: dict[str, OpenLog[Outline]] = {}
         self._threads = threading.Lock()
 
-    def create(self, key: Key, state: Delta) -> bool:
+    def create(self, key: SessionKey, state: Delta) -> bool:
         """Make a session; False if there is one."""
         id = id_of(*key)
         with self._kept.alone(id):
@@ -78,11 +85,11 @@ class Sessions:
             self._kept.append(id, [], lambda: head)
         return True
 
-    def get(self, key: Key, most: int | None, after: float | None) -> Session | None:
+    def get(self, key: SessionKey, most: int | None, after: float | None) -> Session | None:
         try:
             id = self._place(key)
             head = self._kept.head(id)
-            with self._now(self._kept.store, id, Events) as found:
+            with self._now(self._kept.store, id, SessionEvents) as found:
                 events = found.given(most, after)
                 state, last = {**_initial(head), **found.state}, found.last
         except SessionNotFoundError:
@@ -100,14 +107,14 @@ class Sessions:
             listed = self._summary(head)
             # One of another program has its own id for a key, and no app.
             session = str(head.metadata.get("session_id", head.id)) if ours else head.id
-            key = Key(app, head.owner, session)
+            key = SessionKey(app, head.owner, session)
             if key.user not in around:
                 around[key.user] = self._around(key)
             state = {**listed.state, **around[key.user]}
             found.append(_session(key, head, state, listed.last, []))
         return sorted(found, key=lambda one: (one.last_update_time, one.user_id, one.id))
 
-    def append(self, key: Key, raw: bytes) -> bool:
+    def append(self, key: SessionKey, raw: bytes) -> bool:
         """Add an event; False if it is there. SessionNotFoundError without the session."""
         id = self._place(key)
         records = records_of(raw)
@@ -117,7 +124,7 @@ class Sessions:
         self._share(key, delta, event["id"])
         new = self._kept.store.append(id, *records)
         if not new:
-            with self._now(self._kept.store, id, Events) as found:
+            with self._now(self._kept.store, id, SessionEvents) as found:
                 if found.has(stored):
                     return False
             # Another event with its id.
@@ -127,7 +134,7 @@ class Sessions:
         self._note(id, event, records)
         return True
 
-    def delete(self, key: Key) -> None:
+    def delete(self, key: SessionKey) -> None:
         try:
             id = self._place(key)
         except SessionNotFoundError:
@@ -143,7 +150,7 @@ class Sessions:
         self._kept.close()
         self._shared.close()
 
-    def _place(self, key: Key) -> str:
+    def _place(self, key: SessionKey) -> str:
         """The id of the session; SessionNotFoundError without one."""
         id = id_of(*key)
         if self._kept.store.exists(id):
@@ -161,14 +168,14 @@ class Sessions:
     def _now(self, store: SessionStore, id: str, make: type[T]) -> Generator[T]:
         name = make.__name__, id
         with self._threads:
-            found: Open[T] = self._open.pop(name, None) or Open(store, id, make)
+            found: OpenLog[T] = self._open.pop(name, None) or OpenLog(store, id, make)
             self._open[name] = found
             if len(self._open) > _MOST_OPEN:
                 del self._open[next(iter(self._open))]
         with found.lock:
             yield found.now()
 
-    def _around(self, key: Key) -> Json:
+    def _around(self, key: SessionKey) -> Json:
         """What the app and the user keep, as each of their sessions has it."""
         app = self._shared_state(_app_id(key.app))
         user = self._shared_state(_user_id(key.app, key.user))
@@ -179,7 +186,7 @@ class Sessions:
         """Read anew only if the file changed; on a server, what was added since the last list."""
         store = self._kept.store
         if isinstance(store, ServedStore):
-            outline = self._outlines.setdefault(head.id, Open(store, head.id, Outline))
+            outline = self._outlines.setdefault(head.id, OpenLog(store, head.id, Outline))
             with outline.lock:
                 now = outline.now()
                 return _Listed(None, {**_initial(head), **now.state}, now.last)
@@ -188,7 +195,7 @@ class Sessions:
             file = Fingerprint.at(f"{store.folder}/{head.id}.jsonl")
         known = self._listed.get(head.id)
         if known is None or file is None or known.file != file:
-            events = Open(store, head.id, Events).now()
+            events = OpenLog(store, head.id, SessionEvents).now()
             known = _Listed(file, {**_initial(head), **events.state}, events.last)
             self._listed[head.id] = known
         return known
@@ -209,7 +216,7 @@ class Sessions:
         except CortextError as error:
             log.warning("the log of a state stays as long as it is: %s", error)
 
-    def _share(self, key: Key, delta: Delta, id: str) -> None:
+    def _share(self, key: SessionKey, delta: Delta, id: str) -> None:
         for place, change in (
             (_app_id(key.app), delta.app),
             (_user_id(key.app, key.user), delta.user),
@@ -225,7 +232,7 @@ class Sessions:
         if not asked and not answers and not event.get("long_running_tool_ids"):
             return
         head = self._kept.head(id)
-        with self._now(self._kept.store, id, Events) as found:
+        with self._now(self._kept.store, id, SessionEvents) as found:
             pending = {"framework": KEY, "calls": dict(found.waiting)} if found.waiting else None
         changed: Json = {} if head.pending == pending else {"pending": pending}
         if asked and not head.title:
@@ -236,7 +243,7 @@ class Sessions:
 
 
 def _session(
-    key: Key, head: ours.Session, state: Json, last: float | None, events: list[Event]
+    key: SessionKey, head: ours.Session, state: Json, last: float | None, events: list[Event]
 ) -> Session:
     return Session(
         id=key.session,

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from cortext.adapters.google_adk.adk_events import mend_last, mended, raw_of
 from cortext.adapters.google_adk.adk_log import Delta
-from cortext.adapters.google_adk.adk_sessions import Key, Sessions
+from cortext.adapters.google_adk.adk_sessions import AdkSessions, SessionKey
 from cortext.adapters.missing_framework import needs
 from cortext.adapters.session_log import PathOrUrl, beside
 from cortext.errors import SessionNotFoundError
@@ -38,7 +38,7 @@ class CortextSessionService(BaseSessionService):
     """
 
     def __init__(self, path_or_url: PathOrUrl = None) -> None:
-        self._sessions = Sessions(path_or_url)
+        self._sessions = AdkSessions(path_or_url)
 
     async def create_session(
         self,
@@ -52,7 +52,7 @@ class CortextSessionService(BaseSessionService):
         from google.adk.platform import uuid
 
         given = (session_id or "").strip()
-        key = Key(app_name, user_id, given or uuid.new_uuid())
+        key = SessionKey(app_name, user_id, given or uuid.new_uuid())
         if not await beside(self._sessions.create, key, Delta.of(_json_state(state or {}))):
             raise AlreadyExistsError(f"Session with id {key.session} already exists.")
         made = await self.get_session(app_name=app_name, user_id=user_id, session_id=key.session)
@@ -70,7 +70,7 @@ class CortextSessionService(BaseSessionService):
     ) -> Session | None:
         """A session, with a sentence in the place of each result that was lost; not where only
         some of the events are asked for."""
-        key = Key(app_name, user_id, session_id.strip())
+        key = SessionKey(app_name, user_id, session_id.strip())
         most = config.num_recent_events if config else None
         after = config.after_timestamp if config else None
         session = await beside(self._sessions.get, key, most, after)
@@ -89,7 +89,7 @@ class CortextSessionService(BaseSessionService):
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
         """Remove a session for good. What its user and its app keep stays."""
-        await beside(self._sessions.delete, Key(app_name, user_id, session_id.strip()))
+        await beside(self._sessions.delete, SessionKey(app_name, user_id, session_id.strip()))
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
         return await beside(self._sessions.user_state, app_name, user_id)
@@ -101,7 +101,7 @@ class CortextSessionService(BaseSessionService):
             return event
         self._apply_temp_state(session, event)
         event = self._trim_temp_delta_state(event)
-        key = Key(session.app_name, session.user_id, session.id)
+        key = SessionKey(session.app_name, session.user_id, session.id)
         try:
             new = await beside(self._sessions.append, key, raw_of(event))
         except SessionNotFoundError:

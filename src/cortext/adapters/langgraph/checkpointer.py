@@ -13,7 +13,7 @@ from cortext.adapters.langgraph.serializer import AllowedType, name_refusals, re
 from cortext.adapters.langgraph.threads import Threads
 from cortext.adapters.langgraph.value_codec import Codec
 from cortext.adapters.missing_framework import needs
-from cortext.adapters.session_log import Kept, PathOrUrl, beside, name_in
+from cortext.adapters.session_log import PathOrUrl, SessionLog, beside, name_in
 
 with needs("langgraph"):
     from langchain_core.runnables import RunnableConfig
@@ -55,7 +55,7 @@ class CortextSaver(BaseCheckpointSaver[int]):
         allowed_types: Iterable[AllowedType] = (),
     ) -> None:
         super().__init__(serde=restrict(serde, allowed_types))
-        self._threads = Threads(Kept(path_or_url, FRAMEWORK))
+        self._threads = Threads(SessionLog(path_or_url, FRAMEWORK))
 
     @classmethod
     def from_conn_string(

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, cast
 from cortext.adapters.langgraph.langchain_messages import MESSAGES, answered
 from cortext.adapters.langgraph.outside_messages import spoken, taken_over
 from cortext.adapters.langgraph.serializer import name_refusals
-from cortext.adapters.langgraph.thread_log import Saved, Spot, Thread, Write
-from cortext.adapters.langgraph.threads import Open, Threads
+from cortext.adapters.langgraph.thread_log import SavedCheckpoint, Spot, Thread, Write
+from cortext.adapters.langgraph.threads import OpenThread, Threads
 from cortext.adapters.langgraph.value_codec import Codec, Items, Node, common, names_in
 from cortext.adapters.missing_framework import needs
 from cortext.model.json_values import json_copy
@@ -50,12 +50,12 @@ class Where(NamedTuple):
         return {"configurable": given}
 
 
-class Found(NamedTuple):
+class FoundCheckpoint(NamedTuple):
     """A checkpoint, and the thread that it is in."""
 
     where: Where
     log: Thread
-    saved: Saved
+    saved: SavedCheckpoint
 
 
 class Checkpoints:
@@ -71,14 +71,14 @@ class Checkpoints:
             if not where.ns and not where.id:
                 self._take_over(thread)
             saved = thread.log.saved(where.ns, where.id)
-            return self.tuple(Found(where, thread.log, saved)) if saved else None
+            return self.tuple(FoundCheckpoint(where, thread.log, saved)) if saved else None
 
-    def all(self, config: RunnableConfig | None) -> Iterator[Found]:
+    def all(self, config: RunnableConfig | None) -> Iterator[FoundCheckpoint]:
         """The checkpoints that a config points at, or all, the newest first."""
         given = config.get("configurable", {}) if config else {}
         one = given.get("checkpoint_id")
         ids = [str(given["thread_id"])] if config else self._threads.ids()
-        rows: list[Found] = []
+        rows: list[FoundCheckpoint] = []
         owner = str(given.get("user_id") or "")
         for thread_id in ids:
             log = self._threads.open(thread_id, owner).log
@@ -87,15 +87,15 @@ class Checkpoints:
                 for ns, id in log.spots():
                     if given.get("checkpoint_ns") in (None, ns) and one in (None, "", id):
                         where = Where(thread_id, ns, id, "")
-                        rows.append(Found(where, log, log.checkpoints[ns][id]))
+                        rows.append(FoundCheckpoint(where, log, log.checkpoints[ns][id]))
         yield from sorted(rows, key=lambda row: row.saved.id, reverse=True)
 
-    def matches(self, found: Found, filter: Mapping[str, Any]) -> bool:
+    def matches(self, found: FoundCheckpoint, filter: Mapping[str, Any]) -> bool:
         with name_refusals(found.where.thread, found.saved.id):
             meta = self._codec.peek(found.saved.meta)
         return all(meta.get(key) == value for key, value in filter.items())
 
-    def tuple(self, found: Found) -> CheckpointTuple:
+    def tuple(self, found: FoundCheckpoint) -> CheckpointTuple:
         where, log, saved = found
         codec = self._codec
         with name_refusals(where.thread, saved.id), log.lock:
@@ -211,9 +211,9 @@ class Checkpoints:
         checkpoint: Checkpoint,
         meta: Any,
         new_versions: ChannelVersions,
-        base: Saved | None,
+        base: SavedCheckpoint | None,
         parent: str | None,
-    ) -> Saved:
+    ) -> SavedCheckpoint:
         """A checkpoint to put. A channel that has no new version has the value that it had."""
         state = cast("dict[str, Any]", dict(checkpoint))
         given = cast("dict[str, Any]", state.pop("channel_values"))
@@ -228,9 +228,11 @@ class Checkpoints:
             else:
                 values[channel] = self._codec.node(value, old.get(channel))
         piece = self._codec.piece
-        return Saved(checkpoint["id"], parent, piece(state), piece(meta), values)
+        return SavedCheckpoint(checkpoint["id"], parent, piece(state), piece(meta), values)
 
-    def _tell(self, thread: Open, where: Where, saved: Saved, base: Saved | None) -> None:
+    def _tell(
+        self, thread: OpenThread, where: Where, saved: SavedCheckpoint, base: SavedCheckpoint | None
+    ) -> None:
         """Have in the conversation what a checkpoint brings, and in its head that it goes on."""
         node = saved.values.get(MESSAGES)
         messages: list[Any] = []
@@ -247,7 +249,7 @@ class Checkpoints:
         thread.transcript.tell(messages, known, where.owner)
         thread.transcript.go_on(saved.id)
 
-    def _take_over(self, thread: Open) -> None:
+    def _take_over(self, thread: OpenThread) -> None:
         """Where others have gone on with the conversation, or begun it, the latest checkpoint is
         one that has what they said. It is put when a run goes on from it."""
         log, told = thread.log, thread.transcript

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from cortext.adapters.langgraph.langchain_messages import MESSAGES, to_messages
-from cortext.adapters.langgraph.thread_log import Saved, Spot, Thread
+from cortext.adapters.langgraph.thread_log import SavedCheckpoint, Spot, Thread
 from cortext.adapters.langgraph.value_codec import Codec, Items
 from cortext.adapters.missing_framework import needs
 from cortext.model.message import SessionMessage
@@ -20,7 +20,9 @@ _VERSION = 4
 """Of a checkpoint, as LangGraph counts them."""
 
 
-def taken_over(codec: Codec, log: Thread, others: Sequence[SessionMessage]) -> Saved | None:
+def taken_over(
+    codec: Codec, log: Thread, others: Sequence[SessionMessage]
+) -> SavedCheckpoint | None:
     """A checkpoint after the latest that has what others said and no checkpoint ever had. None if
     there is nothing, and while a step is under way: its writes belong to the latest."""
     log.draft = None
@@ -34,7 +36,7 @@ def taken_over(codec: Codec, log: Thread, others: Sequence[SessionMessage]) -> S
     return _continued(codec, latest, new)
 
 
-def _is_told(latest: Saved, log: Thread) -> bool:
+def _is_told(latest: SavedCheckpoint, log: Thread) -> bool:
     """Whether what is said in this thread is a list of messages, or was in what is damaged."""
     messages = latest.values.get(MESSAGES)
     return isinstance(messages, Items) or (messages is None and log.is_damaged())
@@ -53,7 +55,9 @@ def spoken(codec: Codec, log: Thread, spots: Iterable[Spot]) -> set[str | None]:
     return {one.id for one in said if isinstance(one, BaseMessage)}
 
 
-def _continued(codec: Codec, latest: Saved | None, new: Sequence[SessionMessage]) -> Saved:
+def _continued(
+    codec: Codec, latest: SavedCheckpoint | None, new: Sequence[SessionMessage]
+) -> SavedCheckpoint:
     state: dict[str, Any] = {"v": _VERSION, "channel_versions": {}, "versions_seen": {}}
     step, values = -2, dict(latest.values) if latest else {}
     if latest:
@@ -69,4 +73,4 @@ def _continued(codec: Codec, latest: Saved | None, new: Sequence[SessionMessage]
     state |= {"id": made, "ts": datetime.now(UTC).isoformat(), "updated_channels": [MESSAGES]}
     meta: dict[str, Any] = {"source": "update", "step": step + 1, "parents": {}}
     parent = latest.id if latest else None
-    return Saved(made, parent, codec.piece(state), codec.piece(meta), values)
+    return SavedCheckpoint(made, parent, codec.piece(state), codec.piece(meta), values)

@@ -15,7 +15,7 @@ from cortext.adapters.langgraph.langchain_messages import (
     with_id,
 )
 from cortext.adapters.langgraph.thread_log import Follower
-from cortext.adapters.session_log import Kept
+from cortext.adapters.session_log import SessionLog
 from cortext.errors import SessionNotFoundError
 from cortext.model.ids import derived_id
 from cortext.model.message import SessionMessage
@@ -28,7 +28,7 @@ class Transcript:
     """The session of one thread, and what is known to stand in it. Use it under the lock of the
     thread."""
 
-    def __init__(self, kept: Kept, id: str, thread_id: str) -> None:
+    def __init__(self, kept: SessionLog, id: str, thread_id: str) -> None:
         self._kept, self._id, self._thread_id = kept, id, thread_id
         self._follower = Follower(kept.store, id)
         self._told: dict[str, str] = {}

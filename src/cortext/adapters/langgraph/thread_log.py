@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from cortext.adapters.langgraph.value_codec import Broken, Node, Piece, read, written
+from cortext.adapters.langgraph.value_codec import Broken, Node, StoredValue, read, written
 from cortext.adapters.record_reader import Follower
 from cortext.model.message import SessionMessage
 from cortext.stores.port import SessionStore
@@ -21,7 +21,7 @@ Spot = tuple[str, str]
 """A namespace, and the id of a checkpoint in it."""
 
 
-class Saved(NamedTuple):
+class SavedCheckpoint(NamedTuple):
     """A checkpoint: its parent, what it says of itself, and the values of its channels."""
 
     id: str
@@ -63,7 +63,7 @@ class Thread:
     def forget(self) -> None:
         self._follower.forget()
 
-    def saved(self, ns: str, id: str | None) -> Saved | None:
+    def saved(self, ns: str, id: str | None) -> SavedCheckpoint | None:
         """A checkpoint, or the latest."""
         if self.draft is not None and not ns and id in (None, "", self.draft.id):
             return self.draft
@@ -87,13 +87,13 @@ class Thread:
         return sorted(found, key=lambda write: (write.path, write.task, write.number))
 
     def _clear(self) -> None:
-        self.checkpoints: dict[str, dict[str, Saved]] = {}
+        self.checkpoints: dict[str, dict[str, SavedCheckpoint]] = {}
         self.writes: dict[Spot, dict[tuple[str, int], Write]] = {}
-        self.pieces: dict[str, Piece] = {}
+        self.pieces: dict[str, StoredValue] = {}
         self.broken: dict[str, str] = {}
         """Records that share what is not in the log, and the checkpoints of the root in them."""
         self._latest: dict[str, str] = {}
-        self.draft: Saved | None = None
+        self.draft: SavedCheckpoint | None = None
         """A latest checkpoint that is put with the next one or never: what others said since."""
         self.drafted = 0
         """How many records of others there were when that was made."""
@@ -125,7 +125,9 @@ class Thread:
             else:
                 values[channel] = read(one, old.get(channel), self.pieces)
         state = read(data["state"], None, self.pieces)
-        of_ns[id] = Saved(id, parent, state, read(data["meta"], None, self.pieces), values)
+        of_ns[id] = SavedCheckpoint(
+            id, parent, state, read(data["meta"], None, self.pieces), values
+        )
         self._latest[ns] = max(id, self._latest.get(ns, ""))
         if not ns:
             self.draft = None
@@ -140,7 +142,9 @@ class Thread:
                 found[task, index] = Write(task, index, path, channel, value)
 
 
-def put_record(ns: str, saved: Saved, base: Saved | None, known: Mapping[str, Any]) -> Any:
+def put_record(
+    ns: str, saved: SavedCheckpoint, base: SavedCheckpoint | None, known: Mapping[str, Any]
+) -> Any:
     """What the log says of a checkpoint, given its parent, if that stands before it."""
     old: Mapping[str, Node] = base.values if base else {}
     values = {
@@ -161,7 +165,7 @@ def writes_record(ns: str, at: str, writes: list[Write], known: Mapping[str, Any
 
 def records_of(thread: Thread, spots: Iterable[Spot]) -> Iterator[SessionMessage]:
     """A log with these checkpoints and their writes, and nothing else."""
-    kept: dict[Spot, Saved] = {}
+    kept: dict[Spot, SavedCheckpoint] = {}
     known: dict[str, bool] = {}
     for spot in sorted(set(spots), key=lambda one: one[1]):
         ns, id = spot

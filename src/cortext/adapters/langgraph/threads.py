@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from cortext.adapters.langgraph.thread_conversation import Transcript
 from cortext.adapters.langgraph.thread_log import (
-    Saved,
+    SavedCheckpoint,
     Spot,
     Thread,
     Write,
@@ -17,7 +17,7 @@ from cortext.adapters.langgraph.thread_log import (
     records_of,
     writes_record,
 )
-from cortext.adapters.session_log import Kept, head_of, id_of, inner_store
+from cortext.adapters.session_log import SessionLog, head_of, id_of, inner_store
 from cortext.errors import SessionNotFoundError
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
@@ -25,7 +25,7 @@ from cortext.stores.fingerprints import Recent
 from cortext.stores.port import SessionStore
 
 
-class Open(NamedTuple):
+class OpenThread(NamedTuple):
     """A thread that was used lately."""
 
     id: str
@@ -37,13 +37,13 @@ class Open(NamedTuple):
 class Threads:
     """All threads. Methods wait for the disk."""
 
-    def __init__(self, kept: Kept) -> None:
+    def __init__(self, kept: SessionLog) -> None:
         self.kept = kept
         self.logs: SessionStore = inner_store(kept.store, "checkpoints")
-        self._recent: Recent[Open] = Recent(64)
+        self._recent: Recent[OpenThread] = Recent(64)
         self._making = threading.Lock()
 
-    def open(self, thread_id: str, owner: str = "") -> Open:
+    def open(self, thread_id: str, owner: str = "") -> OpenThread:
         """A thread; SessionOwnerError if it is another's than of the owner that is named."""
         self.kept.check_owner(id_of(thread_id), owner, thread_id)
         with self._making:
@@ -51,7 +51,7 @@ class Threads:
             if found is None:
                 id = id_of(thread_id)
                 log = Thread(self.logs, id)
-                found = Open(id, thread_id, log, Transcript(self.kept, id, thread_id))
+                found = OpenThread(id, thread_id, log, Transcript(self.kept, id, thread_id))
                 self._recent.put(thread_id, found)
             return found
 
@@ -68,7 +68,7 @@ class Threads:
         a run has added to, whoever began them."""
         return self.kept.begun(owner, set(self.logs.list_session_ids()))
 
-    def append(self, thread: Open, records: Sequence[SessionMessage]) -> None:
+    def append(self, thread: OpenThread, records: Sequence[SessionMessage]) -> None:
         """Add to the log, durably."""
         try:
             self.logs.append(thread.id, *records)
@@ -78,7 +78,7 @@ class Threads:
                     self.logs.save(self._new_log(thread))
             self.logs.append(thread.id, *records)
 
-    def put(self, thread: Open, ns: str, drafts: Sequence[Saved]) -> None:
+    def put(self, thread: OpenThread, ns: str, drafts: Sequence[SavedCheckpoint]) -> None:
         """Add checkpoints, each the parent of the next. Where someone has rewritten the log
         meanwhile, so that what they share is gone, they are put once more, whole."""
         log = thread.log
@@ -98,7 +98,7 @@ class Threads:
             with log.lock:
                 log.catch_up()
 
-    def write(self, thread: Open, ns: str, at: str, writes: list[Write]) -> None:
+    def write(self, thread: OpenThread, ns: str, at: str, writes: list[Write]) -> None:
         """Add what a task wrote; as `put`."""
         log = thread.log
         with log.lock:
@@ -162,6 +162,6 @@ class Threads:
         self.logs.close()
         self.kept.close()
 
-    def _new_log(self, thread: Open) -> Session:
+    def _new_log(self, thread: OpenThread) -> Session:
         metadata = {"framework": self.kept.framework, "thread_id": thread.thread_id}
         return Session(thread.id, kind="checkpoints", metadata=metadata)

@@ -32,7 +32,7 @@ _LARGE = 512
 _ATOMS = frozenset((str, int, bool, float, type(None)))
 
 
-class Piece:
+class StoredValue:
     """One stored value. Equal pieces have equal names, and short ones have none; `twin` is the
     message that it stands for, if that is known, and nobody else's."""
 
@@ -48,7 +48,7 @@ class Piece:
     def raw(self) -> bytes:
         return json_codec.encode(self.data) if self.kind == _JSON else self.data
 
-    def equals(self, other: Piece) -> bool:
+    def equals(self, other: StoredValue) -> bool:
         if self.name or other.name:
             return self.name == other.name
         return self.kind == other.kind and self.raw() == other.raw()
@@ -57,10 +57,10 @@ class Piece:
 class Items(NamedTuple):
     """A list: the first `size` of the pieces. Lists that grew out of each other share them."""
 
-    pieces: list[Piece]
+    pieces: list[StoredValue]
     size: int
 
-    def all(self) -> list[Piece]:
+    def all(self) -> list[StoredValue]:
         return self.pieces[: self.size]
 
 
@@ -70,7 +70,7 @@ class Keys(NamedTuple):
     values: Mapping[str, Node]
 
 
-Node = Piece | Items | Keys
+Node = StoredValue | Items | Keys
 
 
 class Broken(ValueError):
@@ -100,13 +100,13 @@ class Codec:
                 return Keys({k: self.node(v, old.get(k), levels - 1) for k, v in found.items()})
         return self.piece(value)
 
-    def piece(self, value: Any) -> Piece:
+    def piece(self, value: Any) -> StoredValue:
         if self.open and _is_plain(value):
-            return Piece(_JSON, value)
+            return StoredValue(_JSON, value)
         # Someone may change the message while it is being written: what is written is the twin.
         twin = _private(value) if self.open and isinstance(value, BaseMessage) else None
         kind, data = self.serde.dumps_typed(value if twin is None else twin)
-        return Piece(kind, bytes(data), twin)
+        return StoredValue(kind, bytes(data), twin)
 
     def value(self, node: Node) -> Any:
         """What a node stands for, to keep: nobody else has any part of it."""
@@ -125,11 +125,11 @@ class Codec:
 
     def peek(self, node: Node) -> Any:
         """As `value`, only to look at."""
-        if isinstance(node, Piece) and node.kind == _JSON:
+        if isinstance(node, StoredValue) and node.kind == _JSON:
             return node.data
         return self.value(node)
 
-    def message(self, piece: Piece) -> Any:
+    def message(self, piece: StoredValue) -> Any:
         """As `value`, only to look at, for what may be a message."""
         return piece.twin if piece.twin is not None else self.value(piece)
 
@@ -148,7 +148,7 @@ class Codec:
 
 def written(node: Node, before: Node | None, known: Container[str]) -> Any:
     """A node as JSON, given the one that stands before it and the names that are in the log."""
-    if isinstance(node, Piece):
+    if isinstance(node, StoredValue):
         if node.name and node.name in known:
             return node.name
         return {"is": node.data} if node.kind == _JSON else [node.kind, _text(node.data)]
@@ -160,7 +160,7 @@ def written(node: Node, before: Node | None, known: Container[str]) -> Any:
     return {"keep": keep, "new": new} if keep else {"new": new}
 
 
-def read(data: Any, before: Node | None, pieces: dict[str, Piece]) -> Node:
+def read(data: Any, before: Node | None, pieces: dict[str, StoredValue]) -> Node:
     """The node that JSON stands for; its pieces join those that have names. Broken if what it
     shares is not there; ValueError if it is nothing that we write."""
     if isinstance(data, dict):
@@ -185,7 +185,7 @@ def common(node: Node, before: Node | None) -> int:
     return next((at for at, (one, other) in enumerate(pairs) if one is not other), most)
 
 
-def names_in(node: Node) -> list[Piece]:
+def names_in(node: Node) -> list[StoredValue]:
     """All pieces of a node that have a name."""
     if isinstance(node, Items):
         return [piece for piece in node.all() if piece.name]
@@ -199,7 +199,9 @@ def _values(node: Node | None) -> Mapping[str, Node]:
     return node.values if isinstance(node, Keys) else {}
 
 
-def _read_items(data: Mapping[str, Any], before: Node | None, pieces: dict[str, Piece]) -> Items:
+def _read_items(
+    data: Mapping[str, Any], before: Node | None, pieces: dict[str, StoredValue]
+) -> Items:
     old = before if isinstance(before, Items) else Items([], 0)
     keep = data.get("keep", 0)
     if type(keep) is not int or keep > old.size:
@@ -207,20 +209,20 @@ def _read_items(data: Mapping[str, Any], before: Node | None, pieces: dict[str, 
     return _grown(old, keep, [_read_piece(one, pieces) for one in data["new"]])
 
 
-def _read_piece(data: Any, pieces: dict[str, Piece]) -> Piece:
+def _read_piece(data: Any, pieces: dict[str, StoredValue]) -> StoredValue:
     if isinstance(data, str):
         if data not in pieces:
             raise Broken("a part of it is not there")
         return pieces[data]
     if isinstance(data, dict):
-        piece = Piece(_JSON, cast("dict[str, Any]", data)["is"])
+        piece = StoredValue(_JSON, cast("dict[str, Any]", data)["is"])
     else:
         kind, text = cast("Sequence[str]", data)
-        piece = Piece(kind, b64decode(text))
+        piece = StoredValue(kind, b64decode(text))
     return pieces.setdefault(piece.name, piece) if piece.name else piece
 
 
-def _grown(old: Items, keep: int, new: list[Piece]) -> Items:
+def _grown(old: Items, keep: int, new: list[StoredValue]) -> Items:
     """The first of a list's pieces, and new ones. What only grows shares one list of pieces."""
     if keep == old.size == len(old.pieces):
         old.pieces.extend(new)
@@ -228,7 +230,7 @@ def _grown(old: Items, keep: int, new: list[Piece]) -> Items:
     return Items(old.pieces[:keep] + new, keep + len(new))
 
 
-def _same(value: Any, piece: Piece) -> bool:
+def _same(value: Any, piece: StoredValue) -> bool:
     """Whether a value is what a piece stands for, without writing it out; False may be wrong."""
     twin = piece.twin
     if twin is not None:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from cortext.adapters.llm.call_repair import mended
-from cortext.adapters.llm.llm_log import Log, Seen
+from cortext.adapters.llm.llm_log import LlmLog, Seen
 from cortext.adapters.missing_framework import needs
-from cortext.adapters.session_log import PathOrUrl, Row, beside
+from cortext.adapters.session_log import PathOrUrl, SessionLogRow, beside
 
 with needs("llm"):
     from llm import AsyncConversation, AsyncResponse, Conversation, Response, ToolCall
@@ -30,7 +30,7 @@ __all__ = [
     "History",
 ]
 
-ConversationRow = Row
+ConversationRow = SessionLogRow
 
 
 class CortextLog:
@@ -39,7 +39,7 @@ class CortextLog:
     written."""
 
     def __init__(self, path_or_url: PathOrUrl = None, *, owner: str = "") -> None:
-        self._log = Log(path_or_url, owner)
+        self._log = LlmLog(path_or_url, owner)
 
     def conversation(self, id: str, model: Model, **fields: Any) -> CortextConversation:
         """The conversation of this id, to go on with; a new one if there is none. `fields` are
@@ -84,7 +84,7 @@ class CortextLog:
 class History:
     """What is kept of one conversation."""
 
-    def __init__(self, log: Log, name: str) -> None:
+    def __init__(self, log: LlmLog, name: str) -> None:
         self._log = log
         self._name = name
         self._seen: Seen | None = None

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from cortext.adapters.missing_framework import needs
-from cortext.adapters.session_log import Kept, PathOrUrl, id_of, log
+from cortext.adapters.session_log import PathOrUrl, SessionLog, id_of, log
 from cortext.errors import SessionNotFoundError
 from cortext.formats.llm_messages import KEY, items_of, records_of
 from cortext.model.ids import derived_id
@@ -41,12 +41,12 @@ class Seen(NamedTuple):
     tip: str | None = None
 
 
-class Log:
+class LlmLog:
     """Conversations of `llm` by their ids. What it does waits for the disk. With an `owner`, one
     that is another's is refused with SessionOwnerError."""
 
     def __init__(self, path_or_url: PathOrUrl, owner: str = "") -> None:
-        self.kept: Kept = Kept(path_or_url, KEY)
+        self.kept: SessionLog = SessionLog(path_or_url, KEY)
         self.owner = owner
 
     def keep(

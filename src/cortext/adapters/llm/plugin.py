@@ -12,7 +12,7 @@ from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from cortext import paths
-from cortext.adapters.llm.llm_log import Log
+from cortext.adapters.llm.llm_log import LlmLog
 from cortext.adapters.missing_framework import needs
 from cortext.durability.file_lock import FileLock
 from cortext.errors import CortextError
@@ -78,7 +78,7 @@ def _keep(response: Response, db: Any) -> None:
         head: dict[str, Any] = {"working_dir": paths.current_folder()}
         if origin := _origin(response, db):
             head |= {"parent_id": origin, "title": _name(response)}
-        log = Log(None)
+        log = LlmLog(None)
         with closing(log.kept):
             log.keep(response, head=head)
     except Exception as error:  # noqa: BLE001  of a plug-in: llm must log what it can

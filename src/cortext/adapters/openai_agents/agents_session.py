@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from cortext.adapters.missing_framework import needs
 from cortext.adapters.openai_agents.unanswered_calls import mended
-from cortext.adapters.session_log import Kept, PathOrUrl, beside, id_of, log
+from cortext.adapters.session_log import PathOrUrl, SessionLog, beside, id_of, log
 from cortext.errors import InvalidIdError, SessionNotFoundError
 from cortext.formats.openai_items import KEY, items_of, message_of
 from cortext.model.json_values import json_copy
@@ -63,7 +63,7 @@ class CortextSession(SessionABC):
         settings = coerce_session_settings(session_settings or SessionSettings())
         self.session_settings: SessionSettings | None = settings
         self.owner = owner
-        self._kept = Kept(path_or_url, KEY)
+        self._kept = SessionLog(path_or_url, KEY)
         self._id = _id_in(self._kept.store, session_id)
 
     async def get_items(
@@ -130,7 +130,7 @@ class CortextSession(SessionABC):
     ) -> list[SessionRow]:
         """The sessions there, of one owner or of all, those used last first; at most `limit`. Those
         that another framework began are among them: this one can go on with them."""
-        rows = await beside(Kept(path_or_url, KEY).rows, owner, limit)
+        rows = await beside(SessionLog(path_or_url, KEY).rows, owner, limit)
         return [SessionRow(*row) for row in rows]
 
     def close(self) -> None:

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from typing import Any, cast
 
 from cortext.adapters.missing_framework import needs
-from cortext.adapters.pydantic_ai.entry_log import Log, OpenLog, saved_in
+from cortext.adapters.pydantic_ai.entry_log import EntryLog, OpenEntryLog, saved_in
 from cortext.adapters.pydantic_ai.pydantic_messages import KEY
-from cortext.adapters.session_log import Kept, PathOrUrl, beside, id_of, log, name_in
+from cortext.adapters.session_log import PathOrUrl, SessionLog, beside, id_of, log, name_in
 from cortext.errors import CortextError
 from cortext.model import json_codec
 from cortext.model.message import SessionMessage
@@ -61,8 +61,8 @@ class CortextConversationStore(ConversationStore):
     """
 
     def __init__(self, path_or_url: PathOrUrl = None) -> None:
-        self._kept = Kept(path_or_url, KEY)
-        self._recent: dict[str, OpenLog] = {}
+        self._kept = SessionLog(path_or_url, KEY)
+        self._recent: dict[str, OpenEntryLog] = {}
         self._making = threading.Lock()
 
     async def load(
@@ -126,9 +126,9 @@ class CortextConversationStore(ConversationStore):
         self._kept.close()
 
     @contextmanager
-    def _open(self, id: str) -> Generator[Log]:
+    def _open(self, id: str) -> Generator[EntryLog]:
         with self._making:
-            found = self._recent.pop(id, None) or OpenLog(self._kept.store, id)
+            found = self._recent.pop(id, None) or OpenEntryLog(self._kept.store, id)
             self._recent[id] = found
             if len(self._recent) > _MOST_OPEN:
                 del self._recent[next(iter(self._recent))]

@@ -45,7 +45,7 @@ class _Entry(NamedTuple):
     made: bool
 
 
-class Log:
+class EntryLog:
     """The conversation of one session, as far as it was taken."""
 
     def __init__(self) -> None:
@@ -158,19 +158,19 @@ class Log:
             self.head, self._is_saved, self.last = id, False, record
 
 
-class OpenLog:
+class OpenEntryLog:
     """The log of a session that was used lately. Use it under its lock."""
 
     def __init__(self, store: SessionStore, id: str) -> None:
         self.lock: threading.Lock = threading.Lock()
         self._follower = Follower(store, id)
-        self._log = Log()
+        self._log = EntryLog()
 
-    def now(self) -> Log:
+    def now(self) -> EntryLog:
         """As it is now."""
         anew, records = self._follower.new()
         if anew:
-            self._log = Log()
+            self._log = EntryLog()
         self._log.take(records)
         return self._log
 

@@ -30,9 +30,9 @@ from cortext.catalog.fulltext.tables import (
     SIZE,
     TITLE,
     AnewError,
-    Entry,
     Identity,
-    Spot,
+    TextEntry,
+    TextMatch,
     Work,
     configure,
     drop_source,
@@ -46,7 +46,16 @@ from cortext.durability.replace_file import make_private_dir
 from cortext.errors import reason_of
 
 __all__ = [
-    "MARKDOWN", "ROLES", "SIDE", "TITLE", "AnewError", "Entry", "Identity", "Spot", "Words", "Work",
+    "MARKDOWN",
+    "ROLES",
+    "SIDE",
+    "TITLE",
+    "AnewError",
+    "FulltextIndex",
+    "Identity",
+    "TextEntry",
+    "TextMatch",
+    "Work",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -60,7 +69,7 @@ _MAPPED = 1 << 30
 _NAME = "the search index"
 
 
-class _File(Database):
+class _FulltextFile(Database):
     """Mapped into memory: for a phrase hundreds of its pages are looked at."""
 
     def _connect(self) -> sqlite3.Connection:
@@ -69,7 +78,7 @@ class _File(Database):
         return db
 
 
-class Words:
+class FulltextIndex:
     """The index in one file, for any number of processes, of which one at a time adds to it.
 
     Whatever is wrong with the file, it is made anew, empty. Where there cannot be one, what is
@@ -78,16 +87,16 @@ class Words:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._database: Database = _File(path, schema=SCHEMA, version=_VERSION, name=_NAME)
+        self._database: Database = _FulltextFile(path, schema=SCHEMA, version=_VERSION, name=_NAME)
         self.is_fixed: bool = False
         """Whether nothing can be added: it is on a disk that cannot be written to."""
 
     @classmethod
-    def at_home(cls) -> Words:
+    def at_home(cls) -> FulltextIndex:
         """The one of this user."""
         return cls(paths.words())
 
-    def __enter__(self) -> Words:
+    def __enter__(self) -> FulltextIndex:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -135,7 +144,7 @@ class Words:
 
         self._write(write)
 
-    def put(self, identity: Identity, state: str, new: Sequence[Entry], *, keep: bool) -> int:
+    def put(self, identity: Identity, state: str, new: Sequence[TextEntry], *, keep: bool) -> int:
         """Add texts of a conversation, after those that it has if they are to be kept, and remember
         its state; how many they were."""
         return self.put_all([(identity, state, new, keep)])
@@ -208,7 +217,7 @@ class Words:
         before: Place | None = None,
         skips: Callable[[Identity], bool] = lambda _: False,
         within: Collection[Identity] = (),
-    ) -> Iterator[Spot]:
+    ) -> Iterator[TextMatch]:
         """All spots that match, the newest first, of one time those that came last; only those
         `before` a place. They are looked for as they are taken, `most` is how many will be, likely.
         `skips` tells of which conversations none are needed any more: few of these come. `within`

@@ -20,7 +20,7 @@ from cortext.catalog.fulltext.tables import (
     BLOCK,
     LONGEST_RUN,
     Identity,
-    Spot,
+    TextMatch,
     fact,
     key_of,
     unpacked,
@@ -49,7 +49,7 @@ Place = tuple[int, int]
 """Of a text among all: its time and its number."""
 
 
-class _Run(NamedTuple):
+class _MatchRun(NamedTuple):
     """A run, and those of its numbers that match."""
 
     first: int
@@ -61,7 +61,7 @@ class _Run(NamedTuple):
     ids: list[int]
 
 
-_Item = tuple[int, int, int, "_Run | Spot"]
+_Item = tuple[int, int, int, "_MatchRun | TextMatch"]
 """Something by its time. A run comes before a text of the same time: it may have one too."""
 
 
@@ -83,7 +83,7 @@ class Newest:
         self._most, self._before, self._skips, self._within = most, before, skips, within
         self._until = before[0] if before else 2**63 - 1
 
-    def __iter__(self) -> Iterator[Spot]:
+    def __iter__(self) -> Iterator[TextMatch]:
         waiting: list[_Item] = []
         for blocks, ids in self._matched():
             there = {id // BLOCK for id in ids}
@@ -97,10 +97,10 @@ class Newest:
                     waiting.sort()
         yield from self._newer(waiting, None)
 
-    def _newer(self, waiting: list[_Item], than: int | None) -> Iterator[Spot]:
+    def _newer(self, waiting: list[_Item], than: int | None) -> Iterator[TextMatch]:
         while waiting and (than is None or waiting[-1][0] > than):
             item = waiting.pop()[3]
-            if isinstance(item, Spot):
+            if isinstance(item, TextMatch):
                 yield item
             elif not self._skips(item.identity):
                 waiting += [(spot.time, 0, spot.id, spot) for spot in self._spots(item)]
@@ -154,7 +154,7 @@ class Newest:
     def _ids_between(self, low: int, high: int) -> list[int]:
         return [id for (id,) in self._db.execute(_MATCH, (self._expression, low, high))]
 
-    def _runs(self, ids: list[int]) -> Iterator[_Run]:
+    def _runs(self, ids: list[int]) -> Iterator[_MatchRun]:
         """The runs that these are in; what is gone is in none."""
         rows = self._db.execute(_RUNS, (ids[0] - LONGEST_RUN, ids[-1]))
         for first, count, number, at, latest, spots, root, path in rows:
@@ -162,12 +162,12 @@ class Newest:
             inside = ids[start : bisect_left(ids, first + count, start)]
             if inside:
                 identity = root.decode("utf-8", AS_IS), path.decode("utf-8", AS_IS)
-                yield _Run(first, number, at, latest, spots, identity, inside)
+                yield _MatchRun(first, number, at, latest, spots, identity, inside)
 
-    def _spots(self, run: _Run) -> Iterator[Spot]:
+    def _spots(self, run: _MatchRun) -> Iterator[TextMatch]:
         for id in run.ids:
             offset = id - run.first
             time, at, size, role = unpacked(run.spots, offset)
             if self._before is None or (time, id) < self._before:
                 number, begin = run.number + offset, run.at + at
-                yield Spot(id, run.identity, number, role, time, begin, size)
+                yield TextMatch(id, run.identity, number, role, time, begin, size)

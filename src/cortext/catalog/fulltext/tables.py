@@ -52,11 +52,11 @@ class AnewError(Exception):
     """The index was made anew: what was to come after what it had has to be read from the start."""
 
 
-Work = tuple[Identity, str, Sequence["Entry"], bool]
+Work = tuple[Identity, str, Sequence["TextEntry"], bool]
 """A conversation, the state to remember, what is new, and whether what was there is kept."""
 
 
-class Entry(NamedTuple):
+class TextEntry(NamedTuple):
     """A text to be found, without half characters, and where it stands; `at` and `size` are 0 where
     that is no line."""
 
@@ -68,7 +68,7 @@ class Entry(NamedTuple):
     size: int = 0
 
 
-class Spot(NamedTuple):
+class TextMatch(NamedTuple):
     """A text that was found. Times are microseconds since 1970."""
 
     id: int
@@ -135,7 +135,7 @@ def _drop_runs(db: sqlite3.Connection, source: int) -> None:
         db.execute("INSERT OR REPLACE INTO facts VALUES (?, 1)", (GONE,))
 
 
-def put_runs(db: sqlite3.Connection, source: int, new: Sequence[Entry], first: int) -> int:
+def put_runs(db: sqlite3.Connection, source: int, new: Sequence[TextEntry], first: int) -> int:
     """Add spots from a number on; the next one."""
     for entry in new:
         # Of what is no message there is one each. What is replaced was about as long.
@@ -170,7 +170,7 @@ def put_texts(db: sqlite3.Connection, first: int, texts: Sequence[str]) -> None:
             start, size = end, 0
 
 
-def _runs(new: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
+def _runs(new: Sequence[TextEntry]) -> Iterator[Sequence[TextEntry]]:
     """Pieces in which the numbers follow one another."""
     start = 0
     for end in range(1, len(new) + 1):

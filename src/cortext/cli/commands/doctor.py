@@ -9,7 +9,7 @@ import click
 
 from cortext.cli.common_options import json_option, print_json
 from cortext.cli.confirm import NOBODY_TO_ASK, yes_option
-from cortext.cli.progress import Bar
+from cortext.cli.progress import ProgressBar
 from cortext.cli.select_conversation import can_ask
 from cortext.cli.terminal_text import clean
 from cortext.cli.views.bar_chart import counted, size
@@ -62,7 +62,7 @@ def command(fix: bool, deep: bool, verbose: bool, yes: bool, as_json: bool) -> N
 
 
 def _look(deep: bool) -> Diagnosis:
-    bar = Bar("bytes looked at")
+    bar = ProgressBar("bytes looked at")
     try:
         # Our MCP server is started to see whether it starts: that takes a second or more.
         bar.begin("looking at your tools and conversations")

@@ -51,23 +51,23 @@ def command(
     _warn(found.damages)
 
 
-class _Found(NamedTuple):
+class _ExportedSession(NamedTuple):
     session: Session
     damages: Sequence[Damage]
     side: int = 0
     """How many sub-agents spoke beside it."""
 
 
-def _find(query: str, store: str | None) -> _Found:
+def _find(query: str, store: str | None) -> _ExportedSession:
     if store is not None:
-        return _Found(*show_session(store, query))
+        return _ExportedSession(*show_session(store, query))
     row = choose(query, forgiving=True)
     if not row.status:
         missing = SessionNotFoundError(row.key)
         missing.hint = f"only its markdown is there: {clean(row.place.folder, lines=False)}"
         raise missing
     read = read_all(take_in(row))
-    return _Found(read.session, read.damages, len(read.side))
+    return _ExportedSession(read.session, read.damages, len(read.side))
 
 
 def _may_overwrite(path: str) -> bool:

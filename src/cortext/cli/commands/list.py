@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cortext.cli.common_options import json_option, print_json, store_option
-from cortext.cli.list_options import Source, filters, wanted
+from cortext.cli.list_options import SourceType, filters, wanted
 from cortext.cli.terminal_text import clean, local, one_line, say
 from cortext.cli.views.list_view import as_json as conversations_as_json
 from cortext.cli.views.list_view import columns, list_here, short, show_conversations
@@ -26,7 +26,7 @@ _ORDERS = ["updated_at", "created_at", "title", "id", "message_count", "total_to
 @filters
 @click.option(
     "--tool",
-    type=Source(),
+    type=SourceType(),
     help="Only those that took place in this tool.",
 )
 @click.option("--search", metavar="TEXT", help="Only with these words in title or summary.")

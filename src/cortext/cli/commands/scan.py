@@ -12,8 +12,8 @@ import click
 
 from cortext import paths
 from cortext.cli.common_options import all_option, complete_id, json_option, print_json
-from cortext.cli.list_options import Source
-from cortext.cli.progress import Bar
+from cortext.cli.list_options import SourceType
+from cortext.cli.progress import ProgressBar
 from cortext.cli.select_conversation import choose, describe
 from cortext.cli.terminal_text import one_line
 from cortext.cli.views.list_view import say_missing
@@ -37,7 +37,7 @@ RENAME = "a file or a folder is called so: rename it; no command does that for y
 @click.command("scan")
 @click.argument("query", nargs=-1, shell_complete=complete_id)
 @all_option
-@click.option("--tool", type=Source(), help="Only what was had in this tool.")
+@click.option("--tool", type=SourceType(), help="Only what was had in this tool.")
 @json_option
 def command(query: tuple[str, ...], everywhere: bool, tool: str | None, as_json: bool) -> None:
     """Look for keys and passwords in conversations; nothing is changed.
@@ -94,7 +94,7 @@ def _pass_over(notes: Sequence[str]) -> None:
 
 def look(rows: Sequence[ConversationRow]) -> ScanResult:
     """What is in them; a person who waits sees how far it is."""
-    bar = Bar("looking through conversations")
+    bar = ProgressBar("looking through conversations")
     try:
         return scan(rows, bar.progress)
     finally:

@@ -11,15 +11,15 @@ import click
 from cortext import paths
 from cortext.cli.common_options import (
     Number,
-    Since,
-    Until,
+    SinceType,
+    UntilType,
     complete_id,
     complete_type,
     json_option,
     no_such_option,
     plain_words,
 )
-from cortext.cli.list_options import Source, owner_option, wanted
+from cortext.cli.list_options import SourceType, owner_option, wanted
 from cortext.cli.select_conversation import choose
 from cortext.cli.views.search_view import look, search, typed
 from cortext.features.listing.conversation_list import ConversationList
@@ -48,7 +48,7 @@ class Role(click.Choice[str]):
         return super().convert("user" if person else value, param, ctx)
 
 
-class Words(click.Command):
+class SearchCommand(click.Command):
     """A command that takes words as people type them: with a minus before those that are not
     wanted."""
 
@@ -85,11 +85,11 @@ def complete_tag(
     return [CompletionItem(tag) for tag in tags if tag.startswith(incomplete)]
 
 
-@click.command("search", cls=Words, context_settings={"ignore_unknown_options": True})
+@click.command("search", cls=SearchCommand, context_settings={"ignore_unknown_options": True})
 @click.argument("words", nargs=-1, required=True, callback=plain_words)
 @click.option(
     "--tool",
-    type=Source(),
+    type=SourceType(),
     help="Only what was said in this tool.",
 )
 @click.option(
@@ -123,10 +123,12 @@ def complete_tag(
 )
 @click.option(
     "--since",
-    type=Since(),
+    type=SinceType(),
     help="Only what was said since: 2026-01-31, 2026-01, yesterday, 12h, 7d, 4w, 3mo.",
 )
-@click.option("--until", type=Until(), help="Only what was said until then; a day counts whole.")
+@click.option(
+    "--until", type=UntilType(), help="Only what was said until then; a day counts whole."
+)
 @click.option("--sort", type=click.Choice(_ORDERS), default="newest", show_default=True)
 @click.option(
     "-n", "--limit", "most", type=Number(1, 10_000), default=20, show_default=True,

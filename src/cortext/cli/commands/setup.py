@@ -20,7 +20,7 @@ from cortext.workspace.init_workspace import difference
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from cortext.features.setup.tool_setup import Change, Plan
+    from cortext.features.setup.tool_setup import FileChange, SetupPlan
 
 
 def parse_tool_names(
@@ -103,7 +103,7 @@ def command(tools: tuple[str, ...] | None, plugin: bool, dry_run: bool, yes: boo
         )
 
 
-def show(plan: Plan, *, whole: bool) -> None:
+def show(plan: SetupPlan, *, whole: bool) -> None:
     """What would be done: the files, and how those change that are there. With `whole` that is
     what was asked for: every line, on stdout."""
     for change in plan.changes:
@@ -123,12 +123,12 @@ def _told(difference: str) -> str:
     return "".join(mask_text(line)[0] for line in difference.splitlines(keepends=True))
 
 
-def count(plan: Plan) -> str:
+def count(plan: SetupPlan) -> str:
     number = len(plan.changes)
     return "1 file" if number == 1 else f"{number} files"
 
 
-def _verb(change: Change) -> str:
+def _verb(change: FileChange) -> str:
     if change.old is None:
         return "make  "
     return "remove" if change.new is None else "change"

@@ -27,7 +27,7 @@ from cortext.cli.common_options import (
 from cortext.cli.select_conversation import ask, choose
 from cortext.cli.terminal_text import clean
 from cortext.cli.views.list_view import keep_up
-from cortext.cli.views.page_render import Block, Page, plain, rendered
+from cortext.cli.views.page_render import ConversationPage, PageBlock, plain, rendered
 from cortext.cli.views.pager import can_page, encodable, page_through
 from cortext.cli.views.session_blocks import (
     around,
@@ -70,7 +70,7 @@ class Numbers(click.ParamType[range]):
         return range(int(found[1]), int(found[2] or found[1]) + 1)
 
 
-class Spot(click.ParamType[int | str]):
+class MessageNumberType(click.ParamType[int | str]):
     """Where a search found something: the number of a message, or what is none."""
 
     name = "N"
@@ -92,7 +92,7 @@ class Spot(click.ParamType[int | str]):
         return [CompletionItem(w) for w in (DOCUMENT, AGENTS) if w.startswith(incomplete)]
 
 
-class _Found(NamedTuple):
+class _ShownSession(NamedTuple):
     """What is to be shown: a session, and of a conversation the row and its files, and what its
     sub-agents said."""
 
@@ -117,7 +117,7 @@ class _Found(NamedTuple):
 )
 @click.option(
     "--at",
-    type=Spot(),
+    type=MessageNumberType(),
     metavar="N",
     help="Message N, as a search tells it, in full, with what was said before and after; or "
     "`document`, or `agents` for what sub-agents said.",
@@ -169,12 +169,12 @@ def command(
     _warn(found.damages)
 
 
-def _in_store(store: str, id: str) -> _Found:
+def _in_store(store: str, id: str) -> _ShownSession:
     session, damages = show_session(store, id)
-    return _Found(session, damages)
+    return _ShownSession(session, damages)
 
 
-def _conversation(words: str, everywhere: bool) -> _Found:
+def _conversation(words: str, everywhere: bool) -> _ShownSession:
     conversations = ConversationList(paths.workspace_root(), everywhere=everywhere)
     rows = conversations.find(words)
     keep_up(conversations)
@@ -188,7 +188,7 @@ def _conversation(words: str, everywhere: bool) -> _Found:
     return _read(rows[0] if len(rows) == 1 else ask(rows, words))
 
 
-def _read(row: ConversationRow) -> _Found:
+def _read(row: ConversationRow) -> _ShownSession:
     """A conversation; of one without a session, its markdown is what there is."""
     row = take_in(row)
     document = "" if row.tool else document_in(row.place.folder)
@@ -198,11 +198,11 @@ def _read(row: ConversationRow) -> _Found:
     except SessionNotFoundError:
         if not markdown:
             raise
-        return _Found(None, (), row, markdown)
-    return _Found(read.session, read.damages, row, markdown, [read.path], read.side)
+        return _ShownSession(None, (), row, markdown)
+    return _ShownSession(read.session, read.damages, row, markdown, [read.path], read.side)
 
 
-def _wanted(found: _Found, numbers: range | None, last: int | None) -> range:
+def _wanted(found: _ShownSession, numbers: range | None, last: int | None) -> range:
     """The numbers of the messages to show."""
     count = len(found.session.messages) if found.session else 0
     if numbers is None:
@@ -214,17 +214,17 @@ def _wanted(found: _Found, numbers: range | None, last: int | None) -> range:
     return range(numbers.start, min(numbers.stop, count + 1))
 
 
-def _beside(found: _Found, what: str) -> _Found:
+def _beside(found: _ShownSession, what: str) -> _ShownSession:
     """Only the document of a conversation, or what its sub-agents said."""
     name = found.row.key if found.row else found.session.id if found.session else ""
     if what == DOCUMENT and found.markdown:
-        return _Found(None, (), found.row, found.markdown)
+        return _ShownSession(None, (), found.row, found.markdown)
     if what == AGENTS and found.side:
         return found._replace(markdown="")
     raise click.UsageError(f"{name} has no {'document' if what == DOCUMENT else 'sub-agents'}")
 
 
-def _as_dict(found: _Found, wanted: range) -> dict[str, Any]:
+def _as_dict(found: _ShownSession, wanted: range) -> dict[str, Any]:
     """A session as a document has it; a conversation also says where its markdown is."""
     session, row = found.session, found.row
     where: dict[str, Any] = {"markdown": found.markdown or None} if row else {}
@@ -239,13 +239,15 @@ def _as_dict(found: _Found, wanted: range) -> dict[str, Any]:
     return {**session.to_dict(), **where}
 
 
-def _page(found: _Found, wanted: range, *, whole: bool, alone: bool, at: int | None = None) -> Page:
+def _page(
+    found: _ShownSession, wanted: range, *, whole: bool, alone: bool, at: int | None = None
+) -> ConversationPage:
     session, row = found.session, found.row
     files = [found.markdown] if found.markdown else []
     if session is None:
         described = [row.key, row.kind, row.status or "no session"] if row else []
-        block = Block("", "", _text(found.markdown), markdown=True)
-        return Page(
+        block = PageBlock("", "", _text(found.markdown), markdown=True)
+        return ConversationPage(
             row.title if row else "", [" · ".join(filter(None, described)), *files], [block]
         )
     files += found.files
@@ -257,7 +259,7 @@ def _page(found: _Found, wanted: range, *, whole: bool, alone: bool, at: int | N
         blocks = chain(blocks, side_by_side(found.side, whole=whole))
     title = row.title if row else session.title
     key, status = (row.key, row.status) if row else (session.id, session.status)
-    page = Page(title, [*facts(session, key, status), *files], blocks)
+    page = ConversationPage(title, [*facts(session, key, status), *files], blocks)
     return opened_at(page, at, wanted, session) if at else page
 
 
@@ -265,7 +267,7 @@ def _text(path: str) -> str:
     return read_file(path).decode("utf-8", "replace")
 
 
-def _print(page: Page, *, rich: bool, paged: bool) -> None:
+def _print(page: ConversationPage, *, rich: bool, paged: bool) -> None:
     if not rich:
         lines = plain(page)
     else:

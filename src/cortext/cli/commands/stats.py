@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cortext import clock, paths
-from cortext.cli.common_options import Since, all_option, json_option, print_json
-from cortext.cli.list_options import Source
-from cortext.cli.progress import Bar
+from cortext.cli.common_options import SinceType, all_option, json_option, print_json
+from cortext.cli.list_options import SourceType
+from cortext.cli.progress import ProgressBar
 from cortext.cli.terminal_text import cells, clean, fit
 from cortext.cli.views.bar_chart import bar, can_draw, columns, counted, short, size
 from cortext.features.stats.conversation_stats import UNKNOWN
@@ -22,7 +22,7 @@ from cortext.features.stats.stats import gather
 
 if TYPE_CHECKING:
     from cortext.features.archive.archive_state import Size
-    from cortext.features.stats.stats import Cost, Long, Share, Stats, TokenCount
+    from cortext.features.stats.stats import Cost, CountedTokens, Long, Share, Stats
 
 _DAYS = 30
 _HEIGHT = 6
@@ -36,11 +36,11 @@ _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 @click.command("stats")
 @all_option
-@click.option("--since", type=Since(), help="Only since then: 2026-01-31, 7d, 4w or 3mo.")
+@click.option("--since", type=SinceType(), help="Only since then: 2026-01-31, 7d, 4w or 3mo.")
 @click.option("--type", "kind", metavar="TYPE", help="Only conversations of this type.")
 @click.option(
     "--tool",
-    type=Source(),
+    type=SourceType(),
     help="Only those that took place in this tool.",
 )
 @json_option
@@ -48,7 +48,7 @@ def command(
     everywhere: bool, since: int | None, kind: str | None, tool: str | None, as_json: bool
 ) -> None:
     """Count your conversations: how many, when, of which type, in which tool, at what cost."""
-    waiting = Bar("reading conversations")
+    waiting = ProgressBar("reading conversations")
     stats = gather(
         paths.workspace_root(),
         everywhere=everywhere,
@@ -238,7 +238,7 @@ class _Report:
         click.echo(line.encode(self._encoding, "replace").decode(self._encoding))
 
 
-def _tokens(tokens: TokenCount) -> list[str]:
+def _tokens(tokens: CountedTokens) -> list[str]:
     lines: list[str] = []
     for found, how in ((tokens.reported, "as reported"), (tokens.estimated, "estimated")):
         if found.conversations:

@@ -84,7 +84,7 @@ def _quietly(chosen: list[str]) -> Synced | None:
 
 
 def _patiently(chosen: list[str]) -> Synced:
-    shown = _Shown()
+    shown = _SyncProgress()
     progress: Progress | None = shown.say if sys.stderr.isatty() else None
     try:
         return sync(tools=chosen, progress=progress)
@@ -96,7 +96,7 @@ def _patiently(chosen: list[str]) -> Synced:
         shown.clear()
 
 
-class _Shown:
+class _SyncProgress:
     """A bar, where it takes longer than a moment."""
 
     def __init__(self) -> None:

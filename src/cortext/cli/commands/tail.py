@@ -19,19 +19,19 @@ from cortext.cli.common_options import Number, all_option, complete_id, json_opt
 from cortext.cli.select_conversation import ask, choose
 from cortext.cli.terminal_text import clean
 from cortext.cli.views.list_view import keep_up
-from cortext.cli.views.page_render import Block, Page, plain, rendered
+from cortext.cli.views.page_render import ConversationPage, PageBlock, plain, rendered
 from cortext.cli.views.session_blocks import facts, in_full, short
 from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError
 from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.listing.store_sessions import default_store
-from cortext.features.watch.follow_conversation import Tail
+from cortext.features.watch.follow_conversation import ConversationTail
 from cortext.features.watch.live_sources import open_live_source, open_stored_source
 from cortext.formats.tool_call_stubs import id_of
 from cortext.model import json_codec, record_dicts
 
 if TYPE_CHECKING:
     from cortext.catalog.row import ConversationRow
-    from cortext.features.watch.follow_conversation import Tail
+    from cortext.features.watch.follow_conversation import ConversationTail
     from cortext.features.watch.live_sources import LiveSource
     from cortext.formats.record_lines import Damage
     from cortext.model.session import Session
@@ -73,8 +73,8 @@ def command(
     With --json each message is an object on a line of its own.
     """
     growing, row = _find(" ".join(query), everywhere)
-    tail = Tail(growing)
-    shown = _Shown(tail, row, full=full, as_json=as_json)
+    tail = ConversationTail(growing)
+    shown = _TailOutput(tail, row, full=full, as_json=as_json)
     count = len(tail.session.messages)
     shown.begin(range(max(count - last, 0) + 1, count + 1))
     _warn(tail.damages)
@@ -101,7 +101,7 @@ def _find(words: str, everywhere: bool) -> tuple[LiveSource, ConversationRow | N
     return open_live_source(row), row
 
 
-def _follow(tail: Tail, shown: _Shown) -> None:
+def _follow(tail: ConversationTail, shown: _TailOutput) -> None:
     over, rest = tail.over, _rest()
     while not over:
         rest()
@@ -137,11 +137,16 @@ def _warn(damages: Sequence[Damage]) -> None:
         click.echo(f"warning: {clean(f'{where}: {damage.detail}', lines=False)}", err=True)
 
 
-class _Shown:
+class _TailOutput:
     """Messages as `show` has them, each batch as soon as it is there."""
 
     def __init__(
-        self, tail: Tail, row: ConversationRow | None, *, full: bool | None, as_json: bool
+        self,
+        tail: ConversationTail,
+        row: ConversationRow | None,
+        *,
+        full: bool | None,
+        as_json: bool,
     ) -> None:
         self._tail, self._row, self._as_json = tail, row, as_json
         self._rich = sys.stdout.isatty() and os.environ.get("TERM") not in (None, "", "dumb")
@@ -156,21 +161,21 @@ class _Shown:
         session, row = self._tail.session, self._row
         title = row.title if row else session.title
         key, status = (row.key, row.status) if row else (session.id, session.status)
-        self._print(Page(title, facts(session, key, status), self._blocks(numbers)))
+        self._print(ConversationPage(title, facts(session, key, status), self._blocks(numbers)))
 
     def more(self, numbers: Sequence[int]) -> None:
         if self._as_json:
             self._print_json(numbers)
         elif numbers:
             late = () if self._whole else _late(self._tail.session, numbers)
-            self._print(Page("", (), chain(late, self._blocks(numbers))), headed=False)
+            self._print(ConversationPage("", (), chain(late, self._blocks(numbers))), headed=False)
 
-    def _blocks(self, numbers: Sequence[int]) -> Iterator[Block]:
+    def _blocks(self, numbers: Sequence[int]) -> Iterator[PageBlock]:
         session = self._tail.session
         for run in _runs(numbers):
             yield from in_full(session, run, alone=False) if self._whole else short(session, run)
 
-    def _print(self, page: Page, *, headed: bool = True) -> None:
+    def _print(self, page: ConversationPage, *, headed: bool = True) -> None:
         if self._rich:
             import shutil
 
@@ -205,7 +210,7 @@ def _runs(numbers: Sequence[int]) -> Iterator[range]:
         yield range(start, end)
 
 
-def _late(session: Session, numbers: Sequence[int]) -> Iterator[Block]:
+def _late(session: Session, numbers: Sequence[int]) -> Iterator[PageBlock]:
     """The calls that were shown before their results came, now with these."""
     first = numbers[0]
     messages = session.messages

@@ -35,14 +35,14 @@ def command(once: bool, quiet: bool, as_json: bool) -> None:
     A line is printed for each thing that was done. It runs until Ctrl+C, and nothing else needs
     it; the folders of the tools are only read.
     """
-    shown = _Shown(quiet=quiet, as_json=as_json)
+    shown = _WatchOutput(quiet=quiet, as_json=as_json)
     logger = logging.getLogger("cortext")
     logger.addHandler(_Once(shown))
     logger.propagate = False
     mark = take_turn()
     _leave_here()
     watching = WatchLoop(shown.tell)
-    ending = _Ending(watching)
+    ending = _WatchSignals(watching)
     try:
         if once:
             watching.once()
@@ -64,7 +64,7 @@ def _leave_here() -> None:
     os.chdir("/")
 
 
-class _Ending:
+class _WatchSignals:
     """SIGTERM ends it as Ctrl+C does, and is no failure. Who started it in the background may have
     Ctrl+C ignored."""
 
@@ -81,7 +81,7 @@ class _Ending:
         raise KeyboardInterrupt
 
 
-class _Shown:
+class _WatchOutput:
     """What was done, a line each, the time first. What fails goes to stderr, unless programs
     read it."""
 
@@ -106,7 +106,7 @@ class _Shown:
 class _Once(logging.Handler):
     """Warnings of the library: it looks at the same things again and again."""
 
-    def __init__(self, shown: _Shown) -> None:
+    def __init__(self, shown: _WatchOutput) -> None:
         super().__init__(logging.WARNING)
         self._shown, self._said = shown, set[str]()
 

@@ -32,7 +32,7 @@ class _Box(ModalScreen[str | None]):
         """So that nothing below it hears of it."""
 
 
-class Line(_Box):
+class LineDialog(_Box):
     """A line of text; None if the person would rather not."""
 
     def __init__(self, question: str, value: str, note: str = "") -> None:
@@ -51,7 +51,7 @@ class Line(_Box):
         self.dismiss(event.value)
 
 
-class Choice(_Box):
+class ChoiceDialog(_Box):
     """One of several, by its first letter or its number; None for none of them."""
 
     def __init__(self, question: str, among: Sequence[str], note: str = "") -> None:

@@ -13,7 +13,7 @@ from cortext.features.listing.list_refresh import read_the_rest
 from cortext.tools.registry import display_name
 
 
-class Shelf:
+class PickerItems:
     """Conversations, the latest first: those of this project, or all."""
 
     def __init__(self, rows: list[ConversationRow], conversations: ConversationList) -> None:
@@ -24,15 +24,15 @@ class Shelf:
         self._texts: list[tuple[str, ConversationRow]] = []
 
     @classmethod
-    def here(cls) -> Shelf:
+    def here(cls) -> PickerItems:
         return cls._listed(everywhere=False)
 
     @classmethod
-    def everywhere(cls) -> Shelf:
+    def everywhere(cls) -> PickerItems:
         return cls._listed(everywhere=True)
 
     @classmethod
-    def _listed(cls, *, everywhere: bool) -> Shelf:
+    def _listed(cls, *, everywhere: bool) -> PickerItems:
         conversations = ConversationList(paths.workspace_root(), everywhere=everywhere)
         return cls(conversations.list().rows, conversations)
 
@@ -69,7 +69,7 @@ class Shelf:
         return f"{left} older transcript{'s are' if left > 1 else ' is'} {how}"
 
 
-class Found(NamedTuple):
+class PickedText(NamedTuple):
     """A conversation in which something was said, the number of the message, and whether it has
     the signs that were typed."""
 

@@ -12,7 +12,7 @@ from textual.app import App
 
 from cortext.catalog.row import DOCUMENT, ConversationRow
 from cortext.cli.picker import operations
-from cortext.cli.picker.dialogs import Choice, Help, Line
+from cortext.cli.picker.dialogs import ChoiceDialog, Help, LineDialog
 from cortext.cli.picker.items import Chosen, is_spawned
 from cortext.tools.launch import installed
 
@@ -71,7 +71,7 @@ class Acting(App[Chosen | None]):
             if tool:
                 self.exit(Chosen(row, tool=tool))
 
-        self.push_screen(Choice(f"Go on with {operations.name_of(row)} in", among), answered)
+        self.push_screen(ChoiceDialog(f"Go on with {operations.name_of(row)} in", among), answered)
 
     def action_rename(self) -> None:
         self._ask("Its title", lambda row: row.title, operations.rename, _KEPT)
@@ -112,7 +112,7 @@ class Acting(App[Chosen | None]):
         if row.tool and not row.is_standalone:
             note = "only our copy: what the tool keeps is not touched"
         question = f"Move {operations.name_of(row)} to the trash?"
-        self.push_screen(Choice(question, ("yes", "no"), note), answered)
+        self.push_screen(ChoiceDialog(question, ("yes", "no"), note), answered)
 
     def _delete(self, row: ConversationRow) -> str:
         said, entry = operations.delete(row)
@@ -147,7 +147,7 @@ class Acting(App[Chosen | None]):
             if text is not None:
                 self._do(partial(work, row, text))
 
-        self.push_screen(Line(question, value(row), note if row.tool else ""), answered)
+        self.push_screen(LineDialog(question, value(row), note if row.tool else ""), answered)
 
     def _do(self, work: Callable[[], str]) -> None:
         """Do something beside the picker, say what came of it, and list anew."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Key(NamedTuple):
+class KeyBinding(NamedTuple):
     """A key as Textual names it, what is done, how a person knows the key, and what is said of
     it; `hint` is that in a word, for the last line of the screen. `of_one`: it is done to the
     conversation that is chosen, so it waits until there is one."""
@@ -24,28 +24,36 @@ class Key(NamedTuple):
 
 
 KEYS = (
-    Key("enter", "resume", "Enter", "go on with it, in the tool it was had in", "resume", True),
-    Key("ctrl+t", "resume_in", "^T", "go on with it in another tool", "tool", True),
-    Key("ctrl+f", "fork", "^F", "go on in a copy of it (fork)", "fork", True),
-    Key("ctrl+r", "rename", "^R", "give it another title", "rename", True),
-    Key("ctrl+g", "tag", "^G", "change its tags", "tag", True),
-    Key("ctrl+e", "export", "^E", "write it to a file: md, html, json or jsonl", "export", True),
-    Key("ctrl+s", "stop", "^S", "save it and pause it", "stop", True),
-    Key("ctrl+d", "done", "^D", "save it and mark it as completed", "done", True),
-    Key("ctrl+x", "delete", "^X", "move it to the trash", "delete", True),
-    Key("ctrl+z", "undo", "^Z", "bring back what was deleted last", ""),
-    Key("tab", "scope", "Tab", "this project, or all", ""),
-    Key("ctrl+n", "next_match", "^N", "the next place with the words, the last one first", ""),
-    Key("up,ctrl+k", "move(-1)", "↑ ↓", "choose another", ""),
-    Key("down,ctrl+j", "move(1)", "", "", ""),
-    Key("pageup", "page(-1)", "PgUp PgDn", "a screen of them; ^Home and ^End all of them", ""),
-    Key("pagedown", "page(1)", "", "", ""),
-    Key("ctrl+home", "move(-1000000)", "", "", ""),
-    Key("ctrl+end", "move(1000000)", "", "", ""),
-    Key("shift+up", "turn(-1)", "⇧↑ ⇧↓", "turn the page beside it", ""),
-    Key("shift+down", "turn(1)", "", "", ""),
-    Key("f1", "help", "? F1", "this help (? where nothing is typed)", "help"),
-    Key("escape", "leave", "Esc", "clear what was typed; then leave (^C at once)", ""),
+    KeyBinding(
+        "enter", "resume", "Enter", "go on with it, in the tool it was had in", "resume", True
+    ),
+    KeyBinding("ctrl+t", "resume_in", "^T", "go on with it in another tool", "tool", True),
+    KeyBinding("ctrl+f", "fork", "^F", "go on in a copy of it (fork)", "fork", True),
+    KeyBinding("ctrl+r", "rename", "^R", "give it another title", "rename", True),
+    KeyBinding("ctrl+g", "tag", "^G", "change its tags", "tag", True),
+    KeyBinding(
+        "ctrl+e", "export", "^E", "write it to a file: md, html, json or jsonl", "export", True
+    ),
+    KeyBinding("ctrl+s", "stop", "^S", "save it and pause it", "stop", True),
+    KeyBinding("ctrl+d", "done", "^D", "save it and mark it as completed", "done", True),
+    KeyBinding("ctrl+x", "delete", "^X", "move it to the trash", "delete", True),
+    KeyBinding("ctrl+z", "undo", "^Z", "bring back what was deleted last", ""),
+    KeyBinding("tab", "scope", "Tab", "this project, or all", ""),
+    KeyBinding(
+        "ctrl+n", "next_match", "^N", "the next place with the words, the last one first", ""
+    ),
+    KeyBinding("up,ctrl+k", "move(-1)", "↑ ↓", "choose another", ""),
+    KeyBinding("down,ctrl+j", "move(1)", "", "", ""),
+    KeyBinding(
+        "pageup", "page(-1)", "PgUp PgDn", "a screen of them; ^Home and ^End all of them", ""
+    ),
+    KeyBinding("pagedown", "page(1)", "", "", ""),
+    KeyBinding("ctrl+home", "move(-1000000)", "", "", ""),
+    KeyBinding("ctrl+end", "move(1000000)", "", "", ""),
+    KeyBinding("shift+up", "turn(-1)", "⇧↑ ⇧↓", "turn the page beside it", ""),
+    KeyBinding("shift+down", "turn(1)", "", "", ""),
+    KeyBinding("f1", "help", "? F1", "this help (? where nothing is typed)", "help"),
+    KeyBinding("escape", "leave", "Esc", "clear what was typed; then leave (^C at once)", ""),
 )
 QUIT = "ctrl+c,ctrl+q"
 """Whatever is asked."""

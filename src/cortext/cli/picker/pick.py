@@ -5,16 +5,16 @@ from __future__ import annotations
 import click
 
 from cortext.cli.launch_tool import can_launch, is_talk, reopen_in_tool, say, talk_on
-from cortext.cli.picker.items import Chosen, Shelf
+from cortext.cli.picker.items import Chosen, PickerItems
 from cortext.cli.picker.picker_app import run
 from cortext.cli.views.list_view import keep_up
 
 
 def pick() -> None:
     """Let a person choose, and do what was chosen; it ends as that does."""
-    shelf = Shelf.here()
+    shelf = PickerItems.here()
     if not shelf.rows:
-        shelf = Shelf.everywhere()
+        shelf = PickerItems.everywhere()
     chosen = run(shelf)
     keep_up(shelf.conversations)
     if chosen is not None:

@@ -15,13 +15,13 @@ from textual.widgets import Input, Static
 
 from cortext.catalog.row import ConversationRow
 from cortext.cli.picker import operations
-from cortext.cli.picker.items import Chosen, Shelf
+from cortext.cli.picker.items import Chosen, PickerItems
 from cortext.cli.picker.key_actions import Acting
 from cortext.cli.picker.key_bindings import QUIT, hints
 from cortext.cli.picker.picker_style import CSS, NARROW
 from cortext.cli.picker.preview_pane import Side
 from cortext.cli.picker.widgets import Field, Item, Rows
-from cortext.cli.picker.workers import Asked, Contents, Latest, Said
+from cortext.cli.picker.workers import FinderResult, Latest, PickerQuery, TextFinder
 from cortext.model.safe_text import clean
 
 LOOKING = "looking into what was said …"
@@ -40,20 +40,20 @@ class Picker(Acting):
     TITLE: str | None = "cortext"
     BINDINGS: ClassVar[list[BindingType]] = [Binding(QUIT, "quit", show=False, priority=True)]
 
-    def __init__(self, shelf: Shelf) -> None:
+    def __init__(self, shelf: PickerItems) -> None:
         super().__init__()
         self.theme = "ansi-dark"
-        self.shelf: Shelf = shelf
+        self.shelf: PickerItems = shelf
         self._typed = ""
-        self._said: Said | None = None
+        self._said: FinderResult | None = None
         self._then = ""
         self.rows: Rows = Rows()
         self.side: Side = Side(self.from_thread, self._tell_failure)
         self._field = Field(placeholder="type to filter", compact=True, select_on_focus=False)
         self._field.cursor_blink = False
         self._scope, self._line = Static(id="scope", markup=False), Static(id="line", markup=False)
-        contents = Contents(self._tell_reading, lambda: self._contents.is_closed)
-        self._contents: Latest[Asked, Said] = Latest(
+        contents = TextFinder(self._tell_reading, lambda: self._contents.is_closed)
+        self._contents: Latest[PickerQuery, FinderResult] = Latest(
             contents.find, self._was_said, self._was_not_told
         )
         self._said_timer = None
@@ -141,9 +141,9 @@ class Picker(Acting):
 
     def _ask_contents(self) -> None:
         is_titled = bool(self.shelf.titled(self._typed))
-        self._contents.ask(Asked(self._typed, self.shelf, is_titled))
+        self._contents.ask(PickerQuery(self._typed, self.shelf, is_titled))
 
-    def _was_said(self, asked: Asked, said: Said) -> None:
+    def _was_said(self, asked: PickerQuery, said: FinderResult) -> None:
         async def show() -> None:
             if asked.text != self._typed or asked.shelf is not self.shelf:
                 return
@@ -217,7 +217,7 @@ class Picker(Acting):
         """Nobody waits any longer for where it was said."""
 
         def show() -> None:
-            self._said, self._then = Said(), ""
+            self._said, self._then = FinderResult(), ""
             self._show(keep=True)
 
         self.from_thread(show)
@@ -245,7 +245,7 @@ class Picker(Acting):
     def load(self, *, everywhere: bool | None = None) -> None:
         """List anew."""
         wanted = self.shelf.is_everywhere if everywhere is None else everywhere
-        self.shelf = Shelf.everywhere() if wanted else Shelf.here()
+        self.shelf = PickerItems.everywhere() if wanted else PickerItems.here()
         self._said = None
         self._show(keep=True)
         if self._typed.strip():
@@ -277,7 +277,7 @@ class Picker(Acting):
         self.exit(None)
 
 
-def run(shelf: Shelf) -> Chosen | None:
+def run(shelf: PickerItems) -> Chosen | None:
     """Show the picker until something is chosen, or nothing."""
     # Textual takes it out of the environment, and the tool is to have it.
     no_colour = os.environ.get("NO_COLOR")

@@ -16,7 +16,7 @@ from cortext.catalog.fulltext.fulltext_index import MARKDOWN, SIDE
 from cortext.catalog.row import ConversationRow
 from cortext.cli.terminal_text import local
 from cortext.cli.views import page_render
-from cortext.cli.views.page_render import Block
+from cortext.cli.views.page_render import PageBlock
 from cortext.durability.read_files import read_file
 from cortext.errors import CortextError
 from cortext.features.listing.load_row import read, read_all
@@ -58,7 +58,7 @@ class Part(NamedTuple):
     number: int = 0
 
 
-class Page(NamedTuple):
+class PreviewPage(NamedTuple):
     """The lines, of which message each is, which of them have a mark, and whether the end is what
     matters. `places` are the messages that have what was typed, the last first; `number` is the
     one to be shown, 0 for none."""
@@ -78,7 +78,7 @@ class Page(NamedTuple):
         return next(marked, next(begins, None))
 
 
-class Wanted(NamedTuple):
+class PreviewRequest(NamedTuple):
     """Which page: of what, how wide, with which words marked, and around which message; -1 is the
     conversation's document, -2 what its sub-agents said."""
 
@@ -88,16 +88,16 @@ class Wanted(NamedTuple):
     number: int = 0
 
 
-def make(wanted: Wanted) -> Page:
+def make(wanted: PreviewRequest) -> PreviewPage:
     """The page; what cannot be read is said on it."""
     try:
         page = _told(wanted)
     except (CortextError, OSError) as error:
-        page = Page([Text(clean(str(error)), style="italic")], [0])
+        page = PreviewPage([Text(clean(str(error)), style="italic")], [0])
     return _marked(page, _terms(wanted.text))
 
 
-def _marked(page: Page, terms: Sequence[Term]) -> Page:
+def _marked(page: PreviewPage, terms: Sequence[Term]) -> PreviewPage:
     """With the words marked, also where a line ends between two of them."""
     whole = Text("\n").join(page.lines)
     for start, end in queries.find(whole.plain, terms):
@@ -119,7 +119,7 @@ def as_typed(text: str) -> str:
     return f"{text}*" if text[-1:].isalnum() else text
 
 
-def _told(wanted: Wanted) -> Page:
+def _told(wanted: PreviewRequest) -> PreviewPage:
     """The conversation, or what matters of it."""
     row = wanted.row
     if not row.status or wanted.number in (MARKDOWN, SIDE):
@@ -134,20 +134,20 @@ def _told(wanted: Wanted) -> Page:
     if part.after:
         lines += [Text(), Text(_left(part.after, "later"), style="dim")]
         numbers += [0, 0]
-    return Page(lines, numbers, (), not part.after, part.places, part.number)
+    return PreviewPage(lines, numbers, (), not part.after, part.places, part.number)
 
 
-def _wrapped(text: Text, width: int) -> Page:
+def _wrapped(text: Text, width: int) -> PreviewPage:
     lines = [*text.wrap(Console(width=width), width)]
-    return Page(lines, [0] * len(lines))
+    return PreviewPage(lines, [0] * len(lines))
 
 
-def _laid_out(part: Part, wanted: Wanted) -> tuple[list[Text], list[int]]:
+def _laid_out(part: Part, wanted: PreviewRequest) -> tuple[list[Text], list[int]]:
     """The lines, and of which message each is."""
     lines: list[Text] = []
     numbers: list[int] = []
     for number, block in blocks(part, _terms(wanted.text)):
-        page = page_render.Page("", [], [block])
+        page = page_render.ConversationPage("", [], [block])
         _, *drawn = page_render.rendered(page, width=wanted.width, colour=True)
         text = "\n".join(drawn) if lines else "\n".join(drawn).lstrip("\n")
         new = Text.from_ansi(text).split("\n", allow_blank=True) if drawn else ()
@@ -160,7 +160,7 @@ def _left(count: int, when: str) -> str:
     return f"… {count} {when} message{'s' if count > 1 else ''}"
 
 
-def _read(wanted: Wanted) -> Part:
+def _read(wanted: PreviewRequest) -> Part:
     """What is laid out of the session: around a place that has the words, or its end."""
     row = wanted.row
     if not row.tool and not wanted.text and row.messages > 2 * _SHOWN:
@@ -218,7 +218,7 @@ def _of_agents(row: ConversationRow) -> str:
     return side_text(read_all(row, _RESULT).side)
 
 
-def blocks(part: Part, terms: Sequence[Term]) -> Iterator[tuple[int, Block]]:
+def blocks(part: Part, terms: Sequence[Term]) -> Iterator[tuple[int, PageBlock]]:
     """Each with the number of its message. The result of a call stands in the stub of that, and
     below it as well if it has the words: then it is what is looked for."""
     told, before = "", part.first - 1
@@ -232,7 +232,7 @@ def blocks(part: Part, terms: Sequence[Term]) -> Iterator[tuple[int, Block]]:
         spoken = past.role in ("user", "assistant")
         shown = "" if heading == told else heading
         text = past.text if spoken else _with_words(part, one.number, past.text, terms)
-        yield one.number + before, Block(shown, past.role, piece(text, terms), spoken)
+        yield one.number + before, PageBlock(shown, past.role, piece(text, terms), spoken)
         told = heading if past.role != "tool" else told
     for number in folded:
         yield _result(part, number, terms)
@@ -244,9 +244,9 @@ def _folded(part: Part, told: Set[int]) -> list[int]:
     return [n for n in range(1, len(part.session.messages) + 1) if n in hits and n not in told]
 
 
-def _result(part: Part, number: int, terms: Sequence[Term]) -> tuple[int, Block]:
+def _result(part: Part, number: int, terms: Sequence[Term]) -> tuple[int, PageBlock]:
     content = part.session.messages[number - 1].content
-    return number + part.first - 1, Block("", "tool", piece(content, terms))
+    return number + part.first - 1, PageBlock("", "tool", piece(content, terms))
 
 
 def _with_words(part: Part, number: int, stub: str, terms: Sequence[Term]) -> str:

@@ -9,10 +9,10 @@ from textual.reactive import Reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from cortext.cli.picker.preview_content import Page
+from cortext.cli.picker.preview_content import PreviewPage
 from cortext.cli.picker.widgets import without_layout
 
-NOTHING = Page(())
+NOTHING = PreviewPage(())
 
 
 class Preview(ScrollView, can_focus=False):
@@ -35,7 +35,7 @@ class Preview(ScrollView, can_focus=False):
             return ""
         return f"place {places.index(number) + 1} of {len(places)} · ^N for the next"
 
-    def put(self, page: Page) -> None:
+    def put(self, page: PreviewPage) -> None:
         """Show it: where the words are, or else its end."""
         self._page, self._strips, self._turned = page, {}, False
         self._settle()

@@ -89,9 +89,13 @@ class Side(Vertical):
         width = self._preview.size.width
         if self._row is not None and width > 1:
             number = number or self._number
-            self._pages.ask(preview_content.Wanted(self._row, width - 1, self._text, number))
+            self._pages.ask(
+                preview_content.PreviewRequest(self._row, width - 1, self._text, number)
+            )
 
-    def _page_made(self, wanted: preview_content.Wanted, page: preview_content.Page) -> None:
+    def _page_made(
+        self, wanted: preview_content.PreviewRequest, page: preview_content.PreviewPage
+    ) -> None:
         def show() -> None:
             if self._row is not None and self._row.identity == wanted.row.identity:
                 self._preview.put(page)

@@ -11,11 +11,11 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from cortext.cli.picker.items import Found, Shelf
+from cortext.cli.picker.items import PickedText, PickerItems
 from cortext.cli.picker.preview_content import as_typed
 from cortext.features.search.no_results import explain_no_results
 from cortext.features.search.partial_matches import find_partial_matches
-from cortext.features.search.results import Answer, Finder, SearchRequest
+from cortext.features.search.results import Finder, SearchPage, SearchRequest
 from cortext.features.search.search import TextFilter
 from cortext.formats.text_search.search_query import parse
 from cortext.model.safe_text import clean
@@ -81,19 +81,19 @@ class Latest(Generic[Q, A]):
         return None if self.is_closed else question
 
 
-class Asked(NamedTuple):
+class PickerQuery(NamedTuple):
     """What was typed, among what to look, and whether something is called so there."""
 
     text: str
-    shelf: Shelf
+    shelf: PickerItems
     is_titled: bool = False
 
 
-class Said(NamedTuple):
+class FinderResult(NamedTuple):
     """Where it was said, the latest first, and whether in more than that. If nowhere, what else
     there is to say, and with `near` what was found comes only near."""
 
-    found: Sequence[Found] = ()
+    found: Sequence[PickedText] = ()
     more: bool = False
     instead: Sequence[str] = ()
     near: bool = False
@@ -109,27 +109,27 @@ class Said(NamedTuple):
         return [*([SAID, *exact] if exact else ()), *([LOOSE, *loose] if loose else ())]
 
 
-def having(finder: Finder, text: str, rows: dict[Identity, ConversationRow]) -> Said:
+def having(finder: Finder, text: str, rows: dict[Identity, ConversationRow]) -> FinderResult:
     """Those of the rows in which it was said; nothing is read of what was."""
     query = parse(as_typed(text))
     if not query:
-        return Said()
+        return FinderResult()
     spots, loose = finder.telling_signs(query, rows, TextFilter(), most=_MOST + 1)
-    found = [Found(rows[key], spot.number, key not in loose) for key, spot in spots.items()]
+    found = [PickedText(rows[key], spot.number, key not in loose) for key, spot in spots.items()]
     found.sort(key=lambda one: not one.exact)
-    return Said(found[:_MOST], more=len(found) > _MOST)
+    return FinderResult(found[:_MOST], more=len(found) > _MOST)
 
 
-class Contents:
+class TextFinder:
     """Finds what was said. The first question has everything read that is new."""
 
     def __init__(self, say: Callable[[str], None], is_closed: Callable[[], bool]) -> None:
         self._say, self._is_closed = say, is_closed
         self._finder: Finder | None = None
-        self._of: Shelf | None = None
+        self._of: PickerItems | None = None
         self._has_said = False
 
-    def find(self, asked: Asked) -> Said:
+    def find(self, asked: PickerQuery) -> FinderResult:
         """Conversations of the shelf in which it was said."""
         finder = self._up_to_date(asked.shelf)
         said = having(finder, asked.text, {row.identity: row for row in asked.shelf.rows})
@@ -138,7 +138,7 @@ class Contents:
 
         return instead(finder, asked)
 
-    def _up_to_date(self, shelf: Shelf) -> Finder:
+    def _up_to_date(self, shelf: PickerItems) -> Finder:
         if self._finder is None or self._of is not shelf:
             self._finder, self._of = Finder(), shelf
             self._finder.refresh(progress=self._progress)
@@ -154,38 +154,38 @@ class Contents:
             self._say(f"reading what was said: {done} of {of}")
 
 
-def instead(finder: Finder, asked: Asked) -> Said:
+def instead(finder: Finder, asked: PickerQuery) -> FinderResult:
     """How many others have it, where these are not all; else what comes near, and what may be
     meant."""
     if not asked.shelf.is_everywhere and (count := _elsewhere(finder, asked.text)):
-        return Said(instead=[f"nothing here; {count} elsewhere: Tab"])
+        return FinderResult(instead=[f"nothing here; {count} elsewhere: Tab"])
     known = {row.identity for row in asked.shelf.rows}
     here = finder.only(lambda row: row.identity in known)
     words, titles = _meant(finder, asked.text)
     if near := _near(here, asked.text):
         return near._replace(instead=[*near.instead, *words])
-    return Said(instead=["nothing has these words", *(words or titles)])
+    return FinderResult(instead=["nothing has these words", *(words or titles)])
 
 
-def _near(finder: Finder, text: str) -> Said | None:
+def _near(finder: Finder, text: str) -> FinderResult | None:
     """The conversations that come near, the best first, with what they are without."""
     found = find_partial_matches(finder, SearchRequest(as_typed(text)))
     if found is None:
         return None
     without = clean(", ".join(found.without), lines=False)
     said = ["none has it all; these come near", *([f"without: {without}"] * bool(without))]
-    return Said(_first(found.answer), more=found.answer.more, instead=said, near=True)
+    return FinderResult(_first(found.answer), more=found.answer.more, instead=said, near=True)
 
 
-def _first(answer: Answer) -> Sequence[Found]:
+def _first(answer: SearchPage) -> Sequence[PickedText]:
     """Of each conversation, the best message."""
-    return [Found(group.row, group.hits[0].number) for group in answer.groups if group.hits]
+    return [PickedText(group.row, group.hits[0].number) for group in answer.groups if group.hits]
 
 
 def _elsewhere(finder: Finder, text: str) -> str:
     rows = finder.among(SearchRequest(text))
     said = having(finder, text, rows)
-    titled = Shelf([*rows.values()], finder.conversations).titled(text)
+    titled = PickerItems([*rows.values()], finder.conversations).titled(text)
     count = len({row.identity for row in (*titled, *(one.row for one in said.found))})
     return f"{count:,}{' or more' if said.more else ''}" if count else ""
 

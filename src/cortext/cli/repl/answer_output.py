@@ -17,13 +17,13 @@ from typing import Protocol
 
 from cortext.cli.repl.markdown_stream import Blocks, rows
 from cortext.cli.terminal_text import clean
-from cortext.cli.views.page_render import Block, Page, rendered
+from cortext.cli.views.page_render import ConversationPage, PageBlock, rendered
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _TAB = " " * 4
 
 
-class Answer(Protocol):
+class StreamedAnswer(Protocol):
     """One answer on its way to the person. `end` is called when it is whole; leaving without it is
     an answer that was broken off."""
 
@@ -37,7 +37,7 @@ def is_screen() -> bool:
 
 
 @contextmanager
-def showing(who: str) -> Generator[Answer]:
+def showing(who: str) -> Generator[StreamedAnswer]:
     """Show an answer. On a terminal something moves until its first byte, and what is typed
     meanwhile waits, unseen, for the next prompt."""
     if not is_screen():
@@ -163,7 +163,9 @@ class _Spinner:
 
 def _rendered(text: str, columns: int) -> str:
     parts = rendered(
-        Page("", (), [Block("", "assistant", text, markdown=True)]), width=columns, colour=True
+        ConversationPage("", (), [PageBlock("", "assistant", text, markdown=True)]),
+        width=columns,
+        colour=True,
     )
     next(parts)  # the title, of which an answer has none
     return "".join(parts).strip("\n")

@@ -40,7 +40,7 @@ def open_reader(repl: Repl, commands: Iterable[str]) -> Reader:
     """The way to read that stdin and stdout allow."""
     if sys.stdin.isatty() and is_screen():
         return _Typed(repl, commands)
-    return _Lines()
+    return _PlainInput()
 
 
 def goes_on(text: str) -> bool:
@@ -48,7 +48,7 @@ def goes_on(text: str) -> bool:
     return (len(text) - len(text.rstrip("\\"))) % 2 == 1
 
 
-class _Lines:
+class _PlainInput:
     """For scripts, and for people whose answers go elsewhere."""
 
     def read(self, name: str) -> str | None:

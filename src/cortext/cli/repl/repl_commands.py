@@ -35,7 +35,7 @@ _SAME = {"quit": "exit", "q": "exit", "?": "help"}
 """What other programs call it."""
 
 
-class Command(NamedTuple):
+class ReplCommand(NamedTuple):
     """`given` is what follows its name, as help shows it."""
 
     given: str
@@ -271,23 +271,25 @@ def _settle(repl: Repl) -> None:
 
 
 COMMANDS = {
-    "help": Command("", "this list", _help),
-    "exit": Command("", "save, mark the session as completed, and leave; as Ctrl+D", _exit),
-    "save": Command(
+    "help": ReplCommand("", "this list", _help),
+    "exit": ReplCommand("", "save, mark the session as completed, and leave; as Ctrl+D", _exit),
+    "save": ReplCommand(
         "FILE", "write the conversation: FILE.md, .html, .json, .jsonl", conversation_files.save
     ),
-    "history": Command("[N]", f"show the last N turns ({_HISTORY})", _history),
-    "clear": Command("", "let the agent forget what was said; the session keeps it", _clear),
-    "stats": Command("", "turns, tokens, and how full the context is", _stats),
-    "agent": Command("[NAME]", "go on with another agent; without NAME, list them", _agent),
-    "export": Command("FILE", "copy the session's own file to FILE", conversation_files.export),
-    "import": Command(
+    "history": ReplCommand("[N]", f"show the last N turns ({_HISTORY})", _history),
+    "clear": ReplCommand("", "let the agent forget what was said; the session keeps it", _clear),
+    "stats": ReplCommand("", "turns, tokens, and how full the context is", _stats),
+    "agent": ReplCommand("[NAME]", "go on with another agent; without NAME, list them", _agent),
+    "export": ReplCommand("FILE", "copy the session's own file to FILE", conversation_files.export),
+    "import": ReplCommand(
         "FILE", "add the turns of a file that was saved or exported", conversation_files.take_in
     ),
-    "title": Command("[TEXT]", "give the session a title, or show it", _title),
-    "fork": Command("", "go on in a new session with the same turns", _fork),
-    "retry": Command("", "ask the last message again, without the last answer", _retry),
-    "resume": Command("[WORDS]", "go on with another session; without WORDS, list them", _resume),
-    "save!": Command("FILE", "", conversation_files.save_over),
-    "export!": Command("FILE", "", conversation_files.export_over),
+    "title": ReplCommand("[TEXT]", "give the session a title, or show it", _title),
+    "fork": ReplCommand("", "go on in a new session with the same turns", _fork),
+    "retry": ReplCommand("", "ask the last message again, without the last answer", _retry),
+    "resume": ReplCommand(
+        "[WORDS]", "go on with another session; without WORDS, list them", _resume
+    ),
+    "save!": ReplCommand("FILE", "", conversation_files.save_over),
+    "export!": ReplCommand("FILE", "", conversation_files.export_over),
 }

@@ -60,7 +60,7 @@ _LANGUAGES = frozenset(
 _ROLES = {"user": "bold cyan", "assistant": "bold green", "tool": "dim", "system": "bold yellow"}
 
 
-class Block(NamedTuple):
+class PageBlock(NamedTuple):
     """A piece of a page. One without a heading belongs to the one before it; what is not
     `markdown` is shown as it is."""
 
@@ -70,15 +70,15 @@ class Block(NamedTuple):
     markdown: bool = False
 
 
-class Page(NamedTuple):
+class ConversationPage(NamedTuple):
     """A conversation to be shown: what it is, facts about it, a line each, and its text."""
 
     title: str
     facts: Sequence[str]
-    blocks: Iterable[Block]
+    blocks: Iterable[PageBlock]
 
 
-def plain(page: Page) -> Iterator[str]:
+def plain(page: ConversationPage) -> Iterator[str]:
     """Line by line of the file, with nothing left out and nothing wrapped."""
     yield clean(page.title, lines=False) or "(no title)"
     for fact in page.facts:
@@ -90,7 +90,7 @@ def plain(page: Page) -> Iterator[str]:
             yield _cleaned(block.text)
 
 
-def rendered(page: Page, *, width: int, colour: bool) -> Iterator[str]:
+def rendered(page: ConversationPage, *, width: int, colour: bool) -> Iterator[str]:
     """As `plain`, with markdown rendered to the width of a terminal."""
     from rich.text import Text
 
@@ -113,7 +113,7 @@ def _cleaned(text: str) -> str:
     return "\n".join([clean(line) for line in text.split("\n")])
 
 
-def _block(console: Console, block: Block) -> Iterator[str]:
+def _block(console: Console, block: PageBlock) -> Iterator[str]:
     from rich.padding import Padding
     from rich.rule import Rule
     from rich.text import Text

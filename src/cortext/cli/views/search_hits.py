@@ -16,7 +16,7 @@ from cortext.cli.views.list_view import short_id
 from cortext.clock import from_micros
 from cortext.features.listing.conversation_names import Names, reopens
 from cortext.features.search.results import Group, SearchRequest
-from cortext.features.search.search import Hit
+from cortext.features.search.search import SearchHit
 from cortext.formats.text_search.search_query import find, parse, snippet
 from cortext.tools.registry import display_name
 
@@ -81,7 +81,7 @@ class HitPage:
             text = _marked(text, find(head, self._terms), 0, len(text), self._mark)
         return _cuts(text, self._width - len(_INDENT), _LINES)[-1][1] >= len(text)
 
-    def _hit(self, row: ConversationRow, hit: Hit) -> Iterator[str]:
+    def _hit(self, row: ConversationRow, hit: SearchHit) -> Iterator[str]:
         piece, (on, off) = hit.snippet, self._dim
         if hit.role == "title":
             piece = snippet(row.summary, self._terms)
@@ -158,14 +158,14 @@ def _cuts(text: str, width: int, most: int) -> list[Span]:
     return cuts or [(0, 0)]
 
 
-def _spots(hits: Sequence[Hit]) -> list[str]:
+def _spots(hits: Sequence[SearchHit]) -> list[str]:
     """Where `show` can open it: the first of the messages, and what is none."""
     numbers = [str(hit.number) for hit in hits if hit.number > 0]
     roles = dict.fromkeys(hit.role for hit in hits)
     return numbers[:1] + [role for role in roles if role in (DOCUMENT, AGENTS)]
 
 
-def _who(hit: Hit) -> str:
+def _who(hit: SearchHit) -> str:
     if hit.role == "assistant":
         name = hit.row.agent or ("" if hit.row.is_standalone else hit.row.tool) or "agent"
         return clean(display_name(name), lines=False)

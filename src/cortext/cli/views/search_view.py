@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cortext.catalog.row import name_of_tool
-from cortext.cli.progress import Bar
+from cortext.cli.progress import ProgressBar
 from cortext.cli.shell_quoting import quoted
 from cortext.cli.terminal_text import clean, say, say_damaged, show, to_edge
 from cortext.cli.views.list_view import (
@@ -26,8 +26,8 @@ from cortext.clock import from_micros
 from cortext.features.listing.conversation_names import Names, reopens
 from cortext.features.search.no_results import NoResultsReason, explain_no_results
 from cortext.features.search.partial_matches import find_partial_matches, told
-from cortext.features.search.results import Answer, Finder, SearchRequest
-from cortext.features.search.search import Hit
+from cortext.features.search.results import Finder, SearchPage, SearchRequest
+from cortext.features.search.search import SearchHit
 from cortext.formats.text_search.search_query import parse
 from cortext.model import json_codec, record_dicts
 
@@ -60,7 +60,7 @@ def search(
     return 0 if found else 1
 
 
-def _nothing(finder: Finder, question: SearchRequest, *, as_json: bool, paged: bool) -> Answer:
+def _nothing(finder: Finder, question: SearchRequest, *, as_json: bool, paged: bool) -> SearchPage:
     """Say why there is nothing, and show what comes near; for programs only what was asked for is
     an answer."""
 
@@ -70,7 +70,7 @@ def _nothing(finder: Finder, question: SearchRequest, *, as_json: bool, paged: b
     for root in finder.missing:
         say_missing(root)
     if as_json or not near.groups:
-        return Answer([], more=False)
+        return SearchPage([], more=False)
     _show(finder, near, question, paged=paged)
     return near
 
@@ -93,7 +93,7 @@ def _say_dropped(question: SearchRequest) -> None:
 
 def look() -> Finder:
     """All that can be searched, with what is new in it."""
-    finder, bar = Finder(), Bar("reading conversations")
+    finder, bar = Finder(), ProgressBar("reading conversations")
     try:
         new = finder.refresh(progress=bar.progress)
     finally:
@@ -113,7 +113,7 @@ def typed(words: Sequence[str]) -> str:
     return " ".join(f'"{word}"' if " " in word and '"' not in word else word for word in words)
 
 
-def _show(finder: Finder, answer: Answer, question: SearchRequest, *, paged: bool) -> None:
+def _show(finder: Finder, answer: SearchPage, question: SearchRequest, *, paged: bool) -> None:
     page = HitPage(finder.rows, question)
     lines: list[str] = []
     for number, group in enumerate(answer.groups, 1):
@@ -135,7 +135,7 @@ def _paged(lines: list[str]) -> bool:
     return True
 
 
-def _show_json(finder: Finder, answer: Answer, question: SearchRequest) -> None:
+def _show_json(finder: Finder, answer: SearchPage, question: SearchRequest) -> None:
     hits = [hit for group in answer.groups for hit in group.hits]
     if not question.best:
         hits.sort(key=lambda hit: hit.time, reverse=True)
@@ -143,7 +143,7 @@ def _show_json(finder: Finder, answer: Answer, question: SearchRequest) -> None:
     show(json_codec.encode([_as_json(hit, names) for hit in hits]).decode())
 
 
-def _as_json(hit: Hit, names: Names) -> dict[str, Any]:
+def _as_json(hit: SearchHit, names: Names) -> dict[str, Any]:
     row, name = hit.row, names.of(hit.row)
     return {
         "id": name,
@@ -164,12 +164,12 @@ def _as_json(hit: Hit, names: Names) -> dict[str, Any]:
     }
 
 
-def say_why(finder: Finder, question: SearchRequest) -> Answer:
+def say_why(finder: Finder, question: SearchRequest) -> SearchPage:
     """Say it; what comes near, if anything does."""
     if not finder.rows:
         for line in ("nothing was found: there is no conversation yet", *nothing_yet()):
             say(line)
-        return Answer([], more=False)
+        return SearchPage([], more=False)
     why = explain_no_results(finder, question)
     if not why.asked or why.excluded:
         _say_excluded(why)
@@ -184,7 +184,7 @@ def say_why(finder: Finder, question: SearchRequest) -> Answer:
             return found.answer
         for row in why.titles:
             say(to_edge(f"did you mean {short_id(row)}: {row.title}", err=True))
-    return Answer([], more=False)
+    return SearchPage([], more=False)
 
 
 def _say_unknown(words: Sequence[tuple[str, str]]) -> None:

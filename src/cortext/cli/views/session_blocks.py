@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from cortext.cli.terminal_text import local
 from cortext.cli.views.bar_chart import counted
-from cortext.cli.views.page_render import Block, Page
+from cortext.cli.views.page_render import ConversationPage, PageBlock
 from cortext.formats import tool_call_stubs
 from cortext.formats.head_and_lines import place_invocations
 from cortext.formats.message_history import history
-from cortext.formats.tool_call_stubs import Call, Result
+from cortext.formats.tool_call_stubs import ToolCall, ToolResult
 from cortext.model import json_codec
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
@@ -41,7 +41,7 @@ def facts(session: Session, key: str, status: str) -> list[str]:
     return [line, session.summary] if session.summary else [line]
 
 
-def short(session: Session, wanted: range) -> Iterator[Block]:
+def short(session: Session, wanted: range) -> Iterator[PageBlock]:
     """Text in full, tool calls as stubs; each says which message has the whole."""
     told = 0
     for part in history(session, lambda number: f"--message {number}"):
@@ -51,21 +51,21 @@ def short(session: Session, wanted: range) -> Iterator[Block]:
         past = part.past
         if number != told:
             yield _head(session, number)
-        yield Block("", past.role, past.text, markdown=past.role in _SPOKEN)
+        yield PageBlock("", past.role, past.text, markdown=past.role in _SPOKEN)
         told = number
 
 
-def side_by_side(sessions: Sequence[Session], *, whole: bool) -> Iterator[Block]:
+def side_by_side(sessions: Sequence[Session], *, whole: bool) -> Iterator[PageBlock]:
     """What sub-agents said, each below its name. Only in full is it told in full."""
     for session in sessions:
         told = counted(len(session.messages), "message")
         name = session.title or session.id
-        yield Block(f"sub-agent · {session.id} · {told}", "tool", "" if whole else name)
+        yield PageBlock(f"sub-agent · {session.id} · {told}", "tool", "" if whole else name)
         if whole:
             yield from in_full(session, range(1, len(session.messages) + 1), alone=False)
 
 
-def in_full(session: Session, wanted: range, *, alone: bool) -> Iterator[Block]:
+def in_full(session: Session, wanted: range, *, alone: bool) -> Iterator[PageBlock]:
     """Messages with all that was recorded with them. Those that stand `alone` have the results
     of their calls with them, which other messages hold."""
     recorded = _recorded(session)
@@ -82,26 +82,28 @@ def in_full(session: Session, wanted: range, *, alone: bool) -> Iterator[Block]:
             yield from _message(session, number, ())
 
 
-def _message(session: Session, number: int, recorded: Sequence[ToolInvocation]) -> Iterator[Block]:
+def _message(
+    session: Session, number: int, recorded: Sequence[ToolInvocation]
+) -> Iterator[PageBlock]:
     message = session.messages[number - 1]
     yield _head(session, number)
-    yield Block("", "", message.content, markdown=message.role in _SPOKEN)
+    yield PageBlock("", "", message.content, markdown=message.role in _SPOKEN)
     for invocation in recorded:
         yield _call(*tool_call_stubs.read_invocation(invocation))
     for data in message.tool_calls or ():
         yield _call(tool_call_stubs.read_call(data), tool_call_stubs.own_result(data))
     if message.structured_data is not None:
-        yield Block("", "tool", f"data\n{_indented(message.structured_data)}")
+        yield PageBlock("", "tool", f"data\n{_indented(message.structured_data)}")
 
 
-def _head(session: Session, number: int) -> Block:
+def _head(session: Session, number: int) -> PageBlock:
     """The line above a message."""
     if number > len(session.messages):
-        return Block("tools", "tool", "")
+        return PageBlock("tools", "tool", "")
     message = session.messages[number - 1]
     name = f" {message.name}" if message.name else ""
     heading = f"#{number} {message.role}{name} · {local(message.timestamp)}"
-    return Block(heading, message.role, "")
+    return PageBlock(heading, message.role, "")
 
 
 def _recorded(session: Session) -> dict[int, list[ToolInvocation]]:
@@ -136,7 +138,7 @@ def _results(messages: Sequence[SessionMessage], number: int) -> Iterator[int]:
             return
 
 
-def _call(call: Call, result: Result | None) -> Block:
+def _call(call: ToolCall, result: ToolResult | None) -> PageBlock:
     lines = [f"call {call.name}"]
     if call.arguments:
         lines.append(_indented(call.arguments))
@@ -145,7 +147,7 @@ def _call(call: Call, result: Result | None) -> Block:
         lines.append(f"{ended}: {result.error}" if result.error else ended)
         if result.value is not None:
             lines.append(_indented(result.value))
-    return Block("", "tool", "\n".join(lines))
+    return PageBlock("", "tool", "\n".join(lines))
 
 
 def _indented(value: Any) -> str:
@@ -187,7 +189,7 @@ def around(messages: Sequence[SessionMessage], at: int) -> range:
     return range(first, last + 1)
 
 
-def told_around(session: Session, wanted: range, at: int) -> Iterator[Block]:
+def told_around(session: Session, wanted: range, at: int) -> Iterator[PageBlock]:
     """Messages with their tool calls as stubs, but for the one that is opened at: that is told in
     full, also if it is a result that stands in the stub of its call."""
 
@@ -200,7 +202,9 @@ def told_around(session: Session, wanted: range, at: int) -> Iterator[Block]:
     yield from short(session, range(at + 1, wanted.stop))
 
 
-def opened_at(page: Page, at: int, wanted: range, session: Session | None) -> Page:
+def opened_at(
+    page: ConversationPage, at: int, wanted: range, session: Session | None
+) -> ConversationPage:
     """The page with the message marked, and with how much of the conversation it is."""
     count = len(session.messages) if session else 0
     blocks = (
@@ -210,4 +214,4 @@ def opened_at(page: Page, at: int, wanted: range, session: Session | None) -> Pa
         for block in page.blocks
     )
     facts = [*page.facts, f"messages {wanted.start} to {wanted.stop - 1} of {count}"]
-    return Page(page.title, facts, blocks)
+    return ConversationPage(page.title, facts, blocks)

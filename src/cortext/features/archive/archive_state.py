@@ -9,7 +9,7 @@ import msgspec
 
 from cortext import paths
 from cortext.durability.gzip_members import SUFFIX, Packed
-from cortext.durability.incremental_copy import Known
+from cortext.durability.incremental_copy import CopyState
 from cortext.durability.read_files import open_file, read_file
 from cortext.durability.replace_file import make_private_dir, replace
 from cortext.model import json_codec
@@ -34,16 +34,16 @@ class Memory:
 
     def __init__(self, tool: str) -> None:
         self._path = os.path.join(paths.archive(), ".known", f"{tool}.json")
-        self.copies: dict[str, Known] = {}
+        self.copies: dict[str, CopyState] = {}
         self.changed: bool = False
         try:
-            self.copies = msgspec.json.decode(read_file(self._path), type=dict[str, Known])
+            self.copies = msgspec.json.decode(read_file(self._path), type=dict[str, CopyState])
         except FileNotFoundError:
             pass
         except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
             _log.info("%s is made anew: %s", self._path, error)
 
-    def put(self, name: str, known: Known) -> None:
+    def put(self, name: str, known: CopyState) -> None:
         if self.copies.get(name) != known:
             self.copies[name], self.changed = known, True
 

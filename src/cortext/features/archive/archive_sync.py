@@ -22,7 +22,7 @@ from cortext.features.archive.archive_state import Memory, folder_of, temp_dir
 from cortext.features.archive.copier import Copier
 from cortext.model import record_dicts
 from cortext.tools import jsonl
-from cortext.tools.archive_items import Failures, Item, archive_source
+from cortext.tools.archive_items import ArchiveItem, Failures, archive_source
 from cortext.tools.deleted_sessions import Forgotten, forgotten, remember_forgotten
 from cortext.tools.registry import open_bridge, tool_names
 
@@ -85,7 +85,7 @@ def sync(
     with archive_lock(wait):
         _prepare()
         for tool in tool_names() if tools is None else tools:
-            result.tools.append(_Run(tool, result.errors).all(progress))
+            result.tools.append(_ToolSync(tool, result.errors).all(progress))
     result.seconds = round(time.monotonic() - began, 3)
     return result
 
@@ -99,7 +99,7 @@ def _prepare() -> None:
     sweep_temps(temp_dir())
 
 
-class _Run:
+class _ToolSync:
     """One tool's turn."""
 
     def __init__(self, tool: str, errors: list[SyncFailure]) -> None:
@@ -112,7 +112,7 @@ class _Run:
         self._names = {jsonl.plain(name) for one in deleted for name in one.names}
 
     def all(
-        self, progress: Progress | None = None, only: Callable[[Item], bool] | None = None
+        self, progress: Progress | None = None, only: Callable[[ArchiveItem], bool] | None = None
     ) -> ToolSynced:
         failures: Failures = {}
         source = archive_source(self._tool)
@@ -134,7 +134,7 @@ class _Run:
             self._save()
         return self._result
 
-    def _new_bytes(self, item: Item) -> int:
+    def _new_bytes(self, item: ArchiveItem) -> int:
         known = self._memory.copies.get(item.name)
         try:
             size = 0 if item.kind == "rows" else os.stat(item.path).st_size
@@ -142,7 +142,7 @@ class _Run:
             return 0
         return max(size - known.length, 0) if known else size
 
-    def _one(self, item: Item) -> None:
+    def _one(self, item: ArchiveItem) -> None:
         if item.id in self._deleted or item.name in self._names:
             self._result.deleted += 1
             return
@@ -171,7 +171,7 @@ class _Run:
         change = done.change or "unchanged"
         setattr(result, change, getattr(result, change) + 1)
 
-    def _follow_moves(self, items: list[Item]) -> None:
+    def _follow_moves(self, items: list[ArchiveItem]) -> None:
         """A transcript that its tool moved to another folder takes its copy with it."""
         here = {item.name for item in items}
         gone = {os.path.basename(name): name for name in self._memory.copies if name not in here}
@@ -201,7 +201,7 @@ def keep(tool: str, id: str, *, wait: float = 10.0) -> bool:
     with archive_lock(wait):
         _prepare()
         own = [one.path for one in open_bridge(tool).sources() if one.id == id]
-        _Run(tool, errors).all(only=lambda item: item.id == id or item.path in own)
+        _ToolSync(tool, errors).all(only=lambda item: item.id == id or item.path in own)
         return not errors and bool(copies_of(tool, id))
 
 

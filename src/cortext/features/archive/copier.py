@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from cortext import paths
 from cortext.durability.gzip_members import SUFFIX
-from cortext.durability.incremental_copy import Followed, Known, follow, print_of
+from cortext.durability.incremental_copy import CopyState, Followed, follow, print_of
 from cortext.durability.replace_file import remove_if_there
 from cortext.errors import CortextError
 from cortext.features.archive.archive_state import folder_of, temp_dir
-from cortext.tools.archive_items import Item, archive_source, copy_companion, warm
+from cortext.tools.archive_items import ArchiveItem, archive_source, copy_companion, warm
 
 if TYPE_CHECKING:
     from cortext.features.secrets.archive_redactions import ArchiveRedactions
@@ -31,7 +31,7 @@ class Copier:
 
             self._masks = ArchiveRedactions(tool)
 
-    def copy(self, item: Item, known: Known | None) -> Followed:
+    def copy(self, item: ArchiveItem, known: CopyState | None) -> Followed:
         """Bring a copy up to its file. OSError where that cannot be read, SessionStorageError
         where the copy cannot be written, CortextError where what was masked would come back."""
         bare = os.path.join(folder_of(self._tool), item.name)
@@ -57,7 +57,7 @@ class Copier:
     def _mask(self, name: str, target: str) -> Redactor | None:
         return self._masks.of(name, is_new=not os.path.exists(target)) if self._masks else None
 
-    def _side(self, item: Item, target: str, known: Known | None) -> Followed:
+    def _side(self, item: ArchiveItem, target: str, known: CopyState | None) -> Followed:
         mask = self._masks.of_all() if self._masks else None
         if mask is None:
             return copy_companion(self._tool, item, target, known, temp_dir=temp_dir())
@@ -67,7 +67,7 @@ class Copier:
         return copy_companion(self._tool, item, target, known, temp_dir=temp_dir(), change=change)
 
     def _rows(
-        self, item: Item, target: str, known: Known | None, mask: Redactor | None
+        self, item: ArchiveItem, target: str, known: CopyState | None, mask: Redactor | None
     ) -> Followed:
         source = archive_source(self._tool)
         if mask is None:
@@ -79,7 +79,9 @@ class Copier:
         self._remember(item, mask)
         return done
 
-    def _cold(self, item: Item, bare: str, known: Known | None, mask: Redactor | None) -> Followed:
+    def _cold(
+        self, item: ArchiveItem, bare: str, known: CopyState | None, mask: Redactor | None
+    ) -> Followed:
         """What the tool compressed continues the copy of what it was before."""
         mark = print_of(os.stat(item.path))
         if known and known.print == mark and os.path.exists(bare + SUFFIX):
@@ -99,7 +101,7 @@ class Copier:
         return done._replace(known=done.known._replace(print=mark))
 
     def _masked(
-        self, item: Item, source: str, target: str, known: Known | None, mask: Redactor
+        self, item: ArchiveItem, source: str, target: str, known: CopyState | None, mask: Redactor
     ) -> Followed:
         """The copy follows what its file is without the secrets that were masked in it."""
         mark = print_of(os.stat(source))
@@ -122,7 +124,7 @@ class Copier:
             remove_if_there(plain)
         return done._replace(known=done.known._replace(print=mark if done.known.print else ""))
 
-    def _remember(self, item: Item, mask: Redactor) -> None:
+    def _remember(self, item: ArchiveItem, mask: Redactor) -> None:
         """What is masked in it, also in one that is new, and with which key."""
         if self._masks and mask.used:
             self._masks.put(item.name, mask.used)

@@ -18,7 +18,7 @@ from cortext.durability.replace_file import remove_if_there, replace
 from cortext.features.capture.transcript_reader import find_model
 from cortext.features.resume.handoff_files import MODELS, folder_of, make_room
 from cortext.model.session import Session
-from cortext.stores.workspace_layout import Place
+from cortext.stores.workspace_layout import ConversationPath
 from cortext.tools.mcp_servers import mcp_servers, merge_tools, record_tools
 from cortext.tools.tool_context import here
 from cortext.workspace.workspace import Workspace
@@ -48,7 +48,7 @@ def fill_in(session: Session, known: AgentConfig) -> bool:
     return before != (session.agent, session.model, session.tools)
 
 
-def note_config(workspace: Workspace, place: Place, known: AgentConfig) -> None:
+def note_config(workspace: Workspace, place: ConversationPath, known: AgentConfig) -> None:
     """Write the values that the head of a conversation lacks, if there are any."""
     if not fill_in(workspace.store.head_at(place), known):
         return

@@ -29,7 +29,7 @@ from cortext.model import record_dicts
 from cortext.model.json_values import parse_time
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
-from cortext.stores.workspace_layout import Place
+from cortext.stores.workspace_layout import ConversationPath
 from cortext.tools.registry import find_tool, is_tool
 from cortext.workspace.workspace import Workspace
 
@@ -40,7 +40,7 @@ class Bound(NamedTuple):
     """A conversation, and where it is."""
 
     root: str
-    place: Place
+    place: ConversationPath
 
     @property
     def path(self) -> str:
@@ -196,7 +196,7 @@ def digest_of(ids: Iterable[str]) -> str:
     return blake2b(listed, digest_size=16).hexdigest() if listed else ""
 
 
-def _live_in(place: Place) -> list[SessionMessage]:
+def _live_in(place: ConversationPath) -> list[SessionMessage]:
     """What a conversation has now, without what was abandoned."""
     try:
         data = read_file(place.lines)
@@ -235,7 +235,9 @@ def _model_and_messages(found: Found | None) -> tuple[str, Sequence[SessionMessa
     return session.model, session.messages
 
 
-def add_entry(workspace: Workspace, place: Place, entry: Entry, known: AgentConfig) -> None:
+def add_entry(
+    workspace: Workspace, place: ConversationPath, entry: Entry, known: AgentConfig
+) -> None:
     """Add an entry to a head's `native`, and what is known of its agent. This person thereby allows
     the conversation to take the session."""
     if entry["session_id"]:

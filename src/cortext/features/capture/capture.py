@@ -23,17 +23,22 @@ from cortext.features.capture.bindings import Bound, Entry, begins, is_sound, wi
 from cortext.features.capture.capture_progress import Point, Progress, key_of
 from cortext.features.capture.consent import may_take
 from cortext.features.capture.ledger import OUT, Taken, Took, add_taken, print_of, session_of
-from cortext.features.capture.reconcile import Copies, Read, changes, rewriting
-from cortext.features.capture.session_facts import Facts, facts_of, facts_of_new, note_facts
+from cortext.features.capture.reconcile import Copies, ToolTranscript, changes, rewriting
+from cortext.features.capture.session_facts import (
+    TranscriptFacts,
+    facts_of,
+    facts_of_new,
+    note_facts,
+)
 from cortext.features.capture.transcript_reader import read_new_messages, transcript_at
 from cortext.features.capture.transcripts import find_transcript, is_own
 from cortext.formats.folder import FOLDER
 from cortext.formats.record_lines import decode_lines, in_time_order
 from cortext.model import record_dicts
 from cortext.model.message import SessionMessage
-from cortext.stores.workspace_layout import Place, conversations_dir
-from cortext.tools.incremental import Follows, FollowsRows, Mark, mark_of
-from cortext.tools.protocol import Bridge, Source
+from cortext.stores.workspace_layout import ConversationPath, conversations_dir
+from cortext.tools.incremental import FilePosition, Follows, FollowsRows, mark_of
+from cortext.tools.protocol import Bridge, TranscriptSource
 from cortext.tools.registry import find_tool
 from cortext.workspace.inactivity import REASON
 from cortext.workspace.workspace import Workspace
@@ -48,7 +53,7 @@ class Captured(NamedTuple):
     notes: Sequence[str] = ()
 
 
-def capture(root: str, place: Place, *, whole: bool = False) -> Captured:
+def capture(root: str, place: ConversationPath, *, whole: bool = False) -> Captured:
     """Take what is new in the tool sessions of a conversation into it.
 
     `whole` reads all of them, whatever is known of them, and also takes what was said after the
@@ -65,7 +70,7 @@ def capture(root: str, place: Place, *, whole: bool = False) -> Captured:
 class _Capture:
     """One capture, under its lock."""
 
-    def __init__(self, workspace: Workspace, place: Place, *, whole: bool) -> None:
+    def __init__(self, workspace: Workspace, place: ConversationPath, *, whole: bool) -> None:
         self._workspace, self._place, self._whole = workspace, place, whole
         self._head = workspace.store.head_at(place)
         self._notes: list[str] = []
@@ -77,7 +82,7 @@ class _Capture:
             self._notes.append(f"{place.head}: an entry of `native` is of no tool that we know")
         self._points: dict[str, Point] = {}
         self._before: dict[str, Point] = {}
-        self._facts: list[tuple[Entry, Facts]] = []
+        self._facts: list[tuple[Entry, TranscriptFacts]] = []
         self._of = f"{self._head.id} {record_dicts.iso(self._head.created_at)}"
         self._sessions: dict[str, str] = {}  # of messages, by their ids
 
@@ -174,7 +179,7 @@ class _Capture:
             )
         add_taken(self._place, self._of, [*found, *(took._replace(print=OUT) for took in gone)])
 
-    def _read(self, entry: Entry, taken: Taken, some: bool) -> Read | None:
+    def _read(self, entry: Entry, taken: Taken, some: bool) -> ToolTranscript | None:
         """All that one session has of the conversation; what cannot be read is said."""
         tool, id = str(entry["tool"]), str(entry["session_id"])
         try:
@@ -206,7 +211,7 @@ class _Capture:
             self._points[key_of(entry)] = Point(mark, last, begun)
         self._facts.append((entry, facts_of(decoded.session, own, source.path)))
         self._sessions |= dict.fromkeys((m.id for m in own), session_of(entry))
-        return Read(
+        return ToolTranscript(
             session_of(entry),
             own,
             [m.id for m in messages],
@@ -240,7 +245,7 @@ class _Capture:
         return Captured(len(new), self._notes)
 
 
-def _mark(bridge: Bridge, source: Source) -> Mark | None:
+def _mark(bridge: Bridge, source: TranscriptSource) -> FilePosition | None:
     """How far a session goes now, if its bridge can go on from there."""
     if isinstance(bridge, FollowsRows):
         return bridge.latest(source)
@@ -248,8 +253,8 @@ def _mark(bridge: Bridge, source: Source) -> Mark | None:
 
 
 def _news(
-    entry: Entry, mark: Mark, known: set[str]
-) -> tuple[Sequence[SessionMessage], Mark] | None:
+    entry: Entry, mark: FilePosition, known: set[str]
+) -> tuple[Sequence[SessionMessage], FilePosition] | None:
     """What was said since a mark, and the next one; None where all has to be read."""
     tool, id, path = (str(entry.get(name) or "") for name in ("tool", "session_id", "path"))
     found = transcript_at(tool, id, path)
@@ -265,7 +270,7 @@ def _news(
 
 
 def _new(
-    reads: Sequence[Read], stored: Sequence[SessionMessage], known: set[str]
+    reads: Sequence[ToolTranscript], stored: Sequence[SessionMessage], known: set[str]
 ) -> list[SessionMessage]:
     """What was said and is not known, but for copies of what another session has."""
     several = len({read.session for read in reads}) > 1

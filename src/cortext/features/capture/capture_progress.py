@@ -24,8 +24,8 @@ from cortext.durability.replace_file import (
 )
 from cortext.features.capture.bindings import Entry
 from cortext.stores.fingerprints import Fingerprint
-from cortext.stores.workspace_layout import Place
-from cortext.tools.incremental import Mark
+from cortext.stores.workspace_layout import ConversationPath
+from cortext.tools.incremental import FilePosition
 
 _RECENT = 400
 _OLD_SECONDS = 90 * 86_400
@@ -37,7 +37,7 @@ class Point(Struct, frozen=True):
     """How far one tool session was read, when the last message there was, and whether the
     conversation had begun by then. Without a mark it had no transcript here."""
 
-    mark: Mark | None
+    mark: FilePosition | None
     last: datetime | None = None
     begun: bool = True
 
@@ -65,7 +65,7 @@ def key_of(entry: Entry) -> str:
 _decoder = Decoder(Progress)
 
 
-def load(place: Place) -> Progress | None:
+def load(place: ConversationPath) -> Progress | None:
     """What is known of a conversation, if its messages are as they were then."""
     try:
         with open(path_of(place), "rb") as file:
@@ -75,7 +75,7 @@ def load(place: Place) -> Progress | None:
     return found if found.lines == Fingerprint.at(place.lines) else None
 
 
-def store(place: Place, progress: Progress) -> None:
+def store(place: ConversationPath, progress: Progress) -> None:
     """Not synced: what a power cut takes is read again."""
     path = path_of(place)
     progress.lines = Fingerprint.at(place.lines) or (0, 0, 0)
@@ -100,7 +100,7 @@ def _forget_old(folder: str) -> None:
                 remove_if_there(entry.path)
 
 
-def path_of(place: Place) -> str:
+def path_of(place: ConversationPath) -> str:
     """Where it stands; other things that are known of a conversation have endings."""
     name = blake2b(os.fsencode(place.folder), digest_size=16).hexdigest()
     return os.path.join(paths.running(), "captured", name)

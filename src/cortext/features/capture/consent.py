@@ -13,24 +13,24 @@ from hashlib import blake2b
 from cortext import paths
 from cortext.durability.replace_file import make_private_dir
 from cortext.features.capture.transcripts import find_transcript
-from cortext.stores.workspace_layout import Place
+from cortext.stores.workspace_layout import ConversationPath
 
 
-def allow(place: Place, tool: str, session: str) -> None:
+def allow(place: ConversationPath, tool: str, session: str) -> None:
     """A conversation may have what is said in a session from now on."""
     path = _file(place, tool, session)
     make_private_dir(os.path.dirname(path))
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
 
 
-def is_allowed(place: Place, tool: str, session: str) -> bool:
+def is_allowed(place: ConversationPath, tool: str, session: str) -> bool:
     try:
         return os.path.exists(_file(place, tool, session))
     except OSError:
         return False  # the conversation is gone
 
 
-def may_take(root: str, place: Place, tool: str, session: str, path: str = "") -> bool:
+def may_take(root: str, place: ConversationPath, tool: str, session: str, path: str = "") -> bool:
     """Whether a conversation may have what is said in a session: it was bound here, or was had in
     the workspace itself."""
     if is_allowed(place, tool, session):
@@ -49,7 +49,7 @@ def may_take(root: str, place: Place, tool: str, session: str, path: str = "") -
     return inside and bool(folder)
 
 
-def _file(place: Place, tool: str, session: str) -> str:
+def _file(place: ConversationPath, tool: str, session: str) -> str:
     key = f"{tool}\0{session}\0{os.stat(place.folder).st_ino}\0{place.name}"
     name = blake2b(key.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
     return os.path.join(paths.running(), "bound", name)

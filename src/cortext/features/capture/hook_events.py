@@ -34,7 +34,7 @@ _STARTS = ("SessionStart", "session.created")
 """The events that begin a session."""
 
 
-class Call(NamedTuple):
+class HookCall(NamedTuple):
     """A call of a hook, told alike for all tools."""
 
     tool: str
@@ -81,7 +81,7 @@ def _log_failure(doing: str) -> Generator[None]:
         write_error(doing, error)
 
 
-def _keep_model(call: Call) -> None:
+def _keep_model(call: HookCall) -> None:
     """Keep the model that a tool names, for the conversation that its session may be bound to."""
     if not call.model and call.event != "SessionEnd":
         return
@@ -93,7 +93,7 @@ def _keep_model(call: Call) -> None:
         remember_model(call.tool, call.id, call.model)
 
 
-def _note_agent(call: Call, found: Bound) -> None:
+def _note_agent(call: HookCall, found: Bound) -> None:
     """Write the model and the MCP servers of a session into its conversation, if it lacks them."""
     from cortext.features.capture.agent_config import find_config, note_config
     from cortext.workspace.workspace import Workspace
@@ -102,7 +102,7 @@ def _note_agent(call: Call, found: Bound) -> None:
     note_config(Workspace(found.root), found.place, known)
 
 
-def _bound(call: Call, process: Process | None, rows: list[ConversationRow]) -> Bound | None:
+def _bound(call: HookCall, process: Process | None, rows: list[ConversationRow]) -> Bound | None:
     """The conversation that what is said in a session belongs to."""
     had = [row for row in rows if call.id in row.session_ids]
     if had:
@@ -117,7 +117,7 @@ def _bound(call: Call, process: Process | None, rows: list[ConversationRow]) -> 
     return None
 
 
-def _waited(call: Call, process: Process) -> Bound | None:
+def _waited(call: HookCall, process: Process) -> Bound | None:
     """The conversation that waits for the session of this process, if that is this one."""
     from cortext.features.capture.pending_bindings import bound_to_process, settle, settle_by_time
 
@@ -133,7 +133,7 @@ def _waited(call: Call, process: Process) -> Bound | None:
     return waiting if is_bound(waiting, call.tool, call.id) else None
 
 
-def _rows(call: Call) -> list[ConversationRow]:
+def _rows(call: HookCall) -> list[ConversationRow]:
     """The conversations of all workspaces, the latest first; also those of one that was moved
     here."""
     from cortext.catalog.catalog import Catalog
@@ -145,7 +145,7 @@ def _rows(call: Call) -> list[ConversationRow]:
         return catalog.list(list(roots))
 
 
-def _let_rest(call: Call, found: Bound | None, rows: list[ConversationRow]) -> None:
+def _let_rest(call: HookCall, found: Bound | None, rows: list[ConversationRow]) -> None:
     """See to it that what nobody goes on with in the workspace of this session is paused; not
     while a person waits for an answer."""
     if call.event == "UserPromptSubmit":
@@ -164,7 +164,7 @@ def _let_rest(call: Call, found: Bound | None, rows: list[ConversationRow]) -> N
         let_rest(here, found.path if found else "")
 
 
-def read_call(tool: str, event: str, payload: dict[str, Any]) -> Call:
+def read_call(tool: str, event: str, payload: dict[str, Any]) -> HookCall:
     """The facts of a call, under the names that each tool has for them."""
 
     def text(*names: str) -> str:
@@ -173,7 +173,7 @@ def read_call(tool: str, event: str, payload: dict[str, Any]) -> Call:
 
     asked = payload.get("input-messages")
     last = cast("list[Any]", asked)[-1] if isinstance(asked, list) and asked else ""
-    return Call(
+    return HookCall(
         tool,
         event,
         text("session_id", "thread-id", "thread_id"),
@@ -185,7 +185,7 @@ def read_call(tool: str, event: str, payload: dict[str, Any]) -> Call:
     )
 
 
-def _told(call: Call, found: Bound) -> dict[str, Any]:
+def _told(call: HookCall, found: Bound) -> dict[str, Any]:
     from cortext.features.capture.capture import capture
 
     if not find_tool(call.tool).hook_sends_prompt:

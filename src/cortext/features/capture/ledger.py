@@ -20,7 +20,7 @@ from cortext.durability.replace_file import make_private_dir
 from cortext.features.capture.capture_progress import path_of
 from cortext.model import json_codec
 from cortext.model.message import SessionMessage
-from cortext.stores.workspace_layout import Place
+from cortext.stores.workspace_layout import ConversationPath
 
 OUT = "out"
 """In the place of a print: it is known that a person took it out."""
@@ -41,7 +41,7 @@ class Taken:
     """All that was taken into one conversation. `of` tells the conversation from another that was
     once in the same place."""
 
-    def __init__(self, place: Place, of: str) -> None:
+    def __init__(self, place: ConversationPath, of: str) -> None:
         self._place, self._of = place, of
         self._path = f"{path_of(place)}.taken"
         self.found: dict[str, Took] = self._read()
@@ -68,7 +68,7 @@ class Taken:
         return json_codec.encode([self._place.folder, self._of])
 
 
-def add_taken(place: Place, of: str, took: Iterable[Took]) -> None:
+def add_taken(place: ConversationPath, of: str, took: Iterable[Took]) -> None:
     """Remember what was taken, after it was written."""
     lines = [json_codec.encode(each) + b"\n" for each in took]
     if not lines:

@@ -31,9 +31,9 @@ from cortext.formats.message_history import is_abandoned
 from cortext.model import record_dicts
 from cortext.model.json_values import parse_time
 from cortext.model.session import Session
-from cortext.stores.workspace_layout import Place
+from cortext.stores.workspace_layout import ConversationPath
 from cortext.tools.processes import Process, find_process, folder_of
-from cortext.tools.protocol import Source
+from cortext.tools.protocol import TranscriptSource
 from cortext.tools.registry import is_tool, open_bridge
 from cortext.tools.running import TICK, still_runs
 from cortext.tools.tool_context import Inside, holding, went_elsewhere, written_at
@@ -80,7 +80,7 @@ def _bound_in(path: str) -> Bound | None:
         shelf, day, name = folder.rsplit("/", 2)
     except (OSError, ValueError):
         return None
-    return Bound(root, Place(f"{root}/{shelf}", day, name))
+    return Bound(root, ConversationPath(f"{root}/{shelf}", day, name))
 
 
 def settle_all(tool: str) -> None:
@@ -152,7 +152,9 @@ def settle_by_time(bound: Bound) -> None:
             _fill_in(bound, tool, found[0].id, found[0].path, _process(entry), nonce)
 
 
-def _with_nonce(sources: list[Source], there: list[Source], entry: Entry) -> list[Source]:
+def _with_nonce(
+    sources: list[TranscriptSource], there: list[TranscriptSource], entry: Entry
+) -> list[TranscriptSource]:
     """Those that have an entry's nonce: first of its folder, then of any; a tool may be told to
     work in another than its process does."""
     nonce = str(entry["nonce"])
@@ -197,7 +199,7 @@ def _is_waiting(entry: Entry) -> bool:
     )
 
 
-def is_here(place: Place, entry: Entry) -> bool:
+def is_here(place: ConversationPath, entry: Entry) -> bool:
     """Whether a conversation was bound to this session, or to the process that will have it, on
     this machine."""
     id = _waits_for(entry) if _is_waiting(entry) else str(entry.get("session_id") or "")
@@ -273,7 +275,7 @@ def _process(entry: Entry) -> Process:
     return Process(int(entry["pid"]), 0, float(entry["started"]), ())
 
 
-def _is_there(source: Source, entry: Entry) -> bool:
+def _is_there(source: TranscriptSource, entry: Entry) -> bool:
     """Whether a session was had in the folder of the process, as far as both are known."""
     folder = str(entry.get("cwd") or "")
     if not (folder and source.cwd):
@@ -281,7 +283,7 @@ def _is_there(source: Source, entry: Entry) -> bool:
     return os.path.realpath(source.cwd) == os.path.realpath(folder)
 
 
-def _began_in(source: Source, entry: Entry) -> bool:
+def _began_in(source: TranscriptSource, entry: Entry) -> bool:
     """Whether a session began after the process, and not long after it was bound."""
     try:
         began = open_bridge(source.tool).glance(source).started_at

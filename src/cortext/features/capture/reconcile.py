@@ -15,7 +15,7 @@ Change = dict[str, Any]
 """What is new in a record; None takes a key out."""
 
 
-class Read(NamedTuple):
+class ToolTranscript(NamedTuple):
     """A tool session as it is: what of it is the conversation's own, the ids of all that is on
     its live branch, and whether nothing of it was damaged."""
 
@@ -47,7 +47,7 @@ class Copies:
 
 
 def changes(
-    taken: Taken, stored: Sequence[SessionMessage], reads: Sequence[Read]
+    taken: Taken, stored: Sequence[SessionMessage], reads: Sequence[ToolTranscript]
 ) -> dict[str, Change]:
     """What is to be changed in records that are there, by their ids: those that have grown since,
     and those that the person went back from, or to."""
@@ -82,7 +82,7 @@ def rewriting(changed: dict[str, Change]) -> Callable[[Any], Any]:
     return change
 
 
-def _left(read: Read, taken: Taken, stored: Sequence[SessionMessage]) -> Iterator[str]:
+def _left(read: ToolTranscript, taken: Taken, stored: Sequence[SessionMessage]) -> Iterator[str]:
     """Messages of a session that its live branch has no more, though it has what was before them
     and went on from there: a transcript that only lost something is no such thing."""
     live, common = set(read.live), ""
@@ -94,7 +94,7 @@ def _left(read: Read, taken: Taken, stored: Sequence[SessionMessage]) -> Iterato
             yield message.id
 
 
-def _may_grow(had: SessionMessage, taken: Taken, read: Read) -> bool:
+def _may_grow(had: SessionMessage, taken: Taken, read: ToolTranscript) -> bool:
     """Whether nobody changed a message since it was taken. Where that is not known, only the
     last of a session grows."""
     took = taken.found.get(had.id)

@@ -9,14 +9,14 @@ from cortext.features.capture.bindings import Entry
 from cortext.features.capture.transcript_reader import find_model
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
-from cortext.stores.workspace_layout import Place
+from cortext.stores.workspace_layout import ConversationPath
 from cortext.tools import scan
 from cortext.tools.mcp_servers import mcp_servers, merge_tools, record_tools, server_alone
 from cortext.tools.registry import find_tool
 from cortext.workspace.workspace import Workspace
 
 
-class Facts(NamedTuple):
+class TranscriptFacts(NamedTuple):
     """As a transcript has them; `tools` are those that were called and the servers there are."""
 
     title: str
@@ -26,16 +26,18 @@ class Facts(NamedTuple):
     path: str
 
 
-def facts_of(session: Session, messages: Sequence[SessionMessage], path: str) -> Facts:
+def facts_of(session: Session, messages: Sequence[SessionMessage], path: str) -> TranscriptFacts:
     """The facts of a decoded session, of which these messages are the conversation's."""
     servers = mcp_servers(session.agent, session.working_dir)
     tools = tuple(record_tools(session.agent, _called_in(messages), servers))
     whole = len(messages) == len(session.messages)
     tokens = (session.total_prompt_tokens, session.total_completion_tokens) if whole else (0, 0)
-    return Facts(session.title, session.model, tools, tokens, path)
+    return TranscriptFacts(session.title, session.model, tools, tokens, path)
 
 
-def facts_of_new(entry: Entry, head: Session, messages: Sequence[SessionMessage]) -> Facts:
+def facts_of_new(
+    entry: Entry, head: Session, messages: Sequence[SessionMessage]
+) -> TranscriptFacts:
     """Return the facts of new messages. Only a whole session tells title and tokens: they are
     empty."""
     tool, called = str(entry["tool"]), _called_in(messages)
@@ -43,7 +45,7 @@ def facts_of_new(entry: Entry, head: Session, messages: Sequence[SessionMessage]
     marked = find_tool(tool).marks_mcp_tools
     servers = mcp_servers(tool, head.working_dir) if called and not marked else ()
     tools = [name for name in record_tools(tool, called, servers) if not server_alone(name)]
-    return Facts("", model, tuple(tools), (0, 0), str(entry.get("path") or ""))
+    return TranscriptFacts("", model, tuple(tools), (0, 0), str(entry.get("path") or ""))
 
 
 def _called_in(messages: Sequence[SessionMessage]) -> list[str]:
@@ -57,7 +59,9 @@ def unnamed(tool: str, session_id: str) -> str:
     return f"{tool} session {session_id[:8]}"
 
 
-def note_facts(workspace: Workspace, place: Place, found: Sequence[tuple[Entry, Facts]]) -> None:
+def note_facts(
+    workspace: Workspace, place: ConversationPath, found: Sequence[tuple[Entry, TranscriptFacts]]
+) -> None:
     """Have them in the head of a conversation; nothing is written if they are there."""
     if not found or not _apply(workspace.store.head_at(place), found):
         return
@@ -69,7 +73,7 @@ def note_facts(workspace: Workspace, place: Place, found: Sequence[tuple[Entry, 
     workspace.change(place, change)
 
 
-def _apply(session: Session, found: Iterable[tuple[Entry, Facts]]) -> bool:
+def _apply(session: Session, found: Iterable[tuple[Entry, TranscriptFacts]]) -> bool:
     """Whether something is new."""
     before = session.to_dict()
     for entry, facts in found:

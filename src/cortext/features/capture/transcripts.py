@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 
 from cortext.tools import scan
-from cortext.tools.protocol import Bridge, NamesFiles, Source
+from cortext.tools.protocol import Bridge, NamesFiles, TranscriptSource
 from cortext.tools.registry import find_tool, open_bridge
 
-Found = tuple[Bridge, Source]
+Found = tuple[Bridge, TranscriptSource]
 
 
 def find_transcript(tool: str, id: str, path: str = "", *, search: bool = False) -> Found | None:
@@ -52,7 +52,7 @@ def _at(tool: str, id: str, path: str) -> Found | None:
     if not named:
         return None
     mark = f"{found.st_mtime_ns}-{found.st_size}-{found.st_ino}"
-    return bridge, Source(tool, id, path, found.st_size, mark)
+    return bridge, TranscriptSource(tool, id, path, found.st_size, mark)
 
 
 def _among(tool: str, id: str, home: str | None, path: str = "") -> Found | None:

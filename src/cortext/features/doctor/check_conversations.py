@@ -61,15 +61,15 @@ from cortext.features.doctor.salvage.text_encoding import HALF
 from cortext.formats import folder
 from cortext.formats.folder import FOLDER
 from cortext.formats.head_and_lines import StoredRecords, join
-from cortext.formats.record_lines import Lines, encode_record
+from cortext.formats.record_lines import RecordBlock, encode_record
 from cortext.model.message import SessionMessage
 from cortext.stores.damage_report import refuse_newer
 from cortext.stores.folder import FolderStore
-from cortext.stores.workspace_layout import Place, conversations_dir, title_in
+from cortext.stores.workspace_layout import ConversationPath, conversations_dir, title_in
 from cortext.workspace.conversation_types import Types
 
 
-class _State(NamedTuple):
+class _ConversationState(NamedTuple):
     """Both files as they are now; `lost` is what is wrong with a file of messages that is gone or
     empty, `fewer` with one that has less than its head knew of."""
 
@@ -90,7 +90,7 @@ class _State(NamedTuple):
         return bool(self.head.troubles or self.lost) or self.rescued.to_write
 
 
-def check_conversation(root: str, place: Place) -> CheckResult:
+def check_conversation(root: str, place: ConversationPath) -> CheckResult:
     """What is wrong with one conversation."""
     try:
         state = _look(place)
@@ -105,7 +105,7 @@ def check_conversation(root: str, place: Place) -> CheckResult:
     return CheckResult(problems, Repair(sentence, partial(_repair, root, place)) if mends else None)
 
 
-def _sentence(state: _State, place: Place) -> str:
+def _sentence(state: _ConversationState, place: ConversationPath) -> str:
     if not state.to_write:
         done = [f"move the torn end of {place.lines} away"] if state.rescued.torn else []
         done += [f"add that there was no result to {place.lines}"] if state.stubs else []
@@ -117,11 +117,11 @@ def _sentence(state: _State, place: Place) -> str:
     return f"write {whole} of {place.folder} anew, with {describe_readable(state.rescued)}{more}"
 
 
-def _may_have_more(state: _State) -> bool:
+def _may_have_more(state: _ConversationState) -> bool:
     return bool((state.lost or state.rescued.lost) and state.head.head.get("native"))
 
 
-def _look(place: Place) -> _State:
+def _look(place: ConversationPath) -> _ConversationState:
     """NewerVersionError, OSError."""
     data, there = _read(place.head)
     head = SalvagedHead({}, [Trouble("it is missing, and there are messages")])
@@ -142,7 +142,7 @@ def _look(place: Place) -> _State:
         rescued = add_from_git(place.lines, FOLDER.records, rescued, most)
     fewer = [] if lost else _fewer(rescued, known)
     stubs = stub_missing_results(rescued.messages, rescued.answered, head.head.get("pending"))
-    return _State(head, rescued, lost, fewer, stubs)
+    return _ConversationState(head, rescued, lost, fewer, stubs)
 
 
 def _sound_head(data: bytes) -> SalvagedHead | None:
@@ -193,11 +193,11 @@ def _read(path: str) -> tuple[bytes, bool]:
 
 def _decode(data: bytes) -> Head:
     head = folder.decode_head(data, [])
-    join(head, Lines([], [], []), FOLDER)
+    join(head, RecordBlock([], [], []), FOLDER)
     return head
 
 
-def _repair(root: str, place: Place) -> Repaired | None:
+def _repair(root: str, place: ConversationPath) -> Repaired | None:
     state = _look(place)
     if not state.to_write:
         return _append(root, place, state)
@@ -215,12 +215,12 @@ def _repair(root: str, place: Place) -> Repaired | None:
     return Repaired(did, kept)
 
 
-def _no_more(state: _State) -> str:
+def _no_more(state: _ConversationState) -> str:
     """What became of the promise in the plan."""
     return "; the AI tool had none of what is missing" if _may_have_more(state) else ""
 
 
-def _not_here(state: _State) -> str:
+def _not_here(state: _ConversationState) -> str:
     count = state.head.head.get("message_count") if state.lost else 0
     known = count if type(count) is int else 0
     missing = known - len(state.rescued.messages)
@@ -231,7 +231,7 @@ def _not_here(state: _State) -> str:
     return f"; its head knew of {pluralize(known, 'message')}, which were found nowhere else"
 
 
-def _append(root: str, place: Place, state: _State) -> Repaired | None:
+def _append(root: str, place: ConversationPath, state: _ConversationState) -> Repaired | None:
     """What an append does anyway: it moves a torn end away."""
     if not state.rescued.torn and not state.stubs:
         return None
@@ -245,7 +245,7 @@ def _append(root: str, place: Place, state: _State) -> Repaired | None:
     )
 
 
-def _write(root: str, place: Place, state: _State) -> list[str]:
+def _write(root: str, place: ConversationPath, state: _ConversationState) -> list[str]:
     for path in (f"{place.shelf}/{place.day}", place.folder, place.session, place.head):
         refuse_link(path)
     refuse_link(place.lines)
@@ -270,7 +270,7 @@ def _messages(root: str, id: str) -> Sequence[SessionMessage]:
     return FolderStore(root).read(id).session.messages
 
 
-def _head_changes(state: _State) -> bool:
+def _head_changes(state: _ConversationState) -> bool:
     """Also of a sound head, where it counts messages that are not there."""
     count = state.head.head.get("message_count")
     there = len(state.rescued.messages) + len(state.stubs)
@@ -278,7 +278,12 @@ def _head_changes(state: _State) -> bool:
     return bool(state.head.troubles or state.lost) or too_many
 
 
-def _head(root: str, place: Place, state: _State, messages: Sequence[SessionMessage]) -> bytes:
+def _head(
+    root: str,
+    place: ConversationPath,
+    state: _ConversationState,
+    messages: Sequence[SessionMessage],
+) -> bytes:
     """What of it is lost stands in the markdown, in part: the title, and the type, whose command
     led the conversation."""
     if not _head_changes(state):

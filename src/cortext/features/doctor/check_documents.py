@@ -53,7 +53,7 @@ from cortext.features.doctor.salvage.text_encoding import (
     split_conflict,
 )
 from cortext.formats import document
-from cortext.formats.document import Block
+from cortext.formats.document import EncodedRecords
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.damage_report import refuse_newer
@@ -63,7 +63,7 @@ _WHERE = re.compile(r" at (?:character|byte) (\d+)")
 _NULS = re.compile(rb"\0+")
 
 
-class _State(NamedTuple):
+class _DocumentState(NamedTuple):
     """A document as it is now: the session that can be had of it, None if there is none."""
 
     session: Session | None
@@ -94,7 +94,7 @@ def check_document(folder: str, id: str) -> CheckResult:
     return CheckResult(problems, Repair(sentence, partial(_repair, folder, id)) if mends else None)
 
 
-def _look(folder: str, id: str) -> _State:
+def _look(folder: str, id: str) -> _DocumentState:
     """NewerVersionError, OSError."""
     path = f"{folder}/{id}.json"
     data, _ = read_file_and_stat(path)
@@ -111,7 +111,7 @@ def _look(folder: str, id: str) -> _State:
     if HALF.search(data):
         session = _whole(session, troubles)
     _drop_repeated(session, troubles)
-    return _State(session, troubles, _missing_results(session))
+    return _DocumentState(session, troubles, _missing_results(session))
 
 
 def _missing_results(session: Session) -> list[SessionMessage]:
@@ -139,7 +139,7 @@ def _drop_repeated(session: Session, troubles: list[Trouble]) -> None:
         session.messages = kept
 
 
-def _rescue(folder: str, id: str, data: bytes, why: str) -> _State:
+def _rescue(folder: str, id: str, data: bytes, why: str) -> _DocumentState:
     if not data.strip(b"\0 \t\r\n"):
         return _empty(folder, id, data)
     troubles, ours, lines = _read_as_text(data)
@@ -152,7 +152,7 @@ def _rescue(folder: str, id: str, data: bytes, why: str) -> _State:
     else:
         _add_missing(session, salvage_records(lines, id))
     if session is None:
-        return _State(
+        return _DocumentState(
             None,
             [Trouble(f"nothing of it can be read: {reword_decode_error(why)}", mends=False)],
             (),
@@ -162,7 +162,7 @@ def _rescue(folder: str, id: str, data: bytes, why: str) -> _State:
     if any(trouble.severity != WARNING for trouble in troubles):
         session = _with_backup(session, folder, id)
     _drop_repeated(session, troubles)
-    return _State(session, troubles, _missing_results(session))
+    return _DocumentState(session, troubles, _missing_results(session))
 
 
 def _read_as_text(data: bytes) -> tuple[list[Trouble], bytes, bytes]:
@@ -186,7 +186,7 @@ def _read_as_text(data: bytes) -> tuple[list[Trouble], bytes, bytes]:
     return troubles, decode_text(_NULS.sub(b"", ours))[0].encode("utf-8"), lines
 
 
-def _empty(folder: str, id: str, data: bytes) -> _State:
+def _empty(folder: str, id: str, data: bytes) -> _DocumentState:
     """A document that holds nothing: its backup, or what was set aside once, may."""
     path = f"{folder}/{id}.json"
     found = _backup(folder, id)
@@ -196,10 +196,10 @@ def _empty(folder: str, id: str, data: bytes) -> _State:
             found = _merged(found, session)
     text = f"it holds {len(data)} NUL bytes, and nothing else" if data.strip() else "it is empty"
     if found is None:
-        return _State(None, [Trouble(f"{text}: what it held is not here", mends=False)], ())
+        return _DocumentState(None, [Trouble(f"{text}: what it held is not here", mends=False)], ())
     found.id = id
     text += f"; its backup has {pluralize(len(found.messages), 'message')}"
-    return _State(found, [Trouble(text)], _missing_results(found))
+    return _DocumentState(found, [Trouble(text)], _missing_results(found))
 
 
 def _of_aside(data: bytes, id: str) -> Session | None:
@@ -314,8 +314,8 @@ def _repair(folder: str, id: str) -> Repaired | None:
         now = SessionStorage(folder)
         ensure_nothing_lost(path, lambda: now.read(id).session.messages, session.messages)
         kept = set_aside(path, "corrupt")
-        messages = Block().extended(session.messages)
-        chunks = document.encode(session, messages, Block().extended(session.tool_history))
+        messages = EncodedRecords().extended(session.messages)
+        chunks = document.encode(session, messages, EncodedRecords().extended(session.tool_history))
         replace(path, chunks, temp_dir=side_dir(folder))
     count = pluralize(len(session.messages), "message")
     return Repaired(f"{path} was written anew, with {count}", [kept])

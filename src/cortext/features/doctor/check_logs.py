@@ -57,13 +57,13 @@ from cortext.features.doctor.salvage.text_encoding import HALF, repair_character
 from cortext.formats import log
 from cortext.formats.head_and_lines import StoredRecords, join
 from cortext.formats.log import LOG
-from cortext.formats.record_lines import Lines, decode_record, encode_record
+from cortext.formats.record_lines import RecordBlock, decode_record, encode_record
 from cortext.model.message import SessionMessage
 from cortext.stores.damage_report import refuse_newer
 from cortext.stores.log import LogStore
 
 
-class _State(NamedTuple):
+class _LogState(NamedTuple):
     """A log as it is now. `first` is its first line, if that is the one head that it has."""
 
     head: SalvagedHead
@@ -101,7 +101,7 @@ def check_log(folder: str, id: str) -> CheckResult:
     return CheckResult(problems, Repair(sentence, partial(_repair, folder, id)) if mends else None)
 
 
-def _sentence(state: _State, path: str) -> str:
+def _sentence(state: _LogState, path: str) -> str:
     if state.to_write:
         return f"write {path} anew, with {describe_readable(state.rescued)}"
     done = [f"move the torn end of {path} away"] if state.rescued.torn else []
@@ -109,13 +109,13 @@ def _sentence(state: _State, path: str) -> str:
     return " and ".join(done)
 
 
-def _look(path: str) -> _State:
+def _look(path: str) -> _LogState:
     """NewerVersionError, OSError."""
     data = read_file(path)
     return _sound(data, path) or _salvaged(data, path)
 
 
-def _sound(data: bytes, path: str) -> _State | None:
+def _sound(data: bytes, path: str) -> _LogState | None:
     """Return the state of a log that needs no salvage: it is sound, or its last line is torn."""
     first, newline, rest = data.partition(b"\n")
     rescued = read_sound_lines(rest, LOG.records, first=2)
@@ -127,10 +127,10 @@ def _sound(data: bytes, path: str) -> _State | None:
         return None
     refuse_newer(head, path)
     stubs = stub_missing_results(rescued.messages, rescued.answered, head.get("pending"))
-    return _State(SalvagedHead(head, ()), first, rescued, stubs)
+    return _LogState(SalvagedHead(head, ()), first, rescued, stubs)
 
 
-def _salvaged(data: bytes, path: str) -> _State:
+def _salvaged(data: bytes, path: str) -> _LogState:
     """Return the state of a damaged log."""
     refuse_newer_head(data.partition(b"\n")[0], path)
     if not data.strip(b"\0 \t\r\n"):
@@ -161,30 +161,30 @@ def _left(head: SalvagedHead) -> SalvagedHead:
     return head._replace(troubles=[trouble._replace(mends=False) for trouble in head.troubles])
 
 
-def _empty(path: str) -> _State:
+def _empty(path: str) -> _LogState:
     """A file that holds nothing: what it held may have been set aside once."""
     aside = read_set_aside(path, LOG.records, _is_head)
     found = [_rescued(line) for _, line in aside.heads] if aside else []
     text = "it is empty: what it held is not here"
     trouble = Trouble(text, None, PROBLEM, mends=aside is not None)
     head = SalvagedHead(choose_newest(found) if found else {}, [trouble])
-    return _State(head, b"", aside or SalvagedLines([], [], [], b"", []), ())
+    return _LogState(head, b"", aside or SalvagedLines([], [], [], b"", []), ())
 
 
-def _one_of(head: SalvagedHead, rescued: SalvagedLines, path: str, first: bytes) -> _State:
+def _one_of(head: SalvagedHead, rescued: SalvagedLines, path: str, first: bytes) -> _LogState:
     """With the head of line 1, if it is the only one; else the newest."""
     if not rescued.heads:
-        return _State(head, b"" if head.troubles else first, rescued, ())
+        return _LogState(head, b"" if head.troubles else first, rescued, ())
     others = [_rescued(line) for _, line in rescued.heads]
     for other in others:
         refuse_newer(other, path)
     line = rescued.heads[0][0]
     trouble = Trouble("a second head stands here: the newest counts", line)
     both = SalvagedHead(choose_newest([head.head, *others]), [*head.troubles, trouble])
-    return _State(both, b"", rescued, ())
+    return _LogState(both, b"", rescued, ())
 
 
-def _without_head(data: bytes, path: str, *, ours: bool) -> _State:
+def _without_head(data: bytes, path: str, *, ours: bool) -> _LogState:
     """With the newest head that stands somewhere, or the first, which is `ours`, of two sides."""
     rescued = salvage_lines(data, LOG.records, _is_head)
     found = [_rescued(line) for _, line in rescued.heads]
@@ -194,7 +194,7 @@ def _without_head(data: bytes, path: str, *, ours: bool) -> _State:
         number = rescued.heads[0][0]
         text = "the head is not on line 1" if number > 1 else "the head is not on a line alone"
         head = SalvagedHead(choose_newest(found), [Trouble(text, number)])
-        return _State(SalvagedHead(found[0], []) if ours else head, b"", rescued, ())
+        return _LogState(SalvagedHead(found[0], []) if ours else head, b"", rescued, ())
     part, rest, number = _before_records(data)
     head = salvage_head(cut_before_records(part), _decode, 1)
     if part.strip() and has_fields(head.head):
@@ -202,14 +202,14 @@ def _without_head(data: bytes, path: str, *, ours: bool) -> _State:
         others = salvage_lines(rest, LOG.records, first=number)
         # Messages that are not on lines alone stand before those that are.
         more = len(rescued.messages) > len(others.messages)
-        return _State(head, b"", rescued if more else others, ())
+        return _LogState(head, b"", rescued if more else others, ())
     text = "the head is missing"
     if not rescued.nothing and not part.strip():
         text = "the head is missing, and there are messages"
     elif not rescued.nothing:
         text = "the head cannot be read, and is made anew from the messages"
     trouble = Trouble(text, 1, mends=not rescued.nothing)
-    return _State(SalvagedHead({}, [trouble]), b"", rescued, ())
+    return _LogState(SalvagedHead({}, [trouble]), b"", rescued, ())
 
 
 def _before_records(data: bytes) -> tuple[bytes, bytes, int]:
@@ -240,7 +240,7 @@ def _is_head(line: bytes) -> bool:
 
 def _decode(line: bytes) -> Head:
     head = log.decode_head_line(line, [])
-    join(head, Lines([], [], []), LOG)
+    join(head, RecordBlock([], [], []), LOG)
     return head
 
 
@@ -263,7 +263,7 @@ def _repair(folder: str, id: str) -> Repaired | None:
     return Repaired(f"{path} was written anew, {describe_written(state.rescued)}", [kept])
 
 
-def _append(store: LogStore, id: str, path: str, state: _State) -> Repaired | None:
+def _append(store: LogStore, id: str, path: str, state: _LogState) -> Repaired | None:
     """What an append does anyway: it moves a torn end away."""
     if not state.rescued.torn and not state.stubs:
         return None
@@ -274,7 +274,7 @@ def _append(store: LogStore, id: str, path: str, state: _State) -> Repaired | No
     return Repaired(describe_append(path, torn=bool(state.rescued.torn), stubs=state.stubs), kept)
 
 
-def _head_line(id: str, path: str, state: _State) -> bytes:
+def _head_line(id: str, path: str, state: _LogState) -> bytes:
     if state.first:
         return state.first + b"\n"
     messages = [*state.rescued.messages, *state.stubs]

@@ -32,7 +32,7 @@ _HELLO = {
 }
 
 
-class McpEntry(NamedTuple):
+class FoundMcpEntry(NamedTuple):
     """What the settings of a tool say of a server called `cortext`: one of the words above, the
     command of it, and for settings that cannot be read, why."""
 
@@ -53,26 +53,26 @@ class ServerHealth(msgspec.Struct):
     why: str = ""
 
 
-def read_mcp_entry(tool: str) -> McpEntry:
+def read_mcp_entry(tool: str) -> FoundMcpEntry:
     """Return what a tool's settings say of our server. Nothing is started."""
     file = server_file(tool)
     if file is None or file.entry is None:
-        return McpEntry(MISSING, [])
+        return FoundMcpEntry(MISSING, [])
     path = file.path
     try:
         text = read_file(path).decode("utf-8", "replace") if os.path.lexists(path) else ""
         entry = file.entry.find(text)
     except (OSError, ValueError) as error:
-        return McpEntry(UNREADABLE, [], f"{path} cannot be read: {why(error)}")
+        return FoundMcpEntry(UNREADABLE, [], f"{path} cannot be read: {why(error)}")
     if entry is None:
-        return McpEntry(MISSING, [])
+        return FoundMcpEntry(MISSING, [])
     command = command_in(entry)
     names = [os.path.basename(part) for part in command]
     if "mcp" not in names[1:] or not set(_NAMES) & set(names):
-        return McpEntry(OTHER, command)
+        return FoundMcpEntry(OTHER, command)
     if entry.get("enabled") is False or entry.get("disabled") is True:
-        return McpEntry(OFF, command)
-    return McpEntry(PRESENT if shutil.which(command[0]) else GONE, command)
+        return FoundMcpEntry(OFF, command)
+    return FoundMcpEntry(PRESENT if shutil.which(command[0]) else GONE, command)
 
 
 def entry_path(tool: str) -> str:
@@ -81,7 +81,7 @@ def entry_path(tool: str) -> str:
     return file.path if file else ""
 
 
-def start_server(health: ServerHealth, entries: Sequence[McpEntry]) -> None:
+def start_server(health: ServerHealth, entries: Sequence[FoundMcpEntry]) -> None:
     """Start the server as the tools do, and note how it went. Start only a program of our name."""
     commands = {tuple(one.command): None for one in entries if one.state == PRESENT}
     for command in commands:

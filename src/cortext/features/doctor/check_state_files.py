@@ -17,7 +17,7 @@ from cortext import paths
 from cortext.catalog.document_index import SessionIndex
 from cortext.durability.file_lock import FileLock
 from cortext.durability.gzip_members import read_packed
-from cortext.durability.incremental_copy import Known
+from cortext.durability.incremental_copy import CopyState
 from cortext.durability.read_files import read_file
 from cortext.durability.replace_file import remove_if_there, replace, set_aside, storage_errors
 from cortext.errors import CortextError
@@ -77,7 +77,7 @@ def _of(
 
 def _is_known(data: bytes) -> bool:
     try:
-        msgspec.json.decode(data, type=dict[str, Known])
+        msgspec.json.decode(data, type=dict[str, CopyState])
     except (msgspec.DecodeError, UnicodeDecodeError):
         return False
     return True

@@ -29,7 +29,7 @@ from cortext.features.doctor.check_state_files import (
     check_unfinished_redact,
 )
 from cortext.features.doctor.inventory import (
-    Item,
+    CheckItem,
     Stores,
     find_stores,
     list_adapter_items,
@@ -76,7 +76,7 @@ class SoundFiles:
             except (OSError, DecodeError, UnicodeDecodeError):
                 self._before = {}  # then everything is read
 
-    def has(self, item: Item) -> bool:
+    def has(self, item: CheckItem) -> bool:
         """Whether the files of an item are unchanged since they were sound."""
         known = self._before.get(item.name)
         if known is None or known != fingerprints_of(item.files):
@@ -84,7 +84,7 @@ class SoundFiles:
         self._now[item.name] = known
         return True
 
-    def add(self, item: Item, before: Fingerprints) -> None:
+    def add(self, item: CheckItem, before: Fingerprints) -> None:
         """Note a sound item, unless its files changed since `before` or very recently."""
         if before and before == fingerprints_of(item.files) and _settled(before):
             self._now[item.name] = before
@@ -188,7 +188,7 @@ def run_checkup(*, deep: bool = False, progress: Progress | None = None) -> Chec
     return checkup
 
 
-def _check_surroundings(checkup: Checkup, found: Stores, all_items: list[Item]) -> None:
+def _check_surroundings(checkup: Checkup, found: Stores, all_items: list[CheckItem]) -> None:
     """Check the files beside the conversations, and the machine."""
     data = os.path.dirname(paths.archive())
     shelves = found.shelves
@@ -211,8 +211,8 @@ def _check_surroundings(checkup: Checkup, found: Stores, all_items: list[Item]) 
 
 def _check_items(
     checkup: Checkup,
-    conversations: list[Item],
-    others: list[Item],
+    conversations: list[CheckItem],
+    others: list[CheckItem],
     sound: SoundFiles,
     progress: Progress | None,
 ) -> None:
@@ -242,7 +242,9 @@ def _check_items(
         _log.info("the list of sound files could not be written: %s", error)
 
 
-def _check_again(new: list[Item], checks: list[Check], results: list[list[CheckResult]]) -> None:
+def _check_again(
+    new: list[CheckItem], checks: list[Check], results: list[list[CheckResult]]
+) -> None:
     """Repeat checks of files that were just written: the damage may be a write in progress."""
     for _ in range(_TRIES):
         fresh = [
@@ -301,7 +303,7 @@ def _temp_folders(found: Stores) -> list[str]:
     return list(dict.fromkeys(ours))
 
 
-def _open_to_others(found: Stores, all_items: Iterable[Item]) -> dict[str, set[str]]:
+def _open_to_others(found: Stores, all_items: Iterable[CheckItem]) -> dict[str, set[str]]:
     """What others may read, by what it holds."""
     data = os.path.dirname(paths.archive())
     spoken = set(

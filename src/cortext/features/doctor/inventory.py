@@ -28,7 +28,7 @@ from cortext.workspace.known_folders import known_workspaces, program_folders
 _METADATA = re.compile(rb'[\0\s\xef\xbb\xbf]*\{\s*"type"\s*:\s*"metadata"')
 
 
-class Item(NamedTuple):
+class CheckItem(NamedTuple):
     """One thing that is looked at: its files, how, and what of it is nobody else's to read."""
 
     name: str
@@ -97,31 +97,31 @@ def _is_folder(path: str, failures: dict[str, str]) -> bool:
     return stat.S_ISDIR(found.st_mode)
 
 
-def list_conversation_items(found: Stores) -> Iterator[Item]:
+def list_conversation_items(found: Stores) -> Iterator[CheckItem]:
     """Everything that holds conversations."""
     yield from _each(found, found.workspaces, partial(_conversations, failures=found.failures))
     yield from _each(found, found.logs, _logs)
     yield from _each(found, found.documents, _documents)
     for copy in () if is_absent(paths.archive()) else list_copies(found.failures):
-        yield Item(copy.path, (copy.path,), partial(check_copy, copy))
+        yield CheckItem(copy.path, (copy.path,), partial(check_copy, copy))
 
 
-def list_adapter_items(found: Stores) -> Iterator[Item]:
+def list_adapter_items(found: Stores) -> Iterator[CheckItem]:
     """What adapters keep beside conversations: LangGraph's checkpoints, the state that sessions of
     ADK share, and what sub-agents wrote."""
     yield from _each(found, inner_folders(), _logs)
 
 
-def list_transcript_items(found: Stores) -> Iterator[Item]:
+def list_transcript_items(found: Stores) -> Iterator[CheckItem]:
     """What the AI tools of this person wrote."""
     for tool in tools():
         for history in () if is_absent(tool.home) else list_transcripts(tool, found.failures):
-            yield Item(history.path, (history.path,), partial(check_transcript, history))
+            yield CheckItem(history.path, (history.path,), partial(check_transcript, history))
 
 
 def _each(
-    found: Stores, folders: Iterable[str], look: Callable[[str], Iterable[Item]]
-) -> Iterator[Item]:
+    found: Stores, folders: Iterable[str], look: Callable[[str], Iterable[CheckItem]]
+) -> Iterator[CheckItem]:
     for folder in folders:
         try:
             yield from look(folder)
@@ -130,12 +130,12 @@ def _each(
             found.failures[folder] = said
 
 
-def _places(root: str, failures: dict[str, str]) -> Iterator[workspace_layout.Place]:
+def _places(root: str, failures: dict[str, str]) -> Iterator[workspace_layout.ConversationPath]:
     """As `layout.places`, where a folder that cannot be looked into hides no other."""
     for shelf in workspace_layout.shelves(root):
         for day in _names(workspace_layout.days, shelf, failures):
             for name in _names(workspace_layout.folders, f"{shelf}/{day}", failures):
-                yield workspace_layout.Place(shelf, day, name)
+                yield workspace_layout.ConversationPath(shelf, day, name)
 
 
 def _names(look: Callable[[str], list[str]], folder: str, failures: dict[str, str]) -> list[str]:
@@ -149,7 +149,7 @@ def _names(look: Callable[[str], list[str]], folder: str, failures: dict[str, st
         return []
 
 
-def _has_session(place: workspace_layout.Place, failures: dict[str, str]) -> bool:
+def _has_session(place: workspace_layout.ConversationPath, failures: dict[str, str]) -> bool:
     """As `Place.has_session`, which takes what cannot be looked at for what is not there."""
     for path in (place.head, place.lines):
         try:
@@ -166,28 +166,28 @@ def _has_session(place: workspace_layout.Place, failures: dict[str, str]) -> boo
     return False
 
 
-def _conversations(root: str, failures: dict[str, str]) -> Iterator[Item]:
+def _conversations(root: str, failures: dict[str, str]) -> Iterator[CheckItem]:
     for place in _places(root, failures):
         if workspace_layout.is_name(place.name) and _has_session(place, failures):
             files = (place.head, place.lines)
             # What came by git has the modes that git gives, and is others' too.
             private = (place.session, *files) if _began_here(root, place) else ()
-            yield Item(place.folder, files, partial(check_conversation, root, place), private)
+            yield CheckItem(place.folder, files, partial(check_conversation, root, place), private)
 
 
-def _began_here(root: str, place: workspace_layout.Place) -> bool:
+def _began_here(root: str, place: workspace_layout.ConversationPath) -> bool:
     """As `Workspace.began`, which makes the folder that it looks into."""
     number = place.name.partition("-")[0]
     side = f"{workspace_layout.conversations_dir(root)}/.cortext"
     return os.path.isdir(f"{side}/numbers/{place.day}/{number}")
 
 
-def _logs(folder: str) -> Iterator[Item]:
+def _logs(folder: str) -> Iterator[CheckItem]:
     ours = folder in (paths.spawn_sessions(), paths.program_sessions())
     for id in session_names(folder, ".jsonl"):
         path = f"{folder}/{id}.jsonl"
         if ours or _is_log(path):
-            yield Item(path, (path,), partial(check_log, folder, id), (path,))
+            yield CheckItem(path, (path,), partial(check_log, folder, id), (path,))
 
 
 def _is_log(path: str) -> bool:
@@ -199,8 +199,8 @@ def _is_log(path: str) -> bool:
         return True  # looking at it says why
 
 
-def _documents(folder: str) -> Iterator[Item]:
+def _documents(folder: str) -> Iterator[CheckItem]:
     for id in session_names(folder, ".json"):
         if id != "index":
             path = f"{folder}/{id}.json"
-            yield Item(path, (path,), partial(check_document, folder, id), (path,))
+            yield CheckItem(path, (path,), partial(check_document, folder, id), (path,))

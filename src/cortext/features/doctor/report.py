@@ -24,7 +24,7 @@ from cortext.features.doctor.check_machine import is_tested, read_tool_version
 from cortext.features.doctor.check_mcp import (
     GONE,
     UNREADABLE,
-    McpEntry,
+    FoundMcpEntry,
     ServerHealth,
     entry_path,
     read_mcp_entry,
@@ -154,7 +154,7 @@ def _connections() -> Health:
     return Health(__version__, program, tools, server, _archive(problems), errors, problems)
 
 
-def _tool(tool: str, entry: McpEntry, problems: list[Problem]) -> ToolHealth:
+def _tool(tool: str, entry: FoundMcpEntry, problems: list[Problem]) -> ToolHealth:
     hooks, commands = _hooks(tool, problems), _commands(tool, problems)
     program = shutil.which(find_tool(tool).executable)
     version = read_tool_version(program)
@@ -170,7 +170,7 @@ def _tool(tool: str, entry: McpEntry, problems: list[Problem]) -> ToolHealth:
     )
 
 
-def _server(entries: dict[str, McpEntry], problems: list[Problem]) -> ServerHealth:
+def _server(entries: dict[str, FoundMcpEntry], problems: list[Problem]) -> ServerHealth:
     for tool, entry in entries.items():
         if entry.state == UNREADABLE and all(entry.why not in each.text for each in problems):
             hint = f"put it right by hand, then run `cortext setup --tools {tool}`"

@@ -309,9 +309,9 @@ class ConversationList:
         listings: Sequence[Sequence[ConversationRow]],
         progress: Callable[[int, int], None] | None,
     ) -> list[ConversationRow]:
-        from cortext.features.search.find_conversation import Contents
+        from cortext.features.search.find_conversation import ConversationFinder
 
-        said = Contents(progress)
+        said = ConversationFinder(progress)
         seen: set[tuple[str, str]] = set()
         looked = of = 0
         for rows in listings:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cortext.features.capture.transcripts import Found
 
 
-class Read(NamedTuple):
+class LoadedRow(NamedTuple):
     """What is in a row: the session, what is wrong with it, where it was read from, and the
     conversations of its sub-agents."""
 
@@ -32,7 +32,7 @@ def read(row: ConversationRow, longest: int | None = None) -> tuple[Session, Seq
     return read_all(row, longest)[:2]
 
 
-def read_all(row: ConversationRow, longest: int | None = None) -> Read:
+def read_all(row: ConversationRow, longest: int | None = None) -> LoadedRow:
     """As `read`, with what else there is. What a tool has no more is read from the archive."""
     if row.tool and not row.is_standalone:
         return read_from(row, transcript_of(row), longest)
@@ -42,9 +42,9 @@ def read_all(row: ConversationRow, longest: int | None = None) -> Read:
     return found
 
 
-def _read_conversation(row: ConversationRow) -> Read:
+def _read_conversation(row: ConversationRow) -> LoadedRow:
     session, damages = FolderStore(row.workspace).read(row.path)
-    return Read(session, damages, row.place.session)
+    return LoadedRow(session, damages, row.place.session)
 
 
 def transcript_of(row: ConversationRow) -> Found:
@@ -54,7 +54,7 @@ def transcript_of(row: ConversationRow) -> Found:
     return _found(row, transcript_at(row.tool, row.key, row.path))
 
 
-def read_from(row: ConversationRow, found: Found, longest: int | None = None) -> Read:
+def read_from(row: ConversationRow, found: Found, longest: int | None = None) -> LoadedRow:
     """As `read_all`, from a transcript that was there just now."""
     bridge, source = found
     try:
@@ -67,10 +67,10 @@ def read_from(row: ConversationRow, found: Found, longest: int | None = None) ->
         decoded = bridge.decode(source, longest=longest)
     # A transcript does not say whether its session goes on.
     decoded.session.status = "active" if row.status == "active" else "paused"
-    return Read(decoded.session, decoded.damages, source.path, decoded.side)
+    return LoadedRow(decoded.session, decoded.damages, source.path, decoded.side)
 
 
-def _read_apart(row: ConversationRow) -> Read:
+def _read_apart(row: ConversationRow) -> LoadedRow:
     """A session of `aur spawn`, or one that a program keeps, from its own file. Nothing is written,
     also not the folder that it was in."""
     folder = os.path.dirname(row.path)
@@ -80,7 +80,7 @@ def _read_apart(row: ConversationRow) -> Read:
 
     kind = "log" if row.is_log else "document"
     session, damages = open_session_store(f"{kind}:{folder}").read(row.key)
-    return Read(session, damages, row.path)
+    return LoadedRow(session, damages, row.path)
 
 
 def _found(row: ConversationRow, found: Found | None) -> Found:

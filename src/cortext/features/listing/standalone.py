@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from cortext import paths
 from cortext.catalog.catalog import Catalog
-from cortext.catalog.program_documents import Shelf
+from cortext.catalog.program_documents import DocumentFolder
 from cortext.catalog.row import AUR, DOCUMENT, ConversationRow
 from cortext.config import Config
 from cortext.workspace.inactivity import show_effective_status
@@ -29,14 +29,14 @@ class Standalone(NamedTuple):
     notes: list[str]
 
 
-def shelves(config: Config, roots: Iterable[str]) -> list[Shelf]:
+def shelves(config: Config, roots: Iterable[str]) -> list[DocumentFolder]:
     """The folders in which programs may keep documents: the default one, those of workspaces,
     those that they chose, and those that a person named; only such as are there."""
     default, *chosen = document_folders()
-    found = [Shelf(default)]
-    found += [Shelf(paths.project_document_dir(root), root) for root in roots]
+    found = [DocumentFolder(default)]
+    found += [DocumentFolder(paths.project_document_dir(root), root) for root in roots]
     named = map(os.path.abspath, config["sources.documents"])
-    found += [Shelf(folder) for folder in (*chosen, *named)]
+    found += [DocumentFolder(folder) for folder in (*chosen, *named)]
     return [shelf for shelf in found if isdir(shelf.folder)]
 
 

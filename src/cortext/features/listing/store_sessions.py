@@ -22,7 +22,7 @@ from cortext.stores.store_registry import SERVERS, open_session_store
 log: logging.Logger = logging.getLogger("cortext.features")
 
 
-class Found(NamedTuple):
+class LoadedSession(NamedTuple):
     """A session, with what is wrong with its files."""
 
     session: Session
@@ -69,13 +69,13 @@ def _summarize(store: SessionStore, id: str) -> SessionSummary | None:
     return msgspec.structs.replace(summary, id=id, title=summary.title or generate_title(session))
 
 
-def show_session(url: str, given: str) -> Found:
+def show_session(url: str, given: str) -> LoadedSession:
     """One session by its id or the beginning of it, as far as it can be read."""
     store = open_readable(url)
     if store is None:
         raise no_folder(url, given)
     reading = store.read(complete_id(store, given))
-    return Found(reading.session, reading.damages)
+    return LoadedSession(reading.session, reading.damages)
 
 
 def no_folder(url: str, given: str) -> SessionNotFoundError:

@@ -19,12 +19,12 @@ from cortext.features.capture.consent import allow, is_allowed
 from cortext.features.capture.current_session import chat_of, row_in_list
 from cortext.features.listing.load_row import read_all
 from cortext.model.session import Session
-from cortext.stores.workspace_layout import Place
+from cortext.stores.workspace_layout import ConversationPath
 from cortext.workspace.known_folders import known_workspaces
 from cortext.workspace.workspace import Workspace
 
 
-class Kept(NamedTuple):
+class AdoptedConversation(NamedTuple):
     """The conversation, whether it is a new one, and what could not be read of the session."""
 
     bound: Bound
@@ -37,7 +37,7 @@ class Kept(NamedTuple):
         return row_in_list(self.bound)
 
 
-def keep(row: ConversationRow, root: str = "") -> Kept:
+def keep(row: ConversationRow, root: str = "") -> AdoptedConversation:
     """The conversation that was made of a session before, with what is new; else a new one in a
     workspace, which is the one that the session was had in unless `root` says another."""
     session, damages, _, _ = read_all(row)
@@ -47,7 +47,7 @@ def keep(row: ConversationRow, root: str = "") -> Kept:
     _take(Workspace(place.root), place.place, session)
     if made is None:
         _say_whence(row, place, session)
-    return Kept(place, made is None, notes)
+    return AdoptedConversation(place, made is None, notes)
 
 
 def as_conversation(row: ConversationRow, *, at_rest: bool = False) -> ConversationRow:
@@ -88,7 +88,7 @@ def _begin(row: ConversationRow, session: Session, root: str) -> Bound:
     return Bound(root, workspace.store.place_of(made.id, made))
 
 
-def _take(workspace: Workspace, place: Place, session: Session) -> None:
+def _take(workspace: Workspace, place: ConversationPath, session: Session) -> None:
     """Add what the conversation does not have yet; the other head stays."""
     have = {message.id for message in workspace.store.read_what_is_left(place).messages}
     new = [message for message in session.messages if message.id not in have]

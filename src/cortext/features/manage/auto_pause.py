@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cortext.catalog.catalog import Catalog
     from cortext.catalog.row import ConversationRow
     from cortext.model.session import Session
-    from cortext.stores.workspace_layout import Place
+    from cortext.stores.workspace_layout import ConversationPath
     from cortext.workspace.workspace import Workspace
 
 EVERY = 60.0
@@ -143,7 +143,7 @@ def _capture_and_pause(row: ConversationRow, minutes: float) -> bool:
     return True
 
 
-def _is_ours(workspace: Workspace, place: Place, native: list[dict[str, Any]]) -> bool:
+def _is_ours(workspace: Workspace, place: ConversationPath, native: list[dict[str, Any]]) -> bool:
     """Return whether a conversation is of this machine: it was bound here or, if it has no tool
     session, written here. A conversation that came by git may be active where it came from."""
     from cortext.features.capture.pending_bindings import is_here

@@ -137,11 +137,11 @@ def _purge_lists(origins: Iterable[str]) -> None:
 
 
 def _purge_words() -> None:
-    from cortext.catalog.fulltext.fulltext_index import Words
+    from cortext.catalog.fulltext.fulltext_index import FulltextIndex
     from cortext.features.search.search import Search
     from cortext.features.search.text_refresh import purge
 
-    with Words.at_home() as words:
+    with FulltextIndex.at_home() as words:
         purge(words, Search(words).rows)
 
 

@@ -14,7 +14,7 @@ from cortext.git.record import record
 from cortext.model import json_codec
 from cortext.model.secrets.detector import mask_text, mask_value
 from cortext.model.session import Session
-from cortext.stores.workspace_layout import Place, conversations_dir
+from cortext.stores.workspace_layout import ConversationPath, conversations_dir
 from cortext.workspace.workspace import Workspace
 
 log: logging.Logger = logging.getLogger("cortext.features")
@@ -35,7 +35,7 @@ class Recorder:
         self._named: list[str] = []
         """Files that are called like a secret: nobody masks that."""
 
-    def record(self, place: Place, session: Session, *, verb: str) -> list[str]:
+    def record(self, place: ConversationPath, session: Session, *, verb: str) -> list[str]:
         """Record a conversation; what there is to say about it."""
         self._found.clear()
         done = self._try(place, session, verb)
@@ -60,7 +60,7 @@ class Recorder:
             notes.append("staged; the commit is yours")
         return [*notes, done.note] if done.note else notes
 
-    def _try(self, place: Place, session: Session, verb: str) -> Recorded:
+    def _try(self, place: ConversationPath, session: Session, verb: str) -> Recorded:
         self._found, self._named = {}, []
         return record(
             self._workspace.root,
@@ -97,7 +97,7 @@ class Recorder:
             return False
         return bool(kept) and all(kept)
 
-    def _mask(self, place: Place) -> None:
+    def _mask(self, place: ConversationPath) -> None:
         """In the files themselves: what is committed and what is on disk stay the same."""
         if any(name in _SESSION for name in self._found):
             self._workspace.store.rewrite_at(place, lambda value: mask_value(value)[0])
@@ -112,7 +112,7 @@ class Recorder:
             os.chmod(path, mode)
 
 
-def _files(place: Place) -> list[str]:
+def _files(place: ConversationPath) -> list[str]:
     """The files of a conversation: what its folder holds, and its session; nothing hidden else."""
     found: list[str] = []
 

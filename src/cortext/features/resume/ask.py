@@ -23,7 +23,7 @@ from cortext.features.resume.native_sessions import find_native
 from cortext.features.resume.reopen import folder_for, write_copy
 from cortext.features.spawn.agent_process import Talk
 from cortext.tools.launch import (
-    Plan,
+    LaunchPlan,
     ask_plan,
     forget_plan,
     launcher_of,
@@ -38,7 +38,7 @@ _Handler = Callable[[int, FrameType | None], object] | signal.Handlers
 _LAST = 2000  # characters of what a tool complained about are shown
 
 
-class Answer(NamedTuple):
+class AskResult(NamedTuple):
     """What the tool said, and what there is to say about how it was asked."""
 
     text: str
@@ -53,7 +53,7 @@ def require_question(text: str) -> None:
 
 def ask(
     row: ConversationRow, question: str, tool: str, *, budget: int, extra: Sequence[str] = ()
-) -> Answer:
+) -> AskResult:
     """The answer of a tool to a question about a conversation. That is brought up to date first;
     then neither it nor any file is changed, even where work was pending in it. CortextError if the
     tool fails."""
@@ -69,14 +69,14 @@ def ask(
             file.write(launcher.deny_policy())
         if native and not launcher.asks_in_copy:
             plan = ask_plan(tool, native.id, question, native.cwd, denying=denying, extra=extra)
-            return Answer(_run(plan), [])
+            return AskResult(_run(plan), [])
         cwd, notes = (_empty_folder(), list[str]()) if launcher.asks_in_copy else folder_for(row)
         written = write_copy(row, tool, cwd=cwd, budget=budget)
         hidden = False
         try:
             hidden = _hide(written, tool, wait=1.0)
             plan = ask_plan(tool, written.id, question, cwd, denying=denying, extra=extra)
-            return Answer(_run(plan), notes)
+            return AskResult(_run(plan), notes)
         finally:
             with _handling(signal.SIG_IGN):
                 _remove(written, forget_plan(tool, written.id, cwd))
@@ -131,7 +131,7 @@ def _hide(written: Written, tool: str, *, wait: float) -> bool:
     return True
 
 
-def _remove(written: Written, plan: Plan | None) -> None:
+def _remove(written: Written, plan: LaunchPlan | None) -> None:
     """The copy, which was made for this question alone, and what the tool left of it: Gemini CLI
     resumes in a second file, if it does so in another minute than the first was made."""
     if plan:
@@ -157,7 +157,7 @@ def _is_of(path: str, id: str) -> bool:
         return False
 
 
-def _run(plan: Plan, *, patience: float | None = None) -> str:
+def _run(plan: LaunchPlan, *, patience: float | None = None) -> str:
     """What the program writes. By a file: through a pipe one of them loses the end of it."""
     try:
         talk = Talk(plan, by_file=True)

@@ -15,7 +15,7 @@ from cortext.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from cortext.model.session import Session
-    from cortext.tools.protocol import Bridge, Source
+    from cortext.tools.protocol import Bridge, TranscriptSource
 
 _SHORT = 1000  # characters of a result are enough to know the message that holds it
 
@@ -59,7 +59,9 @@ def head_of(row: ConversationRow) -> Session:
     return Workspace(row.workspace).store.head_at(row.place)
 
 
-def holds_all(row: ConversationRow, entry: dict[str, Any], bridge: Bridge, source: Source) -> bool:
+def holds_all(
+    row: ConversationRow, entry: dict[str, Any], bridge: Bridge, source: TranscriptSource
+) -> bool:
     """Whether all of a conversation is in a session: a part of it may have been said in another,
     also before that one was told of it, on a machine that we did not hear of then."""
     session, _ = Workspace(row.workspace).store.read(row.path)

@@ -32,7 +32,7 @@ from cortext.model import record_dicts
 from cortext.model.ids import new_id
 from cortext.model.safe_text import clean
 from cortext.tools.launch import (
-    Plan,
+    LaunchPlan,
     fork_plan,
     has_command,
     install_hint,
@@ -56,14 +56,14 @@ class Prepared(NamedTuple):
     briefing; `id` is the tool's session, "" for one that it will make."""
 
     way: str
-    plan: Plan
+    plan: LaunchPlan
     id: str
     row: ConversationRow
     notes: list[str]
     file: str = ""
 
 
-class Choice(NamedTuple):
+class ToolChoice(NamedTuple):
     """The tool to take, or "" and those that a person may choose from."""
 
     tool: str
@@ -71,18 +71,18 @@ class Choice(NamedTuple):
     notes: list[str]
 
 
-def choose_tool(row: ConversationRow, wanted: str = "") -> Choice:
+def choose_tool(row: ConversationRow, wanted: str = "") -> ToolChoice:
     """The one that is wanted, else the last one that it was had in, else the workspace's default,
     else the only one that is installed. ToolMissingError if what is wanted is not there."""
     if wanted:
         require(wanted)
-        return Choice(wanted, [], [])
+        return ToolChoice(wanted, [], [])
     there, notes = installed(), list[str]()
     root = paths.workspace_root(row.workspace or row.working_dir or None)
     default = str(Config.load(root)["resume.tool"])
     for tool in (last_used(row), "" if default == "ask" else default):
         if tool in there:
-            return Choice(tool, [], notes)
+            return ToolChoice(tool, [], notes)
         if tool:
             notes.append(f"{tool} is not installed here{install_hint(tool)}")
     if not there:
@@ -91,7 +91,7 @@ def choose_tool(row: ConversationRow, wanted: str = "") -> Choice:
             hint=f"`{BUILT_IN[0].install_command}` installs one; `--context` prints "
             "what an agent needs",
         )
-    return Choice(there[0] if len(there) == 1 else "", there, notes)
+    return ToolChoice(there[0] if len(there) == 1 else "", there, notes)
 
 
 def prepare(

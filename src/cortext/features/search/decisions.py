@@ -15,7 +15,7 @@ from cortext.catalog.database import micros
 from cortext.catalog.row import ConversationRow
 from cortext.errors import CortextError
 from cortext.features.search.decision_answers import chosen, offers, picked, picks
-from cortext.features.search.search import Hit
+from cortext.features.search.search import SearchHit
 from cortext.formats.message_history import is_abandoned
 from cortext.formats.text_search.search_query import folded, parse, spaced
 from cortext.model import phrases
@@ -103,7 +103,7 @@ class Decision(NamedTuple):
 
 def get_decisions(
     topic: str,
-    find: Callable[[str, int], Sequence[Hit]],
+    find: Callable[[str, int], Sequence[SearchHit]],
     read: Callable[[ConversationRow], Session],
     *,
     most: int = 10,

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from cortext.catalog.fulltext.fulltext_index import Identity, Words
+from cortext.catalog.fulltext.fulltext_index import FulltextIndex, Identity
 from cortext.catalog.row import ConversationRow
 from cortext.features.search.search import Search
 from cortext.formats.text_search.search_query import Clause, Term, parse
@@ -27,12 +27,12 @@ class Searched(NamedTuple):
     all: int
 
 
-class Contents:
+class ConversationFinder:
     """What was said in all conversations. It is brought up to date once; the first time that takes
     as long as there is much, and `progress` is told."""
 
     def __init__(self, progress: Callable[[int, int], None] | None = None) -> None:
-        self._words = Words.at_home()
+        self._words = FulltextIndex.at_home()
         Search(self._words).refresh(patience=_PATIENCE, progress=progress)
         self._known = self._words.known()
 

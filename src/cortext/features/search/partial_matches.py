@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from cortext.catalog.fulltext.fulltext_index import Identity, Spot
+from cortext.catalog.fulltext.fulltext_index import Identity, TextMatch
 from cortext.catalog.row import ConversationRow
-from cortext.features.search.results import Answer, Finder, Group, SearchRequest
+from cortext.features.search.results import Finder, Group, SearchPage, SearchRequest
 from cortext.features.search.search import Spots, hits
 from cortext.formats.text_search.search_query import Clause, Query, Term, parse
 from cortext.formats.text_search.text_folding import is_alone
@@ -47,7 +47,7 @@ class PartialMatch(NamedTuple):
     different messages of one conversation; or only some of them. `without` are words that were
     given up."""
 
-    answer: Answer
+    answer: SearchPage
     how: str
     without: Sequence[str] = ()
 
@@ -125,7 +125,7 @@ class _Near:
         self._finder, self._question, self._unwanted = finder, question, unwanted
         self._rows = finder.among(question)
 
-    def all_of(self, parts: Sequence[Term | Clause]) -> Answer | None:
+    def all_of(self, parts: Sequence[Term | Clause]) -> SearchPage | None:
         found = self._finder.answer(self._question, Query(Clause(tuple(parts), self._unwanted)))
         return found if found.groups else None
 
@@ -147,19 +147,19 @@ class _Near:
         found = [form for form in _forms(word) if self._having(form, self._rows, most=1)]
         return Clause((*found,), either=True) if len(found) > 1 else found[0] if found else None
 
-    def _one_of(self, parts: Sequence[Term | Clause]) -> Answer | None:
+    def _one_of(self, parts: Sequence[Term | Clause]) -> SearchPage | None:
         return self.all_of([Clause(tuple(parts), either=True)]) if parts else None
 
     def _having(
         self, part: Term | Clause, rows: dict[Identity, ConversationRow], most: int
-    ) -> dict[Identity, Spot]:
+    ) -> dict[Identity, TextMatch]:
         query = Query(Clause((part,), self._unwanted))
         return self._finder.having(query, rows, self._question.narrow, most=most)
 
-    def _in_one(self, parts: Sequence[Term | Clause]) -> Answer | None:
+    def _in_one(self, parts: Sequence[Term | Clause]) -> SearchPage | None:
         """The conversations that have all of them, each with the newest message for each."""
         rows = self._rows
-        by_part: list[dict[Identity, Spot]] = []
+        by_part: list[dict[Identity, TextMatch]] = []
         for part in parts:
             by_part.append(self._having(part, rows, most=_LOOKED))
             rows = {key: rows[key] for key in by_part[-1]}
@@ -170,4 +170,4 @@ class _Near:
             spots = {found[row.identity].number: found[row.identity] for found in by_part}
             said = [spots[number] for number in sorted(spots)]
             groups.append(Group(row, list(hits(Spots(said, more=False), rows, either)), more=False))
-        return Answer(groups, more=len(latest) > len(groups)) if groups else None
+        return SearchPage(groups, more=len(latest) > len(groups)) if groups else None

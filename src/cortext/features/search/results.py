@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from cortext.catalog.fulltext.fulltext_index import MARKDOWN, TITLE, Identity, Spot
+from cortext.catalog.fulltext.fulltext_index import MARKDOWN, TITLE, Identity, TextMatch
 from cortext.catalog.row import ConversationRow
 from cortext.features.listing.conversation_list import (
     EVERYTHING,
@@ -16,7 +16,7 @@ from cortext.features.listing.conversation_list import (
     filter_rows,
 )
 from cortext.features.listing.folder_filters import in_folder
-from cortext.features.search.search import Hit, Search, TextFilter, Texts, hits
+from cortext.features.search.search import Search, SearchHit, TextFilter, Texts, hits
 from cortext.formats.text_search.search_query import Query, Term, find, parse
 
 _LOOKED_AT = 200
@@ -49,11 +49,11 @@ class Group(NamedTuple):
     """A conversation, what is shown of that which was found in it, and whether there is more."""
 
     row: ConversationRow
-    hits: list[Hit]
+    hits: list[SearchHit]
     more: bool
 
 
-class Answer(NamedTuple):
+class SearchPage(NamedTuple):
     """What was found, and whether more could be shown."""
 
     groups: list[Group]
@@ -68,11 +68,11 @@ class Answer(NamedTuple):
 class Finder(Search):
     """A search that answers a person."""
 
-    def answer(self, question: SearchRequest, query: Query | None = None) -> Answer:
+    def answer(self, question: SearchRequest, query: Query | None = None) -> SearchPage:
         """What there is to show; of another query, if it is not what the text says."""
         query, rows = query or parse(question.text), self.among(question)
         if not query or not rows:
-            return Answer([], more=False)
+            return SearchPage([], more=False)
         best, most = question.best, question.most
         each = 0 if best or question.only else question.each
         looked = _RANKED if best else max(_LOOKED_AT, 2 * most) if question.only else most
@@ -84,11 +84,11 @@ class Finder(Search):
         shown = list(hits(found._replace(found=taken), rows, query))
         if self._read_anew(shown):
             return self.answer(question, query)
-        by_row: dict[Identity, list[Hit]] = {}
+        by_row: dict[Identity, list[SearchHit]] = {}
         for hit in shown:
             by_row.setdefault(hit.row.identity, []).append(hit)
         groups = [Group(rows[key], said, key in crowded) for key, said in by_row.items()]
-        return Answer(groups, more=found.more or left)
+        return SearchPage(groups, more=found.more or left)
 
     @property
     def conversations(self) -> ConversationList:
@@ -97,15 +97,15 @@ class Finder(Search):
 
     def having(
         self, query: Query, rows: dict[Identity, ConversationRow], narrow: TextFilter, *, most: int
-    ) -> dict[Identity, Spot]:
+    ) -> dict[Identity, TextMatch]:
         """Of each of these conversations that has it, the newest text with it."""
         return self.telling_signs(query, rows, narrow, most=most)[0]
 
     def telling_signs(
         self, query: Query, rows: dict[Identity, ConversationRow], narrow: TextFilter, *, most: int
-    ) -> tuple[dict[Identity, Spot], set[Identity]]:
+    ) -> tuple[dict[Identity, TextMatch], set[Identity]]:
         """As `having`, with those in which nothing has the signs that were typed."""
-        first: dict[Identity, Spot] = {}
+        first: dict[Identity, TextMatch] = {}
         found = self._spots(query, rows, narrow, most, each=1)
         for spot in found.found:
             # A message says more than a title.
@@ -133,13 +133,15 @@ class Finder(Search):
         return self._each_once(rows)
 
 
-def _once(spots: Sequence[Spot], rows: dict[Identity, ConversationRow], query: Query) -> list[Spot]:
+def _once(
+    spots: Sequence[TextMatch], rows: dict[Identity, ConversationRow], query: Query
+) -> list[TextMatch]:
     """Without the titles of conversations in which something else has the words, and without
     documents that have them only in their heading."""
     titled = {spot.identity for spot in spots if spot.number == TITLE}
     texts = Texts()
 
-    def says(spot: Spot) -> bool:
+    def says(spot: TextMatch) -> bool:
         if spot.number != MARKDOWN or spot.identity not in titled:
             return spot.number != TITLE
         return bool(find(texts.of(rows[spot.identity], spot), query.terms))
@@ -152,11 +154,11 @@ def _once(spots: Sequence[Spot], rows: dict[Identity, ConversationRow], query: Q
 
 
 def _spread(
-    spots: Sequence[Spot], question: SearchRequest
-) -> tuple[list[Spot], set[Identity], bool]:
+    spots: Sequence[TextMatch], question: SearchRequest
+) -> tuple[list[TextMatch], set[Identity], bool]:
     """Those to show, the conversations that have more of them, and whether more could be shown."""
     counts: dict[Identity, int] = {}
-    taken: list[Spot] = []
+    taken: list[TextMatch] = []
     crowded: set[Identity] = set()
     left = False
     for spot in spots:
@@ -171,8 +173,8 @@ def _spread(
 
 
 def _best_first(
-    spots: Sequence[Spot], rows: dict[Identity, ConversationRow], query: Query
-) -> list[Spot]:
+    spots: Sequence[TextMatch], rows: dict[Identity, ConversationRow], query: Query
+) -> list[TextMatch]:
     """By how much they say about the words (BM25, among themselves). What there is no time to read
     comes after the rest, the newest first."""
     terms = list(dict.fromkeys(query.terms))
@@ -188,7 +190,7 @@ def _best_first(
         for n in range(len(terms))
     ]
 
-    def score(spot: Spot) -> float:
+    def score(spot: TextMatch) -> float:
         counts, length = read.get(spot, ((), 0))
         damping = _STEEP * (1 - _LONG + _LONG * length / mean)
         return sum(
@@ -201,12 +203,12 @@ def _best_first(
 
 
 def _counted(
-    spots: Sequence[Spot], rows: dict[Identity, ConversationRow], terms: Sequence[Term]
-) -> Iterator[tuple[Spot, tuple[tuple[int, ...], int]]]:
+    spots: Sequence[TextMatch], rows: dict[Identity, ConversationRow], terms: Sequence[Term]
+) -> Iterator[tuple[TextMatch, tuple[tuple[int, ...], int]]]:
     """How often each term stands in each text, and how long that is; a conversation at a time, so
     that no more than one of them is in memory."""
     end = time.monotonic() + _PATIENCE
-    by_row: dict[Identity, list[Spot]] = {}
+    by_row: dict[Identity, list[TextMatch]] = {}
     for spot in spots:
         by_row.setdefault(spot.identity, []).append(spot)
     for identity, group in by_row.items():

@@ -13,7 +13,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from cortext import paths
-from cortext.catalog.fulltext.fulltext_index import MARKDOWN, SIDE, TITLE, Identity, Spot, Words
+from cortext.catalog.fulltext.fulltext_index import (
+    MARKDOWN,
+    SIDE,
+    TITLE,
+    FulltextIndex,
+    Identity,
+    TextMatch,
+)
 from cortext.catalog.row import ConversationRow
 from cortext.durability.read_files import open_file, read_file, read_range
 from cortext.errors import CortextError
@@ -24,12 +31,12 @@ from cortext.features.listing.conversation_list import (
     filter_rows,
 )
 from cortext.features.listing.folder_filters import in_folder, without_copies
-from cortext.features.search.text_refresh import Refreshed, refresh
+from cortext.features.search.text_refresh import RefreshedTexts, refresh
 from cortext.formats.text_search.search_query import Query, Snippet, parse, snippet
 from cortext.stores import workspace_layout
 
 if TYPE_CHECKING:
-    from cortext.features.listing.load_row import Read
+    from cortext.features.listing.load_row import LoadedRow
 
 PATIENCE = 1.0
 """Seconds that a search reads what is new before it answers."""
@@ -44,7 +51,7 @@ _FEW = 50
 _REST = "from cortext.features.search.search import read_all; read_all()"
 
 
-class Place(NamedTuple):
+class SearchCursor(NamedTuple):
     """Of a text among all that are found: those that have the signs that were typed come first, of
     these the newest, and of one time what the index has last."""
 
@@ -56,13 +63,13 @@ class Place(NamedTuple):
         return f"{self.exact:d}.{self.time}.{self.id}"
 
     @classmethod
-    def read(cls, text: str) -> Place:
+    def read(cls, text: str) -> SearchCursor:
         """What `str` makes of one; ValueError if it is not that."""
         exact, time, id = map(int, text.split("."))
         return cls(exact > 0, time, id)
 
 
-class Hit(NamedTuple):
+class SearchHit(NamedTuple):
     """A text with the words: which conversation, who said it and when, and the piece of it. Without
     the signs that were typed it is not `exact`."""
 
@@ -75,8 +82,8 @@ class Hit(NamedTuple):
     exact: bool = True
 
     @property
-    def place(self) -> Place:
-        return Place(self.exact, self.time, self.id)
+    def place(self) -> SearchCursor:
+        return SearchCursor(self.exact, self.time, self.id)
 
 
 class TextFilter(NamedTuple):
@@ -87,11 +94,11 @@ class TextFilter(NamedTuple):
     folder: str = ""
     role: str = ""
 
-    def takes(self, spot: Spot) -> bool:
+    def takes(self, spot: TextMatch) -> bool:
         """Whether it is said by whom it should; the rest the index is asked for."""
         return not self.role or spot.role == self.role
 
-    def before(self, place: Place | None) -> tuple[int, int] | None:
+    def before(self, place: SearchCursor | None) -> tuple[int, int] | None:
         """Where the index begins: at the end of the time, and after a place."""
         bounds = [(self.until, 0)] if self.until is not None else []
         bounds += [place[1:]] if place else []
@@ -102,7 +109,7 @@ class Spots(NamedTuple):
     """What was found, whether there may be more, and the ids of those that have the words but not
     the signs that were typed; these come last."""
 
-    found: list[Spot]
+    found: list[TextMatch]
     more: bool
     loose: frozenset[int] = frozenset()
 
@@ -121,8 +128,8 @@ class SearchScope(NamedTuple):
 class Search:
     """One look at everything that is listed; several questions can be asked of it."""
 
-    def __init__(self, words: Words | None = None) -> None:
-        self._words = words or Words.at_home()
+    def __init__(self, words: FulltextIndex | None = None) -> None:
+        self._words = words or FulltextIndex.at_home()
         self._conversations = ConversationList(paths.workspace_root(), everywhere=True)
         listing = self._conversations.list(copies=True)
         self.rows: list[ConversationRow] = listing.rows
@@ -140,7 +147,7 @@ class Search:
         *,
         patience: float | None = PATIENCE,
         progress: Callable[[int, int], None] | None = None,
-    ) -> Refreshed:
+    ) -> RefreshedTexts:
         """Read what is new. The first time all of it, however long that takes; later what there is
         no time for is read in the background."""
         if self._words.is_stale:
@@ -161,9 +168,9 @@ class Search:
         narrow: TextFilter | None = None,
         *,
         most: int = 20,
-        after: Place | None = None,
+        after: SearchCursor | None = None,
         takes: Callable[[ConversationRow], bool] | None = None,
-    ) -> list[Hit]:
+    ) -> list[SearchHit]:
         """The newest texts that have what was typed, in conversations that are taken, `after` the
         place of another; if it has signs, those that have them too come first."""
         query, narrow = parse(text), narrow or TextFilter()
@@ -179,7 +186,7 @@ class Search:
             if not self._read_anew(found):
                 return found
 
-    def _read_anew(self, found: Iterable[Hit]) -> bool:
+    def _read_anew(self, found: Iterable[SearchHit]) -> bool:
         """Whether lines are not those that were read, for one has none of the words: a person
         changed them, and no head tells so. Then they are read anew, once."""
         other = [hit for hit in found if hit.number > TITLE and not hit.snippet.spans]
@@ -205,7 +212,7 @@ class Search:
         narrow: TextFilter,
         most: int,
         each: int = 0,
-        after: Place | None = None,
+        after: SearchCursor | None = None,
     ) -> Spots:
         """So many of the newest, as `find` has them; see `SearchScope` for `each`."""
         among = SearchScope(query.expression, rows, narrow, most, each)
@@ -213,7 +220,7 @@ class Search:
             return self._taken(among, after)
         texts = Texts()
 
-        def has_signs(spot: Spot) -> bool:
+        def has_signs(spot: TextMatch) -> bool:
             return query.is_in(texts.of(rows[spot.identity], spot))
 
         exact = Spots([], more=False)
@@ -228,11 +235,14 @@ class Search:
         return Spots(exact.found + rest.found, exact.more or rest.more, loose)
 
     def _taken(
-        self, among: SearchScope, after: Place | None, takes: Callable[[Spot], bool] | None = None
+        self,
+        among: SearchScope,
+        after: SearchCursor | None,
+        takes: Callable[[TextMatch], bool] | None = None,
     ) -> Spots:
         """The newest that are taken, as far as there is time to look."""
         rows, narrow, most, each = among.rows, among.narrow, among.most, among.each
-        found: list[Spot] = []
+        found: list[TextMatch] = []
         counts: dict[Identity, int] = {}
         counted, end = 0, time.monotonic() + _LONGEST
 
@@ -264,23 +274,25 @@ class Search:
         return Spots(found, more=time.monotonic() > end)
 
 
-def hits(spots: Spots, rows: Mapping[Identity, ConversationRow], query: Query) -> Iterator[Hit]:
+def hits(
+    spots: Spots, rows: Mapping[Identity, ConversationRow], query: Query
+) -> Iterator[SearchHit]:
     """What stands there."""
     texts = Texts()
     for spot in spots.found:
         row = rows[spot.identity]
         piece = snippet(texts.of(row, spot), query.terms)
         exact = spot.id not in spots.loose
-        yield Hit(row, spot.number, spot.role, spot.time, piece, spot.id, exact)
+        yield SearchHit(row, spot.number, spot.role, spot.time, piece, spot.id, exact)
 
 
 class Texts:
     """The texts of spots, read from where they stand. Transcripts are read once."""
 
     def __init__(self) -> None:
-        self._read: dict[Identity, Read] = {}
+        self._read: dict[Identity, LoadedRow] = {}
 
-    def of(self, row: ConversationRow, spot: Spot) -> str:
+    def of(self, row: ConversationRow, spot: TextMatch) -> str:
         """What stands there now; "" if it cannot be read."""
         try:
             if spot.number == TITLE:
@@ -318,7 +330,7 @@ def _below_heading(text: str, row: ConversationRow) -> str:
     return "\n".join(own + rest)
 
 
-def _at(row: ConversationRow, spot: Spot) -> str:
+def _at(row: ConversationRow, spot: TextMatch) -> str:
     is_log = row.is_log
     fd = open_file(row.path if is_log else row.place.lines)
     try:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
 from cortext.catalog.database import micros, plain
-from cortext.catalog.fulltext.fulltext_index import MARKDOWN, SIDE, TITLE, Entry, Work
+from cortext.catalog.fulltext.fulltext_index import MARKDOWN, SIDE, TITLE, TextEntry, Work
 from cortext.catalog.row import ConversationRow
 from cortext.durability.read_files import open_file, read_file, read_range
 from cortext.errors import CortextError, where_and_why
 from cortext.features.capture.transcript_reader import beside, current_position, read_new_messages
 from cortext.features.capture.transcripts import Found
-from cortext.features.listing.load_row import Read, read_all, read_from, transcript_of
+from cortext.features.listing.load_row import LoadedRow, read_all, read_from, transcript_of
 from cortext.features.search.text_refresh import fingerprint_of
 from cortext.features.secrets.index_redactions import (
     find_redactor,
@@ -30,7 +30,7 @@ from cortext.formats.text_search.searchable_text import wording
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores import workspace_layout
-from cortext.tools.incremental import Mark
+from cortext.tools.incremental import FilePosition
 from cortext.workspace.conversation_types import Types
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ STUB = 300
 _END = 64
 """Bytes by which a file that has grown is known again."""
 _LONGEST = 2**32 - 1
-_New = tuple[list[Entry], "State", bool]
+_New = tuple[list[TextEntry], "State", bool]
 """What is new, the state to remember, and whether what was there is kept."""
 
 
@@ -65,11 +65,11 @@ class State(NamedTuple):
     beside: int = 0
 
     @property
-    def mark(self) -> Mark:
+    def mark(self) -> FilePosition:
         """How far a transcript is in the index."""
-        return Mark(self.inode, self.size, self.lines, f"{self.last:032x}")
+        return FilePosition(self.inode, self.size, self.lines, f"{self.last:032x}")
 
-    def at(self, mark: Mark) -> State:
+    def at(self, mark: FilePosition) -> State:
         """With a transcript in the index up to a mark."""
         last = int(mark.end or "0", 16)
         return self._replace(inode=mark.inode, size=mark.size, lines=mark.lines, last=last)
@@ -102,13 +102,13 @@ def read_new(row: ConversationRow, known: str) -> Work | None:
     return row.identity, str(state), [*more, *new], keep
 
 
-def _about(row: ConversationRow, old: State, state: State) -> tuple[list[Entry], State]:
+def _about(row: ConversationRow, old: State, state: State) -> tuple[list[TextEntry], State]:
     """The title with the summary, and the markdown, if they are new."""
-    new: list[Entry] = []
+    new: list[TextEntry] = []
     title = f"{row.title}\n{row.summary}"
     state = state._replace(title=crc32(title.encode()))
     if state.title != old.title:
-        new.append(Entry(TITLE, "title", row.last_active, spaced(title)))
+        new.append(TextEntry(TITLE, "title", row.last_active, spaced(title)))
     if row.tool:
         return new, state
     name = workspace_layout.document_in(row.place.folder)
@@ -116,7 +116,7 @@ def _about(row: ConversationRow, old: State, state: State) -> tuple[list[Entry],
     state = state._replace(document=crc32(data))
     if state.document != old.document:
         text = spaced(plain(_written(data.decode("utf-8", "replace"), row)))
-        new.append(Entry(MARKDOWN, "document", row.last_active, text))
+        new.append(TextEntry(MARKDOWN, "document", row.last_active, text))
     return new, state
 
 
@@ -166,14 +166,16 @@ def _anew(row: ConversationRow, transcript: Found, old: State, mask: Redactor | 
     return new, state.at(mark)._replace(beside=_sum(aside or "")), keep
 
 
-def _end(transcript: Found) -> Mark | None:
+def _end(transcript: Found) -> FilePosition | None:
     try:
         return current_position(*transcript)
     except (OSError, CortextError):
         return None  # reading it says what is wrong
 
 
-def _all_of(row: ConversationRow, found: Read, old: State, mask: Redactor | None = None) -> _New:
+def _all_of(
+    row: ConversationRow, found: LoadedRow, old: State, mask: Redactor | None = None
+) -> _New:
     """All that is there; what it began with is in the index if it begins so still."""
     told = _told(found.session.messages, mask)
     entries = [_entry(number, each) for number, each in enumerate(told, 1)]
@@ -182,7 +184,7 @@ def _all_of(row: ConversationRow, found: Read, old: State, mask: Redactor | None
     said = redact_indexed_text(side_text(found.side), mask)
     side = _sum(said)
     if side != (old.side if keep else 0):
-        new.insert(0, Entry(SIDE, "agents", row.last_active, spaced(plain(said))))
+        new.insert(0, TextEntry(SIDE, "agents", row.last_active, spaced(plain(said))))
     return new, State(held=len(entries), end=_digest(entries), side=side), keep
 
 
@@ -204,7 +206,7 @@ def _sum(text: str) -> int:
     return crc32(text.encode("utf-8", "replace"))
 
 
-def _digest(entries: Sequence[Entry], found: int = 0) -> int:
+def _digest(entries: Sequence[TextEntry], found: int = 0) -> int:
     """Of what they say, after others: not every tool gives its messages ids, and the last one may
     grow."""
     for entry in entries:
@@ -253,7 +255,7 @@ def _last(fd: int, begin: int, size: int) -> int:
     return crc32(read_range(fd, begin + max(size - _END, 0), begin + size))
 
 
-def _entries(data: bytes, table: RecordTable, at: int, number: int) -> Iterator[Entry]:
+def _entries(data: bytes, table: RecordTable, at: int, number: int) -> Iterator[TextEntry]:
     """The messages of lines, each with its place. Lines that hold none have no number, as they
     have none where a conversation is shown."""
     lines = data.split(b"\n")[:-1]
@@ -269,7 +271,7 @@ def _entries(data: bytes, table: RecordTable, at: int, number: int) -> Iterator[
 
 def _one_by_one(
     lines: Sequence[bytes], table: RecordTable, at: int, number: int
-) -> Iterator[Entry]:
+) -> Iterator[TextEntry]:
     for line in lines:
         for message in decode_lines(line + b"\n", table).messages:
             number += 1
@@ -277,7 +279,7 @@ def _one_by_one(
         at += len(line) + 1
 
 
-def _entry(number: int, message: SessionMessage, at: int = 0, size: int = 0) -> Entry:
+def _entry(number: int, message: SessionMessage, at: int = 0, size: int = 0) -> TextEntry:
     if size > _LONGEST:
         at = size = 0
     text = wording(message)
@@ -285,4 +287,4 @@ def _entry(number: int, message: SessionMessage, at: int = 0, size: int = 0) -> 
         text = f"{text[:STUB]}\n{text[-STUB:]}"
     if not text.isascii():
         text = spaced(plain(text))
-    return Entry(number, message.role, micros(message.timestamp), text, at, size)
+    return TextEntry(number, message.role, micros(message.timestamp), text, at, size)

@@ -14,7 +14,7 @@ from zlib import crc32
 
 from msgspec.structs import replace
 
-from cortext.catalog.fulltext.fulltext_index import AnewError, Identity, Words, Work
+from cortext.catalog.fulltext.fulltext_index import AnewError, FulltextIndex, Identity, Work
 from cortext.catalog.row import ConversationRow
 from cortext.errors import reason_of
 from cortext.model import json_codec
@@ -32,7 +32,7 @@ _CANNOT = "the index cannot be written: "
 Progress = Callable[[int, int], None]
 
 
-class Refreshed(NamedTuple):
+class RefreshedTexts(NamedTuple):
     """How many conversations were read, how many texts came in, how many conversations are left
     for another time, and why, if that is not because there was no time."""
 
@@ -43,13 +43,13 @@ class Refreshed(NamedTuple):
 
 
 def refresh(
-    words: Words,
+    words: FulltextIndex,
     rows: Sequence[ConversationRow],
     *,
     patience: float | None = None,
     progress: Progress | None = None,
     anew: Collection[Identity] = (),
-) -> Refreshed:
+) -> RefreshedTexts:
     """Bring the index up to date with these rows, which are all that there are, and with those
     that are to be read `anew`. With `patience` the newest are read, for so many seconds. While
     another process does the same, its end is waited for about as long, and then what is there has
@@ -57,13 +57,13 @@ def refresh(
     mark, day = _mark(rows), int(time.time()) // _DAY
     marked = words.mark()
     if marked == (mark, day) and not anew:
-        return Refreshed()
+        return RefreshedTexts()
     if words.is_fixed:
-        return Refreshed(left=len(_changed(words, rows)), why="the index cannot be written")
-    look = _Look(rows, mark, day, whole=marked[1] != day)
+        return RefreshedTexts(left=len(_changed(words, rows)), why="the index cannot be written")
+    look = _ListedRows(rows, mark, day, whole=marked[1] != day)
     with _alone(words, patience) as why:
         if why:
-            return Refreshed(left=len(_changed(words, rows)), why=why)
+            return RefreshedTexts(left=len(_changed(words, rows)), why=why)
         try:
             found = _Refresh(words, patience, progress).run(look, anew)
         except AnewError:
@@ -75,7 +75,7 @@ def refresh(
         return found
 
 
-def purge(words: Words, rows: Sequence[ConversationRow]) -> None:
+def purge(words: FulltextIndex, rows: Sequence[ConversationRow]) -> None:
     """Leave no word in the index of what is not among these rows, which are all that there are.
     SessionLockedError while another process adds to it, which may have read such words already."""
     from cortext.durability.file_lock import FileLock
@@ -87,7 +87,7 @@ def purge(words: Words, rows: Sequence[ConversationRow]) -> None:
         words.purge({row.identity for row in rows})
 
 
-class _Look(NamedTuple):
+class _ListedRows(NamedTuple):
     """All rows, the mark of them and the day, and whether the markdown of each is looked at: once a
     day of those that rest for long."""
 
@@ -135,14 +135,14 @@ def _recently() -> int:
 
 
 def _changed(
-    words: Words, rows: Sequence[ConversationRow], *, whole: bool = False
+    words: FulltextIndex, rows: Sequence[ConversationRow], *, whole: bool = False
 ) -> list[tuple[ConversationRow, str]]:
     """Those that are not as the index knows them, each with what is known."""
     return _compare(words, rows, whole=whole)[0]
 
 
 def _compare(
-    words: Words, rows: Sequence[ConversationRow], *, whole: bool
+    words: FulltextIndex, rows: Sequence[ConversationRow], *, whole: bool
 ) -> tuple[list[tuple[ConversationRow, str]], list[Identity]]:
     """As `_changed`, and what is gone."""
     known, recent = words.known(), 0 if whole else _recently()
@@ -157,7 +157,7 @@ def _compare(
 
 
 @contextmanager
-def _alone(words: Words, patience: float | None) -> Generator[str]:
+def _alone(words: FulltextIndex, patience: float | None) -> Generator[str]:
     """While this goes on nobody else adds to the index; or why that cannot be."""
     if not words.lock:
         yield ""
@@ -183,7 +183,9 @@ def _alone(words: Words, patience: float | None) -> Generator[str]:
 class _Refresh:
     """One of them, by the only process that does it."""
 
-    def __init__(self, words: Words, patience: float | None, progress: Progress | None) -> None:
+    def __init__(
+        self, words: FulltextIndex, patience: float | None, progress: Progress | None
+    ) -> None:
         self._words = words
         self._end = None if patience is None else time.monotonic() + patience
         self._progress = progress
@@ -193,7 +195,7 @@ class _Refresh:
         self._written: Future[int] | None = None
         self._messages = 0
 
-    def run(self, look: _Look, anew: Collection[Identity] = ()) -> Refreshed:
+    def run(self, look: _ListedRows, anew: Collection[Identity] = ()) -> RefreshedTexts:
         import sqlite3
 
         changed: list[tuple[ConversationRow, str]] = []
@@ -215,8 +217,8 @@ class _Refresh:
                 self._words.set_mark(look.mark, look.day, len(look.rows))
         except sqlite3.DatabaseError as error:
             # Nothing is lost: what is not in it is read by the next search.
-            return Refreshed(0, self._messages, len(changed), f"{_CANNOT}{error}")
-        return Refreshed(done - unread, self._messages, left)
+            return RefreshedTexts(0, self._messages, len(changed), f"{_CANNOT}{error}")
+        return RefreshedTexts(done - unread, self._messages, left)
 
     def _read(self, changed: list[tuple[ConversationRow, str]]) -> tuple[int, int]:
         """Read them; how many were looked at, and how many of these could not be read. The oldest

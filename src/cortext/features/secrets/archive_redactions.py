@@ -19,7 +19,7 @@ from msgspec.json import Decoder
 
 from cortext import paths
 from cortext.durability.gzip_members import MOST, SUFFIX, pack, read_packed
-from cortext.durability.incremental_copy import Known, Tail
+from cortext.durability.incremental_copy import CopyState, TailBuffer
 from cortext.durability.read_files import read_blocks, read_file
 from cortext.durability.replace_file import make_private_dir, replace, storage_errors, temp_name
 from cortext.durability.replace_file import write_new as write
@@ -39,14 +39,14 @@ class SecretFingerprints(NamedTuple):
     prints: frozenset[str]
 
 
-class _Line(NamedTuple):
+class _RedactionLine(NamedTuple):
     tool: str
     name: str
     key: str
     prints: list[str]
 
 
-_decode = Decoder(_Line).decode
+_decode = Decoder(_RedactionLine).decode
 
 
 def redactions_path() -> str:
@@ -60,7 +60,7 @@ class ArchiveRedactions:
 
     def __init__(self, tool: str) -> None:
         self._tool = tool
-        self._others: list[_Line] = []
+        self._others: list[_RedactionLine] = []
         self._copies: dict[str, SecretFingerprints] = {}
         self._changed = False
         for line in _read():
@@ -108,7 +108,10 @@ class ArchiveRedactions:
         """SessionStorageError; then it is as before."""
         if not self._changed:
             return
-        own = [_Line(self._tool, name, key, sorted(prints)) for name, (key, prints) in self._items]
+        own = [
+            _RedactionLine(self._tool, name, key, sorted(prints))
+            for name, (key, prints) in self._items
+        ]
         lines = [json_codec.encode(line) + b"\n" for line in (*self._others, *own)]
         with storage_errors("write", redactions_path()):
             make_private_dir(paths.archive())
@@ -127,7 +130,7 @@ def _marker(of: Iterable[SecretFingerprints]) -> Redactor:
     return Redactor(prints=frozenset[str]().union(*(one.prints for one in given)))
 
 
-def _read() -> Iterator[_Line]:
+def _read() -> Iterator[_RedactionLine]:
     try:
         lines = read_file(redactions_path()).split(b"\n")
     except (FileNotFoundError, NotADirectoryError):
@@ -158,7 +161,7 @@ def write_redacted(source: str, name: str, mask: Mask) -> str:
     return temp
 
 
-def update_redacted_copy(target: str, masked: str, name: str) -> Known | None:
+def update_redacted_copy(target: str, masked: str, name: str) -> CopyState | None:
     """Bring a copy to its file, whose masked form is given, if all that differs between them are
     masks: one was made with another key, or a process was killed between two steps. What is known
     of the copy then; None if nothing was done."""
@@ -185,12 +188,12 @@ def find_fingerprints(data: bytes) -> set[str]:
     return {found.decode() for found in _MARK.findall(data)}
 
 
-def summarize_copy(data: bytes) -> Known:
+def summarize_copy(data: bytes) -> CopyState:
     """What is known of a copy that holds these bytes, without how long it is."""
-    tail = Tail()
+    tail = TailBuffer()
     for _ in tail.watch([data]):
         pass
-    return Known("", len(data), 0, tail.digest)
+    return CopyState("", len(data), 0, tail.digest)
 
 
 def pack_members(data: bytes) -> Iterator[bytes]:

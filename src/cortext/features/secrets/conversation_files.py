@@ -19,10 +19,10 @@ from cortext.features.secrets.file_readers import (
 )
 from cortext.features.secrets.redact_value import decode_line, may_hold_secret
 from cortext.features.secrets.temp_files import is_temp
-from cortext.stores.workspace_layout import Place, conversations_dir
+from cortext.stores.workspace_layout import ConversationPath, conversations_dir
 
 
-def text_files(place: Place, unread: Unread | None = None) -> Iterator[str]:
+def text_files(place: ConversationPath, unread: Unread | None = None) -> Iterator[str]:
     """All files in a conversation's folder: its session, what was set aside, what editors and sync
     programs left. No links, and nothing of git. A folder that cannot be read is `unread`."""
     for folder, folders, names in os.walk(place.folder, onerror=noting(unread)):
@@ -88,7 +88,7 @@ def read_row_pieces(row: ConversationRow, unread: Unread) -> Iterator[TextPiece]
         yield from read_files_pieces(files_beside(row.path), BACKUP, unread)
 
 
-def _of_workspace(place: Place, unread: Unread) -> Iterator[TextPiece]:
+def _of_workspace(place: ConversationPath, unread: Unread) -> Iterator[TextPiece]:
     if os.path.isfile(place.head) and may_hold_secret(data := read_file(place.head)):
         yield TextPiece(0, HEAD, place.head, decode_line(data))
     if os.path.isfile(place.lines):

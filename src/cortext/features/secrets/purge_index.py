@@ -70,7 +70,7 @@ def purge_words(rows: Sequence[ConversationRow] | None = None) -> None:
 
 def _forget(rows: Sequence[ConversationRow]) -> None:
     from cortext.catalog.catalog import Catalog
-    from cortext.catalog.fulltext.fulltext_index import Words
+    from cortext.catalog.fulltext.fulltext_index import FulltextIndex
     from cortext.catalog.log_index import LogIndex
     from cortext.features.listing.conversation_list import ConversationList
     from cortext.features.search.text_refresh import purge
@@ -80,7 +80,7 @@ def _forget(rows: Sequence[ConversationRow]) -> None:
     conversations = ConversationList(paths.workspace_root(), everywhere=True)
     # With little patience, what nobody had the time to look at would stay as it was known.
     everything = conversations.list(copies=True, patience=None).rows
-    with collect_errors(failures, "clear", "the search index"), Words.at_home() as words:
+    with collect_errors(failures, "clear", "the search index"), FulltextIndex.at_home() as words:
         purge(words, [row for row in everything if row.identity not in changed])
     with collect_errors(failures, "clear", "the catalog"), Catalog.at_home() as catalog:
         catalog.purge({os.path.dirname(row.path) for row in everything if row.tool == DOCUMENT})

@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from cortext import paths
 from cortext.catalog.row import ConversationRow
 from cortext.durability.gzip_members import SUFFIX
-from cortext.durability.incremental_copy import Known
+from cortext.durability.incremental_copy import CopyState
 from cortext.durability.replace_file import collect_errors, make_private_dir, replace
 from cortext.errors import CortextError
 from cortext.features.archive.archive_state import Memory, folder_of, temp_dir
@@ -142,7 +142,7 @@ class _Masking:
     def _note(self, name: str, new: bytes, before: int, size: int, memory: Memory) -> None:
         """What is known of a copy from now on, before it is so: one that is not as it is
         remembered is looked at anew."""
-        known = memory.copies.get(name) or Known()
+        known = memory.copies.get(name) or CopyState()
         mark = known.print if known.packed == before else ""
         memory.put(name, summarize_copy(new)._replace(print=mark, packed=size))
         memory.save()

@@ -106,7 +106,7 @@ class ScanResult(NamedTuple):
 
 def scan(rows: Sequence[ConversationRow], progress: Progress | None = None) -> ScanResult:
     """The secrets in these conversations, one after the other, as they are said."""
-    look, found, failed = Look(), list[Finding](), 0
+    look, found, failed = SecretScan(), list[Finding](), 0
     for done, row in enumerate(rows, 1):
         try:
             found += look.at(row)
@@ -124,15 +124,15 @@ def scan(rows: Sequence[ConversationRow], progress: Progress | None = None) -> S
 def scan_one(row: ConversationRow) -> list[Finding]:
     """Those in one conversation. The same secret in one message is one finding, and so is the same
     one in all of a file beside its messages."""
-    return Look().at(row)
+    return SecretScan().at(row)
 
 
 def scan_own(row: ConversationRow) -> list[Finding]:
     """As `scan_one`, in what `redact` changes: not in the archive, and not with the tools."""
-    return Look().at(row, behind=False)
+    return SecretScan().at(row, behind=False)
 
 
-class Look:
+class SecretScan:
     """One look at several conversations, whose files are found once. What could not be read is
     in `unread`."""
 

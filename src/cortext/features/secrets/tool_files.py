@@ -45,7 +45,7 @@ class SessionFiles:
     """Found once, and asked for each session. `claimed` are all that were asked for."""
 
     def __init__(self) -> None:
-        self._homes: dict[tuple[str, str], _Home] = {}
+        self._homes: dict[tuple[str, str], _ToolFolder] = {}
         self.claimed: set[str] = set()
 
     def own(self, tool: str, id: str) -> list[str]:
@@ -65,13 +65,13 @@ class SessionFiles:
 
     def _of(self, tool: str, id: str, home: str, *, is_copy: bool) -> list[str]:
         if (tool, home) not in self._homes:
-            self._homes[tool, home] = _Home(tool, home, is_copy=is_copy)
+            self._homes[tool, home] = _ToolFolder(tool, home, is_copy=is_copy)
         found = self._homes[tool, home].files(id)
         self.claimed.update(found)
         return found
 
 
-class _Home:
+class _ToolFolder:
     """One tool's folder, or our mirror of it."""
 
     def __init__(self, tool: str, home: str, *, is_copy: bool) -> None:

@@ -38,14 +38,14 @@ _ASSIGNED = re.compile(
 _LONGEST_LINE = 5000
 
 
-class Files(NamedTuple):
+class ConfigFiles(NamedTuple):
     """Where settings are kept; no `workspace` outside any."""
 
     user: str
     workspace: str | None
 
 
-class Change(NamedTuple):
+class ConfigChange(NamedTuple):
     """A file, and whether it had to be changed."""
 
     path: str
@@ -57,12 +57,12 @@ def current() -> Config:
     return Config.load(_root())
 
 
-def files() -> Files:
+def files() -> ConfigFiles:
     root = _root()
-    return Files(user_file(), None if root is None else workspace_file(root))
+    return ConfigFiles(user_file(), None if root is None else workspace_file(root))
 
 
-def set_value(name: str, text: str, *, workspace: bool = False) -> Change:
+def set_value(name: str, text: str, *, workspace: bool = False) -> ConfigChange:
     """Write a setting into the user's file, or the workspace's; all else in it stays as it is."""
     setting = definition(name)
     if setting.kind == "path" and text and not text.startswith("~"):
@@ -71,7 +71,7 @@ def set_value(name: str, text: str, *, workspace: bool = False) -> Change:
     return _change(setting, value, workspace)
 
 
-def unset(name: str, *, workspace: bool = False) -> Change:
+def unset(name: str, *, workspace: bool = False) -> ConfigChange:
     """Take a setting out of a file; what is not in it is fine."""
     return _change(definition(name), None, workspace)
 
@@ -82,7 +82,7 @@ def _root() -> str | None:
     return root if os.path.isdir(os.path.join(root, ".workspace")) else None
 
 
-def _change(setting: Setting, value: Any, workspace: bool) -> Change:
+def _change(setting: Setting, value: Any, workspace: bool) -> ConfigChange:
     path = _target(setting, workspace)
     key = tuple(setting.name.split("."))
     with storage_errors("write", path), _alone(os.path.dirname(path), workspace):
@@ -94,7 +94,7 @@ def _change(setting: Setting, value: Any, workspace: bool) -> Change:
             wanted[key] = value
         if changed:
             _write(path, _edited(data, path, key, wanted), workspace)
-    return Change(path, changed)
+    return ConfigChange(path, changed)
 
 
 def _target(setting: Setting, workspace: bool) -> str:

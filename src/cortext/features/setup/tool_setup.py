@@ -32,26 +32,26 @@ from cortext.tools import settings
 from cortext.tools.descriptor import MissingCapabilityError, Plugin
 from cortext.tools.registry import find_tool, tools
 from cortext.tools.settings import SettingsFile
-from cortext.tools.slash_commands import Command, SlashCommands, slash_commands_of
+from cortext.tools.slash_commands import SlashCommand, SlashCommands, slash_commands_of
 
 COMMANDS = (
-    Command(
+    SlashCommand(
         "workspace.resume",
         "briefing",
         "Find an earlier conversation again and go on with it.",
         "[number, id or words]",
     ),
-    Command(
+    SlashCommand(
         "workspace.stop-conversation",
         "stop --how",
         "Save this conversation and pause it.",
         "[where you stopped]",
     ),
-    Command("cortext", "briefing", "Go on with an earlier conversation.", "[words]"),
+    SlashCommand("cortext", "briefing", "Go on with an earlier conversation.", "[words]"),
 )
 
 
-class Change(NamedTuple):
+class FileChange(NamedTuple):
     """One file before and after; None is no file. `record` is what undoes it, None for nothing. A
     link to a file that is ours as a `whole` goes itself, and not what it leads to."""
 
@@ -63,13 +63,13 @@ class Change(NamedTuple):
     whole: bool = False
 
 
-class Plan(NamedTuple):
+class SetupPlan(NamedTuple):
     """What would be done, and what a person should know about it; `left` are the tools whose
     settings cannot have our hooks, `failed` those of which a file cannot be read, `gone` the files
     that are on record and have nothing of ours. `again` makes the same plan, as things are then."""
 
-    again: Callable[[], Plan]
-    changes: list[Change]
+    again: Callable[[], SetupPlan]
+    changes: list[FileChange]
     notes: list[str]
     left: list[str]
     failed: list[str]
@@ -98,10 +98,10 @@ def require_connectable(names: Iterable[str]) -> None:
             raise MissingCapabilityError(tool, "setup", hint="its sessions are listed as they are")
 
 
-def plan_setup(names: Sequence[str], *, plugin: bool = False) -> Plan:
+def plan_setup(names: Sequence[str], *, plugin: bool = False) -> SetupPlan:
     """Plan hooks, commands and the MCP server for these tools, and a plug-in where it is wanted or
     is there. Nothing is planned where everything is there already."""
-    plan = Plan(partial(plan_setup, names, plugin=plugin), [], [], [], [], [])
+    plan = SetupPlan(partial(plan_setup, names, plugin=plugin), [], [], [], [], [])
     installed = SetupRecord.load()
     require_connectable(names)
     for tool in names:
@@ -129,11 +129,11 @@ def plan_setup(names: Sequence[str], *, plugin: bool = False) -> Plan:
     return plan
 
 
-def plan_uninstall(names: Sequence[str]) -> Plan:
+def plan_uninstall(names: Sequence[str]) -> SetupPlan:
     """Plan to remove everything that `setup` added to these tools."""
     installed = SetupRecord.load()
     gone = [path for path in installed.paths(names) if not os.path.exists(path)]
-    plan = Plan(partial(plan_uninstall, names), [], [], [], [], gone)
+    plan = SetupPlan(partial(plan_uninstall, names), [], [], [], [], gone)
     for tool in names:
         hooks, servers = _settings_of(tool)
         if hooks:
@@ -166,7 +166,7 @@ def plugin_of(tool: str) -> Plugin | None:
     return found.load("plugin")() if found.plugin else None
 
 
-def carry_out(plan: Plan, *, anyway: bool = False) -> Plan:
+def carry_out(plan: SetupPlan, *, anyway: bool = False) -> SetupPlan:
     """Do what was planned, one process at a time; what was done: not what another has done
     meanwhile. Where a file is no longer as it was shown, nothing is done, and that is an error;
     unless `anyway`: then what there is to do now is done."""
@@ -183,7 +183,7 @@ def carry_out(plan: Plan, *, anyway: bool = False) -> Plan:
     return fresh
 
 
-def _check_agreed(shown: Plan, fresh: Plan) -> None:
+def _check_agreed(shown: SetupPlan, fresh: SetupPlan) -> None:
     """A command file may have another secret of its own than was shown."""
     agreed = {change.path: change for change in shown.changes}
     for change in fresh.changes:
@@ -193,7 +193,7 @@ def _check_agreed(shown: Plan, fresh: Plan) -> None:
             raise _changed(change)
 
 
-def _carry_out(change: Change, installed: SetupRecord) -> None:
+def _carry_out(change: FileChange, installed: SetupRecord) -> None:
     itself = change.whole and change.new is None
     path = change.path if itself else os.path.realpath(change.path)
     with storage_errors("write", path):
@@ -205,7 +205,7 @@ def _carry_out(change: Change, installed: SetupRecord) -> None:
         write(path, change.new)
 
 
-def _changed(change: Change) -> CortextError:
+def _changed(change: FileChange) -> CortextError:
     return CortextError(
         f"{change.path} was changed meanwhile", hint="nothing was done to it: try again"
     )
@@ -233,7 +233,7 @@ def _is_on_record(path: str, data: bytes, installed: SetupRecord) -> bool:
 
 
 @contextmanager
-def _leaving(tool: str, plan: Plan) -> Generator[None]:
+def _leaving(tool: str, plan: SetupPlan) -> Generator[None]:
     """What cannot be read is left as it is, and all the rest is done."""
     try:
         yield
@@ -251,7 +251,7 @@ def _can_serve() -> bool:
     return find_spec("mcp") is not None
 
 
-def _plan_hooks(tool: str, file: SettingsFile, installed: SetupRecord, plan: Plan) -> None:
+def _plan_hooks(tool: str, file: SettingsFile, installed: SetupRecord, plan: SetupPlan) -> None:
     """Plan hooks and the server in a settings file of a tool."""
     path = file.path
     old = read_or_none(path)
@@ -272,10 +272,12 @@ def _plan_hooks(tool: str, file: SettingsFile, installed: SetupRecord, plan: Pla
     if new != old:
         record = {"digest": digest(new), "steps": edited.steps, "made": edited.made}
         made = old is None or installed.of(path).get("new") is True
-        plan.changes.append(Change(tool, path, old, new, {**record, "new": made}))
+        plan.changes.append(FileChange(tool, path, old, new, {**record, "new": made}))
 
 
-def _plan_without_hooks(tool: str, file: SettingsFile, installed: SetupRecord, plan: Plan) -> None:
+def _plan_without_hooks(
+    tool: str, file: SettingsFile, installed: SetupRecord, plan: SetupPlan
+) -> None:
     path = file.path
     old = read_or_none(path)
     if old is None:
@@ -290,7 +292,7 @@ def _plan_without_hooks(tool: str, file: SettingsFile, installed: SetupRecord, p
     else:
         empty = b"".join(before.split()) in (b"", b"{}")
         gone = empty and installed.of(path).get("new") is True
-        plan.changes.append(Change(tool, path, old, None if gone else before))
+        plan.changes.append(FileChange(tool, path, old, None if gone else before))
 
 
 def _before(file: SettingsFile, text: str, installed: SetupRecord) -> str:
@@ -327,7 +329,9 @@ def _is_paths(value: Any) -> bool:
     )
 
 
-def _plan_commands(tool: str, commands: SlashCommands, installed: SetupRecord, plan: Plan) -> None:
+def _plan_commands(
+    tool: str, commands: SlashCommands, installed: SetupRecord, plan: SetupPlan
+) -> None:
     for command in COMMANDS:
         path = os.path.join(commands.user_folder(), commands.file_name(command))
         with _leaving(tool, plan):
@@ -337,7 +341,7 @@ def _plan_commands(tool: str, commands: SlashCommands, installed: SetupRecord, p
 
 
 def _plan_file(
-    tool: str, path: str, old: bytes | None, new: bytes, installed: SetupRecord, plan: Plan
+    tool: str, path: str, old: bytes | None, new: bytes, installed: SetupRecord, plan: SetupPlan
 ) -> None:
     """A file that is ours as a whole, unless a person has changed it, or put a link there."""
     if old == new:
@@ -345,10 +349,10 @@ def _plan_file(
     if os.path.islink(path) or (old is not None and not _is_on_record(path, old, installed)):
         plan.notes.append(f"{path} is kept as you have it; without it, setup writes ours")
         return
-    plan.changes.append(Change(tool, path, old, new, {"digest": digest(new)}))
+    plan.changes.append(FileChange(tool, path, old, new, {"digest": digest(new)}))
 
 
-def _plan_plugin(tool: str, plugin: Plugin, installed: SetupRecord, plan: Plan) -> None:
+def _plan_plugin(tool: str, plugin: Plugin, installed: SetupRecord, plan: SetupPlan) -> None:
     path = plugin.path
     with _leaving(tool, plan):
         _plan_file(tool, path, read_or_none(path), plugin.text(), installed, plan)
@@ -357,7 +361,7 @@ def _plan_plugin(tool: str, plugin: Plugin, installed: SetupRecord, plan: Plan) 
 
 
 def _plan_without_commands(
-    tool: str, commands: SlashCommands, installed: SetupRecord, plan: Plan
+    tool: str, commands: SlashCommands, installed: SetupRecord, plan: SetupPlan
 ) -> None:
     for command in COMMANDS:
         path = os.path.join(commands.user_folder(), commands.file_name(command))
@@ -365,12 +369,12 @@ def _plan_without_commands(
         _plan_without_file(tool, path, ours, installed, plan)
 
 
-def _as_we_write_it(commands: SlashCommands, command: Command, old: bytes) -> bytes:
+def _as_we_write_it(commands: SlashCommands, command: SlashCommand, old: bytes) -> bytes:
     return commands.file_text(command, as_text(old)).encode()
 
 
 def _plan_without_file(
-    tool: str, path: str, ours: Callable[[bytes], bytes], installed: SetupRecord, plan: Plan
+    tool: str, path: str, ours: Callable[[bytes], bytes], installed: SetupRecord, plan: SetupPlan
 ) -> None:
     old = None
     with _leaving(tool, plan):
@@ -378,6 +382,6 @@ def _plan_without_file(
     if old is None:
         return
     if _is_on_record(path, old, installed) or old == ours(old):
-        plan.changes.append(Change(tool, path, old, None, whole=True))
+        plan.changes.append(FileChange(tool, path, old, None, whole=True))
     else:
         plan.notes.append(f"{path} is kept as you have it")

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import IO, cast
 
-from cortext.tools.launch import Plan
+from cortext.tools.launch import LaunchPlan
 from cortext.tools.processes import Process, find_process
 
 _GRACE = 1.0
@@ -30,7 +30,7 @@ class Talk:
     """A running program. Bytes go in and come out without one waiting for the other. With
     `by_file` what it writes goes through a file, for one that loses the end of it in a pipe."""
 
-    def __init__(self, plan: Plan, *, by_file: bool = False) -> None:
+    def __init__(self, plan: LaunchPlan, *, by_file: bool = False) -> None:
         """OSError if it cannot be started."""
         self._file = tempfile.TemporaryFile() if by_file else None  # noqa: SIM115  closed by stop
         try:
@@ -213,7 +213,7 @@ class Talk:
         self._process.wait()
 
 
-def _started(plan: Plan, out: IO[bytes] | None) -> subprocess.Popen[bytes]:
+def _started(plan: LaunchPlan, out: IO[bytes] | None) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         plan.words,
         cwd=plan.cwd,

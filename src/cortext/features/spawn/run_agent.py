@@ -18,7 +18,7 @@ from cortext.features.spawn.agents import Agent
 from cortext.features.spawn.spawn_settings import SpawnSettings
 from cortext.model import json_codec
 from cortext.tools.headless import explain_failure, speech_of, turn_notes, turn_plan
-from cortext.tools.launch import Plan, installed, require
+from cortext.tools.launch import LaunchPlan, installed, require
 from cortext.tools.registry import BUILT_IN, is_tool, tool_names
 from cortext.tools.stream_events import LONGEST, Speech
 
@@ -95,7 +95,7 @@ class Held:
         self._free = True
 
 
-class Turn:
+class AgentTurn:
     """One answer, in pieces as they come; the program runs while the block does.
 
     Leaving the block, also by Ctrl+C, ends the program and all that it started, and a Ctrl+C more
@@ -105,7 +105,7 @@ class Turn:
     AgentFailedError if there is no answer, or one that is too long to keep.
     """
 
-    def __init__(self, name: str, plan: Plan, speech: Speech, prompt: str) -> None:
+    def __init__(self, name: str, plan: LaunchPlan, speech: Speech, prompt: str) -> None:
         self.name = name
         self._plan, self._speech, self._prompt = plan, speech, prompt
         self._talk: Talk | None = None
@@ -194,11 +194,11 @@ class Turn:
             raise AgentFailedError(self.name, f"it said nothing{more and f': {more}'}")
 
 
-class EchoTurn(Turn):
+class EchoTurn(AgentTurn):
     """An answer without any program: what to install, and what the person said."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(ECHO, Plan("", (), ""), Speech(), message)
+        super().__init__(ECHO, LaunchPlan("", (), ""), Speech(), message)
 
     def __enter__(self) -> Self:
         return self
@@ -221,15 +221,15 @@ class Runner(NamedTuple):
     words: tuple[str, ...] = ()
     model: str = ""
 
-    def start(self, prompt: str, *, cwd: str, model: str = "", message: str = "") -> Turn:
+    def start(self, prompt: str, *, cwd: str, model: str = "", message: str = "") -> AgentTurn:
         """A turn that begins when its block is entered. `message` is what the person said, at the
         end of the prompt: the echo repeats no more than that."""
         if self.tool:
             model = model or self.model
             plan = turn_plan(self.tool, cwd=cwd, model=model)
-            return Turn(self.name, plan, speech_of(self.tool, cwd=cwd, model=model), prompt)
+            return AgentTurn(self.name, plan, speech_of(self.tool, cwd=cwd, model=model), prompt)
         if self.words:
-            return Turn(self.name, Plan("", self.words, cwd), Speech(), prompt)
+            return AgentTurn(self.name, LaunchPlan("", self.words, cwd), Speech(), prompt)
         return EchoTurn(message or prompt)
 
     def notes(self, cwd: str) -> list[str]:

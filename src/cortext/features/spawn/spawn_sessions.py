@@ -25,7 +25,7 @@ from cortext.model.title import WHOLE, generate_title
 from cortext.stores.damage_report import refuse_damage
 from cortext.stores.log import LogStore
 from cortext.tools.stream_events import LONGEST_TURN
-from cortext.workspace.context_window import MAX_TOKENS, RETRIES, Context, estimate, tokens_of
+from cortext.workspace.context_window import MAX_TOKENS, RETRIES, ContextWindow, estimate, tokens_of
 
 _LONGEST_TITLE = 1000
 
@@ -35,7 +35,7 @@ class Spawned:
 
     def __init__(self, store: LogStore, head: Session, mark: LiveMark, max_tokens: int) -> None:
         self._store, self._head, self._mark = store, head, mark
-        self.context: Context = Context(max_tokens)
+        self.context: ContextWindow = ContextWindow(max_tokens)
         self.count: int = 0
         self.tokens: int = 0
         """Turns, and their tokens as they are kept or estimated."""

@@ -21,7 +21,7 @@ from cortext.features.stats.prices import recorded_cost
 from cortext.formats.record_lines import Damage
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
-from cortext.model.tokens import Tokens, tokens_of
+from cortext.model.tokens import TokenCount, tokens_of
 
 UNKNOWN = "not recorded"
 _APART = {AUR: "spawn", DOCUMENT: "programs"}
@@ -40,7 +40,7 @@ class ConversationCount(NamedTuple):
     days: Mapping[date, int] = Counter()
     hours: Mapping[int, int] = Counter()
     weekdays: Mapping[int, int] = Counter()
-    tokens: Tokens | None = None
+    tokens: TokenCount | None = None
     recorded_usd: float | None = None
     damage: str = ""
 

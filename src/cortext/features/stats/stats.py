@@ -29,7 +29,7 @@ class Totals(Struct):
     by_status: dict[str, int] = {}
 
 
-class Day(Struct):
+class DayStats(Struct):
     """What happened on a day of the person's calendar."""
 
     day: str
@@ -47,17 +47,17 @@ class Share(Struct):
     cost_usd: float = 0.0
 
 
-class Tokens(Struct):
+class TokenStats(Struct):
     prompt: int = 0
     completion: int = 0
     conversations: int = 0
 
 
-class TokenCount(Struct):
+class CountedTokens(Struct):
     """Tokens as tools reported them; where none did, characters // 4."""
 
-    reported: Tokens
-    estimated: Tokens
+    reported: TokenStats
+    estimated: TokenStats
 
 
 class Cost(Struct):
@@ -102,16 +102,16 @@ class Stats(Struct):
 
     since: str | None
     totals: Totals
-    days: list[Day]
+    days: list[DayStats]
     types: list[Share]
     tools: list[Share]
     models: list[Share]
-    tokens: TokenCount
+    tokens: CountedTokens
     cost: Cost
     hours: list[int]
     weekdays: list[int]
     longest: list[Long]
-    busiest_day: Day | None
+    busiest_day: DayStats | None
     streak: Streak
     damaged: list[Damaged]
     missing_workspaces: list[str]
@@ -152,9 +152,9 @@ class _Total:
     def __init__(self, since: datetime | None, prices: Prices) -> None:
         self._since, self._prices = since, prices
         self._totals = Totals(by_status={})
-        self._days: dict[date, Day] = {}
+        self._days: dict[date, DayStats] = {}
         self._shares: tuple[dict[str, Share], ...] = ({}, {}, {})
-        self._tokens = TokenCount(Tokens(), Tokens())
+        self._tokens = CountedTokens(TokenStats(), TokenStats())
         self._cost = Cost()
         self._hours, self._weekdays = [0] * 24, [0] * 7
         self._longest: list[Long] = []
@@ -184,7 +184,7 @@ class _Total:
         self._totals.messages += part.messages
         self._totals.exchanges += part.exchanges
         for day, number in part.days.items():
-            found = self._days.setdefault(day, Day(day.isoformat()))
+            found = self._days.setdefault(day, DayStats(day.isoformat()))
             found.conversations += 1
             found.messages += number
         for counts, added in ((self._hours, part.hours), (self._weekdays, part.weekdays)):

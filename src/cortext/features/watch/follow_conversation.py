@@ -17,7 +17,7 @@ from cortext.formats.message_history import is_abandoned
 from cortext.formats.record_lines import Damage
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
-from cortext.tools.incremental import Mark, mark_of, since
+from cortext.tools.incremental import FilePosition, mark_of, since
 
 _PATIENCE = 1.0
 """Seconds after which what is not there was deleted: it may be put in the place of itself."""
@@ -34,14 +34,14 @@ class NewMessages(NamedTuple):
     damages: Sequence[Damage] = ()
 
 
-class Tail:
+class ConversationTail:
     """One look at a conversation, and then what is new in it. `session` is all that was seen, and
     `damages` what could not be."""
 
     def __init__(self, growing: LiveSource) -> None:
         self._growing = growing
         self._prints: Prints = ()
-        self._mark: Mark | None = None
+        self._mark: FilePosition | None = None
         self._gone: float | None = None
         self.damages: list[Damage] = []
         self.session: Session = self._whole()

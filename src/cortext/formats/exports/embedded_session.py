@@ -11,11 +11,11 @@ import json
 from typing import NamedTuple
 
 from cortext.formats import document
-from cortext.formats.document import Block
+from cortext.formats.document import EncodedRecords
 from cortext.model.session import Session
 
 
-class Opened(NamedTuple):
+class EmbeddedDocument(NamedTuple):
     """The document of a file, and whether what stands around it is not as it was written."""
 
     data: bytes
@@ -24,7 +24,10 @@ class Opened(NamedTuple):
 
 def document_of(session: Session) -> bytes:
     """The document of a session."""
-    blocks = Block().extended(session.messages), Block().extended(session.tool_history)
+    blocks = (
+        EncodedRecords().extended(session.messages),
+        EncodedRecords().extended(session.tool_history),
+    )
     return b"".join(document.encode(session, *blocks))
 
 
@@ -55,7 +58,7 @@ def seal(shown: str, session: Session, opening: str, closing: str) -> bytes:
     return (shown + opening.format(_digest(shown)) + data + closing).encode("utf-8")
 
 
-def unseal(text: str, opening: str, closing: str) -> Opened | None:
+def unseal(text: str, opening: str, closing: str) -> EmbeddedDocument | None:
     """The inverse; None without data, ValueError if it does not go to its end."""
     text = text.replace("\r\n", "\n")
     before, after = opening.split("{}")
@@ -68,7 +71,7 @@ def unseal(text: str, opening: str, closing: str) -> Opened | None:
     if not (opened and closed):
         raise ValueError("is cut off in the middle of its data")
     edited = digest != _digest(text[:start]) or tail.strip() != behind.strip()
-    return Opened(data.encode("utf-8"), edited)
+    return EmbeddedDocument(data.encode("utf-8"), edited)
 
 
 def _digest(shown: str) -> str:

@@ -32,7 +32,7 @@ class Body(NamedTuple):
     edited: bool = False
 
 
-class Decoded(NamedTuple):
+class DecodedExport(NamedTuple):
     """A session, and what is odd about the file that it was in."""
 
     session: Session
@@ -76,12 +76,12 @@ def version_of(body: Body) -> Mapping[str, Any]:
     return {"version": log.decode_head_line(body.data.partition(b"\n")[0], []).get("version")}
 
 
-def decode(body: Body) -> Decoded:
+def decode(body: Body) -> DecodedExport:
     """The session; ValueError says what is wrong with it."""
     if body.format == "jsonl":
         return _decode_log(body.data)
     found = document.decode(body.data)
-    return Decoded(found.session, found.notes)
+    return DecodedExport(found.session, found.notes)
 
 
 def _encode_json(session: Session) -> bytes:
@@ -139,7 +139,7 @@ def _is_log_head(line: bytes) -> bool:
     return head.get("type") == "metadata" and "session_id" in head and "messages" not in head
 
 
-def _decode_log(data: bytes) -> Decoded:
+def _decode_log(data: bytes) -> DecodedExport:
     first, _, rest = data.partition(b"\n")
     notes: list[str] = []
     head = log.decode_head_line(first, notes)
@@ -151,4 +151,4 @@ def _decode_log(data: bytes) -> Decoded:
     known = head.get(log.LOG.count_key)
     if isinstance(known, int) and known > len(lines.messages):
         raise ValueError(f"is cut off: it has {len(lines.messages)} of its {known} messages")
-    return Decoded(join(head, lines, log.LOG), notes)
+    return DecodedExport(join(head, lines, log.LOG), notes)

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from cortext.formats.exports.visible_text import utc
 from cortext.formats.head_and_lines import place_invocations
 from cortext.formats.tool_call_stubs import (
-    Call,
-    Result,
+    ToolCall,
+    ToolResult,
     id_of,
     own_result,
     read_call,
@@ -34,7 +34,7 @@ class ShownCall(NamedTuple):
     result: str
 
 
-class Part(NamedTuple):
+class ExportPart(NamedTuple):
     """A message with its number from 1, or tool calls recorded beside messages, numbered 0."""
 
     number: int
@@ -66,9 +66,9 @@ def facts(session: Session) -> list[tuple[str, str]]:
     return [(name, value) for name, value in known if value.strip()]
 
 
-def parts(session: Session) -> Iterator[Part]:
+def parts(session: Session) -> Iterator[ExportPart]:
     """Everything that was said and done, in its order."""
-    results: dict[str, list[Result]] = {}
+    results: dict[str, list[ToolResult]] = {}
     seen = set[str]()
     for message in session.messages:
         seen.update(map(id_of, message.tool_calls or ()))
@@ -84,13 +84,15 @@ def parts(session: Session) -> Iterator[Part]:
     yield from _recorded(beside.get(len(session.messages), []))
 
 
-def _recorded(calls: list[ToolInvocation]) -> Iterator[Part]:
+def _recorded(calls: list[ToolInvocation]) -> Iterator[ExportPart]:
     if calls:
         shown = [_shown(*read_invocation(call), in_full=True) for call in calls]
-        yield Part(0, CALLS, "", calls[0].timestamp, "", shown, "")
+        yield ExportPart(0, CALLS, "", calls[0].timestamp, "", shown, "")
 
 
-def _message(number: int, message: SessionMessage, results: dict[str, list[Result]]) -> Part:
+def _message(
+    number: int, message: SessionMessage, results: dict[str, list[ToolResult]]
+) -> ExportPart:
     calls: list[ShownCall] = []
     for data in message.tool_calls or ():
         own, waiting = own_result(data), results.get(id_of(data))
@@ -98,12 +100,12 @@ def _message(number: int, message: SessionMessage, results: dict[str, list[Resul
         result = own or (waiting.pop(0) if waiting else None)
         calls.append(_shown(read_call(data), result, in_full=own is not None))
     data = "" if message.structured_data is None else _text(message.structured_data)
-    return Part(
+    return ExportPart(
         number, message.role, message.name or "", message.timestamp, message.content, calls, data
     )
 
 
-def _shown(call: Call, result: Result | None, *, in_full: bool) -> ShownCall:
+def _shown(call: ToolCall, result: ToolResult | None, *, in_full: bool) -> ShownCall:
     lines = [line.strip() for line in stub(call, result, "").split("\n")]
     # The last lines of an output are for those who cannot unfold it.
     line = " · ".join([lines[0], *(line for line in lines[1:] if line and line[0] != ">")])

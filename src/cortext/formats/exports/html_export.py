@@ -13,8 +13,8 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING
 
-from cortext.formats.exports.embedded_session import Opened, seal, unseal
-from cortext.formats.exports.export_view import Part, ShownCall, facts, parts
+from cortext.formats.exports.embedded_session import EmbeddedDocument, seal, unseal
+from cortext.formats.exports.export_view import ExportPart, ShownCall, facts, parts
 from cortext.formats.exports.html_style import STYLE
 from cortext.formats.exports.markdown_parser import DEEPEST, parse
 from cortext.formats.exports.visible_text import LONGEST_MARKDOWN, one_line, utc, visible
@@ -50,7 +50,7 @@ def encode(session: Session) -> bytes:
     return seal("\n".join(lines) + "\n", session, _OPENING, _CLOSING)
 
 
-def find(text: str) -> Opened | None:
+def find(text: str) -> EmbeddedDocument | None:
     """The document in a page; None without one, ValueError if it is cut off."""
     return unseal(text, _OPENING, _CLOSING)
 
@@ -93,7 +93,7 @@ def _header(session: Session, title: str) -> Iterator[str]:
     yield "</dl>\n</header>"
 
 
-def _part(part: Part) -> Iterator[str]:
+def _part(part: ExportPart) -> Iterator[str]:
     text = visible(part.text)
     slim = "" if text.strip() or part.calls or part.data else " slim"
     place = f' id="m{part.number}"' if part.number else ""
@@ -110,7 +110,7 @@ def _part(part: Part) -> Iterator[str]:
     yield "</article>"
 
 
-def _by(part: Part) -> str:
+def _by(part: ExportPart) -> str:
     number = f"<span>{part.number}</span>" if part.number else ""
     name = f"<bdi>{escape(one_line(part.name))}</bdi>" if part.name.strip() else ""
     when = f'<time datetime="{record_dicts.iso(part.when)}">{utc(part.when)}</time>'

@@ -10,8 +10,8 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from cortext.formats.exports.embedded_session import Opened, seal, unseal
-from cortext.formats.exports.export_view import Part, ShownCall, facts, parts
+from cortext.formats.exports.embedded_session import EmbeddedDocument, seal, unseal
+from cortext.formats.exports.export_view import ExportPart, ShownCall, facts, parts
 from cortext.formats.exports.markdown_parser import DEEPEST, parse
 from cortext.formats.exports.visible_text import LONGEST_MARKDOWN, one_line, utc, visible
 from cortext.model.session import Session
@@ -43,7 +43,7 @@ def encode(session: Session) -> bytes:
     return seal("\n".join(lines) + "\n", session, _OPENING, _CLOSING)
 
 
-def find(text: str) -> Opened | None:
+def find(text: str) -> EmbeddedDocument | None:
     """The document in a file; None without one, ValueError if it is cut off."""
     return unseal(text, _OPENING, _CLOSING)
 
@@ -123,7 +123,7 @@ def _escape_active(text: str) -> str:
     return _ACTIVE.sub(lambda found: found[0] if found[0][0] == "\\" else f"\\{found[0]}", text)
 
 
-def _part(part: Part) -> list[str]:
+def _part(part: ExportPart) -> list[str]:
     number = f"{part.number}. " if part.number else ""
     name = f" ({_plain(part.name)})" if part.name.strip() else ""
     lines = [f"## {number}{part.role}{name} · {utc(part.when)}"]

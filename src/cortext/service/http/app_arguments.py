@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from cortext.errors import CortextError
-from cortext.service.http.auth import Tokens
+from cortext.service.http.auth import AccessTokens
 from cortext.service.stores.adapter import METHODS
 
 SHORTEST = 16
@@ -48,7 +48,7 @@ def check_users(tokens: Any, owner_of: Any, *, sessions: bool) -> None:
         )
     if owner_of is not None and not callable(owner_of):
         raise ValueError(f"owner_of is a function of a request's scope, not {_kind(owner_of)}")
-    if tokens is not None and not isinstance(tokens, Tokens):
+    if tokens is not None and not isinstance(tokens, AccessTokens):
         _check_tokens(tokens)
 
 

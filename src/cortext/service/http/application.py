@@ -17,12 +17,12 @@ from cortext import __version__
 from cortext.errors import CortextError, SessionStorageError
 from cortext.model.ids import new_id
 from cortext.service.http import app_arguments, metrics, problems
-from cortext.service.http.auth import Tokens
+from cortext.service.http.auth import AccessTokens
 from cortext.service.http.bodies import JsonResponse
 from cortext.service.http.event_streams import Streams
 from cortext.service.http.fast_post import Posting
 from cortext.service.http.guard import DATA, LOOPBACK_NAMES, Guard, OwnerOf
-from cortext.service.http.machine_sessions import Sessions
+from cortext.service.http.machine_sessions import MachineSessions
 from cortext.service.http.openapi_schema import Schema
 from cortext.service.http.ownership import Owned
 from cortext.service.http.plain_error_page import html_of, prefers_html
@@ -72,7 +72,7 @@ class Service:
 def create_app(
     store: ConversationStore,
     *,
-    tokens: Mapping[str, str] | Tokens | None = None,
+    tokens: Mapping[str, str] | AccessTokens | None = None,
     owner_of: OwnerOf | None = None,
     hosts: Sequence[str] = LOOPBACK_NAMES,
     rate: int = 0,
@@ -113,12 +113,12 @@ def create_app(
     state = State(
         {
             "owned": Owned(adapted),
-            "sessions": Sessions(),
+            "sessions": MachineSessions(),
             "metrics": metrics.Metrics(),
             "streams": Streams(),
         }
     )
-    known = Tokens(tokens) if isinstance(tokens, Mapping) else tokens
+    known = AccessTokens(tokens) if isinstance(tokens, Mapping) else tokens
     if pages:
         state.has_machine = sessions
         state.takes_tokens = known is not None
@@ -234,7 +234,7 @@ def _ours(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
 
 
 def answer(
-    request: Request[Any, Any, Any], found: problems.Problem, headers: Mapping[str, str]
+    request: Request[Any, Any, Any], found: problems.HttpProblem, headers: Mapping[str, str]
 ) -> Response[Any]:
     """A problem for whoever asked: a program, or a person in a browser."""
     headers = {**problems.headers_of(found), **headers}

@@ -33,7 +33,7 @@ _log = logging.getLogger("cortext.web")
 Marks = dict[str, tuple[int, ...]]
 
 
-class Tokens:
+class AccessTokens:
     """Tokens and whose they are. Only their hashes are compared: how long that takes tells
     nothing about a token."""
 
@@ -60,7 +60,7 @@ class Tokens:
         self._seals: dict[bytes, dict[bytes, str]] = {}
 
 
-class TokenFolder(Tokens):
+class TokenFolder(AccessTokens):
     """The tokens in the files of a folder, as they are now. One that is not known may just have
     been added, so then they are looked at again, unless somebody guesses."""
 

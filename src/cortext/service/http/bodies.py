@@ -52,13 +52,13 @@ class NewMessage(Struct, rename="camel", forbid_unknown_fields=True):
         )
 
 
-class History(Struct, rename="camel"):
+class MessageHistory(Struct, rename="camel"):
     """The last messages, oldest first."""
 
     messages: Messages
 
 
-class Entries(Struct, rename="camel"):
+class ConversationEntries(Struct, rename="camel"):
     """Conversations without their messages, newest first."""
 
     conversations: Sequence[ConversationEntry]

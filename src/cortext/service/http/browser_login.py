@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote, urlencode
 
 from cortext.errors import CortextError
-from cortext.service.http.auth import Tokens
+from cortext.service.http.auth import AccessTokens
 from cortext.service.http.guard import DATA, Headers
 from cortext.service.http.mount_path import base_of
 from cortext.web.local_access import cookie_name, send_answer
@@ -51,7 +51,7 @@ class Entrance:
     by one."""
 
     def __init__(
-        self, tokens: Tokens, secret: str = "", clock: Callable[[], float] = time.monotonic
+        self, tokens: AccessTokens, secret: str = "", clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._tokens = tokens
         self._secret = hmac.digest((secret or secrets.token_urlsafe(32)).encode(), _FOR, "sha256")

@@ -34,7 +34,7 @@ class Streams:
     """Those that are open now."""
 
     def __init__(self) -> None:
-        self.open: set[_Waking] = set()
+        self.open: set[_EventWaker] = set()
         self.ended: bool = False
 
     def end(self) -> None:
@@ -56,7 +56,7 @@ class Streams:
         `begin` says after which message it begins, `gap` that messages left the window before they
         were sent."""
         id = known.id
-        waking = _Waking(owned.store, id)
+        waking = _EventWaker(owned.store, id)
         self.open.add(waking)
         try:
             await waking.ready()
@@ -118,7 +118,7 @@ def _last(found: Conversation | None) -> str | None:
     return messages[-1].id if messages else None
 
 
-class _Waking:
+class _EventWaker:
     """Listens to a store in a task of its own, which can let go of it in peace when the client
     has left and everything else is being cancelled."""
 

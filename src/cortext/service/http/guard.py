@@ -16,7 +16,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from cortext.service.http import problems
-from cortext.service.http.auth import Tokens
+from cortext.service.http.auth import AccessTokens
 from cortext.service.http.metrics import Metrics
 from cortext.service.http.mount_path import inside, outside
 from cortext.service.http.plain_error_page import html_of, prefers_html
@@ -41,7 +41,7 @@ _PLACE = "cortext.place"
 DATA = "/v1/"
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:@/\[\],]+)(?::\d{1,5})?")
 Headers = Mapping[bytes, bytes]
-_Refusal = tuple[problems.Problem, dict[str, str]]
+_Refusal = tuple[problems.HttpProblem, dict[str, str]]
 _FOR_ALL = frozenset(("/healthz", "/readyz", "/metrics"))
 """Paths at which nobody is asked for: they answer also while an application's users are unknown."""
 _log = logging.getLogger("cortext.web")
@@ -56,7 +56,7 @@ class Guard:
         app: ASGIApp,
         *,
         owner_of: OwnerOf | None,
-        tokens: Tokens | None,
+        tokens: AccessTokens | None,
         hosts: Collection[str],
         rate: Rate,
         streams: Places,
@@ -151,7 +151,7 @@ class Guard:
 
     def _wrong_place(
         self, pairs: list[tuple[bytes, bytes]], headers: Headers
-    ) -> problems.Problem | None:
+    ) -> problems.HttpProblem | None:
         host = headers.get(b"host", b"").decode("latin-1").lower()
         # Headers that came once each need no counting.
         several = len(pairs) > len(headers) and sum(name == b"host" for name, _ in pairs) > 1
@@ -210,7 +210,7 @@ class Guard:
         detail = "the token is missing or wrong"
         return problems.problem("unauthorized", detail), {"WWW-Authenticate": "Bearer"}
 
-    def _wrong_body(self, method: str, headers: Headers) -> problems.Problem | None:
+    def _wrong_body(self, method: str, headers: Headers) -> problems.HttpProblem | None:
         size = int(headers.get(b"content-length", b"0") or 0)
         if size > self._max_body:
             return too_large(self._max_body)
@@ -230,13 +230,13 @@ def given_token(headers: Headers) -> str:
     return token.strip() if scheme.lower() == "bearer" else ""
 
 
-def too_large(most: int) -> problems.Problem:
+def too_large(most: int) -> problems.HttpProblem:
     return problems.problem("too-large", f"at most {most} bytes are taken")
 
 
 async def refuse(
     send: Send,
-    found: problems.Problem,
+    found: problems.HttpProblem,
     headers: Mapping[str, str] | None = None,
     scope: Any = None,
 ) -> None:

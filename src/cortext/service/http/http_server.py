@@ -93,10 +93,10 @@ def host_names(host: str, names: tuple[str, ...]) -> tuple[str, ...]:
     return (*LOOPBACK_NAMES, ANY_ADDRESS, host, socket.gethostname(), *names)
 
 
-def worker_app(settings: Settings) -> _Ending:
+def worker_app(settings: Settings) -> _StoppingServer:
     """The application of one process."""
     _show_log()
-    return _Ending(
+    return _StoppingServer(
         create_app(
             opened_store(settings.store, **settings.bounds),
             tokens=TokenFolder(settings.tokens),
@@ -119,7 +119,7 @@ def _show_log() -> None:
     logging.getLogger("cortext").setLevel(logging.INFO)
 
 
-class _Ending:
+class _StoppingServer:
     """The service, whose streams end as soon as its process is asked to end: uvicorn waits for
     every answer, and a stream is one that has no end."""
 

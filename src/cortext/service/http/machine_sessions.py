@@ -18,7 +18,7 @@ from cortext.catalog.row import ConversationRow
 from cortext.clock import from_micros
 from cortext.features.listing.conversation_list import ConversationList, ListFilter
 from cortext.features.search.background_refresh import Warming
-from cortext.features.search.search import Hit, Search, TextFilter
+from cortext.features.search.search import Search, SearchHit, TextFilter
 
 T = TypeVar("T")
 WAIT = 3.0
@@ -73,7 +73,7 @@ class FoundPage(Struct, rename="camel"):
     left: int
 
 
-class Sessions:
+class MachineSessions:
     """Both, for requests that come at the same time."""
 
     def __init__(self) -> None:
@@ -145,7 +145,7 @@ def _listed(row: ConversationRow) -> ListedSession:
     )
 
 
-def _found(hit: Hit) -> FoundText:
+def _found(hit: SearchHit) -> FoundText:
     return FoundText(
         session=_listed(hit.row),
         message=hit.number,

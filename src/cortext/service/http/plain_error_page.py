@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from html import escape
 
-from cortext.service.http.problems import Problem
+from cortext.service.http.problems import HttpProblem
 
 _HTML = ("text/html", "application/xhtml+xml")
 _JSON = ("application/json", "application/problem+json")
@@ -43,7 +43,7 @@ def prefers_html(accept: str) -> bool:
     return html > max(found.get(kind, 0.0) for kind in _JSON)
 
 
-def html_of(found: Problem) -> tuple[str, bytes, Mapping[str, str]]:
+def html_of(found: HttpProblem) -> tuple[str, bytes, Mapping[str, str]]:
     """The page: its type, itself, and its headers."""
     told = [f"<p>{with_code(each)}</p>" for each in (found.detail, found.hint) if each]
     text = (

@@ -31,7 +31,7 @@ _PLACE = re.compile(
 _log = logging.getLogger("cortext.web")
 
 
-class Problem(Struct, omit_defaults=True):
+class HttpProblem(Struct, omit_defaults=True):
     """The body of an answer that is no success. `code` is for programs, `detail` for people."""
 
     type: str
@@ -120,23 +120,23 @@ _BY_STATUS = {
 }
 
 
-def problem(code: str, detail: str = "", hint: str = "") -> Problem:
+def problem(code: str, detail: str = "", hint: str = "") -> HttpProblem:
     kind = KINDS[code]
     urn = f"urn:cortext:problem:{code}"
-    return Problem(urn, kind.title, kind.status, code, detail, hint or kind.hint)
+    return HttpProblem(urn, kind.title, kind.status, code, detail, hint or kind.hint)
 
 
-def headers_of(found: Problem) -> dict[str, str]:
+def headers_of(found: HttpProblem) -> dict[str, str]:
     """What an answer says beside its body: what will pass, and when to come again."""
     again = {"Retry-After": _AGAIN[found.code]} if found.code in _AGAIN else {}
     return {"Cache-Control": "no-store", **again}
 
 
-def encode(found: Problem) -> bytes:
+def encode(found: HttpProblem) -> bytes:
     return json_codec.encode(found)
 
 
-def problem_of(error: Exception) -> Problem:
+def problem_of(error: Exception) -> HttpProblem:
     """What a client is told of an error. All that is known of it goes to our log: the paths and
     addresses of a server are nobody else's business."""
     if isinstance(error, SessionNotFoundError):
@@ -168,7 +168,7 @@ def _storage_code(error: SessionStorageError) -> str:
     return "damaged" if isinstance(error, SessionCorruptedError) else "unavailable"
 
 
-def problem_of_status(status: int, detail: str, extra: Any) -> Problem:
+def problem_of_status(status: int, detail: str, extra: Any) -> HttpProblem:
     """What a client is told of an error of the framework."""
     if status >= 500:
         return problem("internal")

@@ -18,9 +18,9 @@ from cortext.service.http import event_streams
 from cortext.service.http.bodies import (
     LONGEST_ID,
     Changes,
-    Entries,
-    History,
+    ConversationEntries,
     JsonResponse,
+    MessageHistory,
     NewConversation,
     NewMessage,
     decode,
@@ -31,7 +31,7 @@ from cortext.service.http.guard import OWNER, STAYS
 from cortext.service.http.machine_sessions import FoundPage, SessionPage
 from cortext.service.http.mount_path import base_of
 from cortext.service.http.problems import MEDIA_TYPE as PROBLEM
-from cortext.service.http.problems import Problem
+from cortext.service.http.problems import HttpProblem
 from cortext.service.stores.port import Conversation, ConversationSummary, Message
 
 _MOST = 1000
@@ -46,7 +46,7 @@ def _may_fail(*statuses: int) -> dict[int, ResponseSpec]:
     """Beside what can happen to any request."""
     return {
         status: ResponseSpec(
-            Problem, media_type=PROBLEM, generate_examples=False, description=_WHY[status]
+            HttpProblem, media_type=PROBLEM, generate_examples=False, description=_WHY[status]
         )
         for status in (*statuses, 400, 401, 403, 413, 429, 503)
     }
@@ -92,11 +92,13 @@ async def list_conversations(
     limit: Limit = 50,
     until: FromQuery[datetime | None] = None,
     owner: Annotated[str | None, QueryParameter(max_length=LONGEST_ID)] = None,
-) -> Entries:
+) -> ConversationEntries:
     """Your conversations, newest first; with `owner`, those of one of your owners, and with an
     empty one those of none. With `until`, those that were created then or earlier: the `createdAt`
     of the last one of a page gives the next page, which begins with that one."""
-    return Entries(await request.app.state.owned.entries(_owner(request), limit, until, owner))
+    return ConversationEntries(
+        await request.app.state.owned.entries(_owner(request), limit, until, owner)
+    )
 
 
 @get("/conversations/{id:str}", responses=_may_fail(404))
@@ -138,9 +140,9 @@ async def history(
     request: Asked,
     id: Id,
     limit: Annotated[int | None, QueryParameter(ge=0, le=_MOST)] = None,
-) -> History:
+) -> MessageHistory:
     """The last messages, oldest first: those of the window, and at most `limit`."""
-    return History(await request.app.state.owned.history(_owner(request), id, limit))
+    return MessageHistory(await request.app.state.owned.history(_owner(request), id, limit))
 
 
 @get("/conversations/{id:str}/summary", responses=_may_fail(404))

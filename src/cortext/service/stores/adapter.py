@@ -24,7 +24,7 @@ from cortext.service.stores.base import (
     is_of,
     not_found,
 )
-from cortext.service.stores.conversation_events import Following, Hub
+from cortext.service.stores.conversation_events import Hub, StoreSubscription
 from cortext.service.stores.metadata import copied, merged
 from cortext.service.stores.port import (
     Conversation,
@@ -170,7 +170,7 @@ class _AdaptedStore(Conversations):
             log.info("conversation %s deleted", id)
             self._hub.tell("deleted", id)
 
-    def events(self, id: str | None = None) -> Following:
+    def events(self, id: str | None = None) -> StoreSubscription:
         return self._hub.follow(None if id is None else check_id(id))
 
     async def aclose(self) -> None:

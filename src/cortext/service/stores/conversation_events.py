@@ -69,7 +69,7 @@ class Hub:
     """Those who follow the conversations of this process. `enter` is called before one joins."""
 
     def __init__(self, enter: Callable[[], None] | None = None) -> None:
-        self.followers: dict[str | None, set[Following]] = {}
+        self.followers: dict[str | None, set[StoreSubscription]] = {}
         """By the id that they follow; None are those who follow all."""
         self._enter = enter
 
@@ -83,18 +83,18 @@ class Hub:
         for follower in self.followers.get(key, ()):
             follower.hear(Event(event.kind, event.id, None if message is None else own(message)))
 
-    def follow(self, id: str | None) -> Following:
-        return Following(self, id)
+    def follow(self, id: str | None) -> StoreSubscription:
+        return StoreSubscription(self, id)
 
     def has_followers(self, id: str) -> bool:
         return None in self.followers or id in self.followers
 
-    def join(self, follower: Following) -> None:
+    def join(self, follower: StoreSubscription) -> None:
         if self._enter is not None:
             self._enter()
         self.followers.setdefault(follower.id, set()).add(follower)
 
-    def leave(self, follower: Following) -> None:
+    def leave(self, follower: StoreSubscription) -> None:
         beside = self.followers.get(follower.id, set())
         beside.discard(follower)
         if not beside:
@@ -108,7 +108,7 @@ class Hub:
             each.end()
 
 
-class Following(Subscription):
+class StoreSubscription(Subscription):
     """Events of a store in this process."""
 
     def __init__(self, hub: Hub, id: str | None) -> None:

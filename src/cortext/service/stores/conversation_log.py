@@ -22,7 +22,7 @@ from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.service.stores.metadata import copied, merged
 from cortext.service.stores.port import ConversationEntry
-from cortext.service.stores.usage_log import Usage
+from cortext.service.stores.usage_log import StoreUsage
 
 _MOST_ENTRIES = 20_000
 """Rows of lists that are kept in memory whole."""
@@ -32,7 +32,7 @@ STORED_AT = "stored_at"
 """The key of a record that says when it was stored: a message's own time is its sender's."""
 
 
-class SessionLog(Protocol):
+class ConversationLog(Protocol):
     """What these do is said in `cortext.stores.port` and `cortext.stores.log`."""
 
     first_lines: int
@@ -58,7 +58,9 @@ class SessionLog(Protocol):
     def close(self) -> None: ...
 
 
-def change_metadata(sessions: SessionLog, id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+def change_metadata(
+    sessions: ConversationLog, id: str, changes: Mapping[str, Any]
+) -> dict[str, Any]:
     """Change these keys of a head's metadata. Whoever else does waits meanwhile, in any process:
     what is merged is what is there."""
     sessions.head(id)
@@ -68,7 +70,7 @@ def change_metadata(sessions: SessionLog, id: str, changes: Mapping[str, Any]) -
         return sessions.amend(id, metadata=found).metadata
 
 
-def mark_of(sessions: SessionLog, id: str) -> object:
+def mark_of(sessions: ConversationLog, id: str) -> object:
     """What changes with a session's file; the same for all that are not there."""
     try:
         it = _stat(sessions, id)
@@ -77,7 +79,7 @@ def mark_of(sessions: SessionLog, id: str) -> object:
     return it.st_ino, it.st_size, it.st_mtime_ns
 
 
-def measure_usage(sessions: SessionLog) -> Usage:
+def measure_usage(sessions: ConversationLog) -> StoreUsage:
     """Count the sessions, and estimate their size on disk by a sample of their files."""
     ids = sessions.list_session_ids()
     sizes: list[int] = []
@@ -85,20 +87,20 @@ def measure_usage(sessions: SessionLog) -> Usage:
     for id in ids[:: max(len(ids) // _SAMPLE, 1)]:
         with suppress(OSError):
             sizes.append(_stat(sessions, id).st_size)
-    return Usage(len(ids), len(ids) * sum(sizes) / max(len(sizes), 1))
+    return StoreUsage(len(ids), len(ids) * sum(sizes) / max(len(sizes), 1))
 
 
-def _stat(sessions: SessionLog, id: str) -> os.stat_result:
+def _stat(sessions: ConversationLog, id: str) -> os.stat_result:
     return os.stat(os.path.join(sessions.folder, f"{check_id(id)}.jsonl"))
 
 
-class Entries:
+class EntryCache:
     """Rows of a list. When each began and whose it is, which tells whether it is listed and where,
     is read once, and again only after its file has changed; so is the rest, of those that are
     listed. A list then costs a look at each file, and that comes before it is read: what is written
     meanwhile is new the next time."""
 
-    def __init__(self, sessions: SessionLog) -> None:
+    def __init__(self, sessions: ConversationLog) -> None:
         self._sessions = sessions
         self._begun: dict[str, tuple[object, datetime, str]] = {}
         self._known: dict[str, tuple[object, ConversationEntry]] = {}

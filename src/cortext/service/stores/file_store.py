@@ -27,10 +27,10 @@ from cortext.service.stores.base import (
     is_of,
     not_found,
 )
-from cortext.service.stores.conversation_events import Following, Hub
+from cortext.service.stores.conversation_events import Hub, StoreSubscription
 from cortext.service.stores.conversation_log import (
-    Entries,
-    SessionLog,
+    ConversationLog,
+    EntryCache,
     change_metadata,
     idle_since,
     mark_of,
@@ -49,7 +49,7 @@ from cortext.service.stores.port import (
     from_session_message,
     to_session_message,
 )
-from cortext.service.stores.usage_log import Usage, UsageLog, UsageMeter
+from cortext.service.stores.usage_log import StoreUsage, UsageLog, UsageMeter
 
 log: logging.Logger = logging.getLogger("cortext.conversations")
 T = TypeVar("T")
@@ -66,7 +66,7 @@ class FileConversationStore(Conversations):
 
     def __init__(
         self,
-        sessions: SessionLog,
+        sessions: ConversationLog,
         *,
         window: int | None = WINDOW,
         ttl: float | None = None,
@@ -79,7 +79,7 @@ class FileConversationStore(Conversations):
         sessions.first_lines = max(sessions.first_lines, self._window)
         self._clock: Clock = clock or LoopClock()
         self._hub = Hub(self._enter)
-        self._entries = Entries(sessions)
+        self._entries = EntryCache(sessions)
         self._usage = UsageMeter(UsageLog("on disk"), self._measure)
         self._due: dict[str, float] = {}
         self._seen: dict[str, datetime] = {}
@@ -163,7 +163,7 @@ class FileConversationStore(Conversations):
             self._hub.tell("deleted", id)
             await self._usage.count_changed(-1)
 
-    def events(self, id: str | None = None) -> Following:
+    def events(self, id: str | None = None) -> StoreSubscription:
         """What happens in this process; other processes' doings are in the files only."""
         return self._hub.follow(None if id is None else check_id(id))
 
@@ -315,7 +315,7 @@ class FileConversationStore(Conversations):
                 evicted += 1
         return evicted
 
-    async def _measure(self) -> Usage:
+    async def _measure(self) -> StoreUsage:
         return await self._do(measure_usage, self._sessions)
 
     def _created_at(self, id: str) -> datetime:

@@ -23,7 +23,7 @@ from cortext.service.stores.base import (
     is_of,
     not_found,
 )
-from cortext.service.stores.conversation_events import Following, Hub
+from cortext.service.stores.conversation_events import Hub, StoreSubscription
 from cortext.service.stores.expiry_sweeper import Clock, LoopClock, Sweeper
 from cortext.service.stores.metadata import copied, merged
 from cortext.service.stores.port import (
@@ -171,7 +171,7 @@ class MemoryConversationStore(Conversations):
             self._hub.tell("deleted", id)
             self._report()
 
-    def events(self, id: str | None = None) -> Following:
+    def events(self, id: str | None = None) -> StoreSubscription:
         return self._hub.follow(None if id is None else check_id(id))
 
     async def aclose(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from cortext.service.stores.base import Conversations
-from cortext.service.stores.conversation_log import SessionLog
+from cortext.service.stores.conversation_log import ConversationLog
 from cortext.service.stores.server_urls import without_secrets
 
 _REDIS = ("cortext.service.stores.redis.redis_conversations", "RedisConversationStore")
@@ -40,7 +40,9 @@ _ELSEWHERE = {
 _KINDS = ("memory", "file", "redis", "postgresql")
 
 
-def open_store(url: str, *, open_log: Callable[[str], SessionLog], **options: Any) -> Conversations:
+def open_store(
+    url: str, *, open_log: Callable[[str], ConversationLog], **options: Any
+) -> Conversations:
     """The store that a URL names, with `window`, `ttl`, `max_conversations` and what else it
     takes; ValueError says what is wrong with a URL or an option. `open_log` opens the log of
     sessions in a folder, for `file:`."""

@@ -22,7 +22,7 @@ MEASURE_WITHIN = 1.0
 """Seconds that the first change waits for a measurement."""
 
 
-class Usage(Struct, frozen=True):
+class StoreUsage(Struct, frozen=True):
     """The number of conversations, and about how many bytes they take."""
 
     count: int
@@ -75,7 +75,7 @@ class UsageMeter:
     or not at all until the next one.
     """
 
-    def __init__(self, usage_log: UsageLog, measure: Callable[[], Awaitable[Usage]]) -> None:
+    def __init__(self, usage_log: UsageLog, measure: Callable[[], Awaitable[StoreUsage]]) -> None:
         self._log = usage_log
         self._measure = measure
         self._count: int | None = None
@@ -143,7 +143,7 @@ class UsageMeter:
         self._take(usage)
         self._log.size_changed(usage.count, usage.size)
 
-    def _take(self, usage: Usage) -> None:
+    def _take(self, usage: StoreUsage) -> None:
         self._count = usage.count
         self._mean = usage.size / usage.count if usage.count else 0.0
 

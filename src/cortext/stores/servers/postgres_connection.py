@@ -50,7 +50,7 @@ _STAYING = (
 """What is said to one who wants to connect, then without a code, and will not pass."""
 
 
-class Place(NamedTuple):
+class PostgresAddress(NamedTuple):
     """What a URL says."""
 
     address: Address
@@ -61,32 +61,32 @@ class Place(NamedTuple):
         return f"Place({self.address.shown})"
 
 
-def place_of(url: str) -> Place:
+def place_of(url: str) -> PostgresAddress:
     """`postgresql://HOST/DATABASE`, with the names of spaces after it."""
     address = address_of(url)
     database = quote("".join(address.steps[:1]), safe="")
     plain = address.url("postgresql", address.hosts, database)
-    return Place(address, plain, check_space(address.steps[1:]))
+    return PostgresAddress(address, plain, check_space(address.steps[1:]))
 
 
-_links: weakref.WeakValueDictionary[str, Link] = weakref.WeakValueDictionary()
+_links: weakref.WeakValueDictionary[str, PostgresConnection] = weakref.WeakValueDictionary()
 _linking = threading.Lock()
 
 
-def link_to(place: Place) -> Link:
+def link_to(place: PostgresAddress) -> PostgresConnection:
     """The one to a database: a program has a store for each conversation, and a server connections
     for a hundred clients."""
     with _linking:
         found = _links.get(place.url)
         if found is None:
-            found = _links[place.url] = Link(place)
+            found = _links[place.url] = PostgresConnection(place)
         return found
 
 
-class Link:
+class PostgresConnection:
     """Connections to a database. Threads may share it, and forks."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: PostgresAddress) -> None:
         self._psycopg = needed("psycopg", "PostgreSQL", "postgres")
         self._kind = patient(self._psycopg)
         self._place = place

@@ -10,17 +10,17 @@ from typing import Any
 from cortext.errors import SessionLockedError, SessionStorageError
 from cortext.model.ids import check_id, new_id
 from cortext.stores.servers import session_tables as tables
-from cortext.stores.servers.postgres_connection import Place, asked, link_to, place_of
+from cortext.stores.servers.postgres_connection import PostgresAddress, asked, link_to, place_of
 from cortext.stores.servers.server_base import ServedStore
 from cortext.stores.servers.server_records import (
     INNER,
-    Change,
     Holder,
-    Listed,
-    Mark,
+    NewRecords,
     Parts,
-    Row,
-    Since,
+    RecordPosition,
+    RecordRow,
+    SessionChange,
+    StoredHead,
     holder,
 )
 
@@ -31,7 +31,7 @@ class PostgresStore(ServedStore):
 
     def __init__(self, url: str, *, on_change: Callable[[str], None] | None = None) -> None:
         super().__init__(on_change=on_change)
-        self._place: Place = place_of(url)
+        self._place: PostgresAddress = place_of(url)
         self._link = link_to(self._place)
         self._space = "/".join(self._place.space)
         self._mine: dict[Holder, Any] = {}
@@ -72,7 +72,7 @@ class PostgresStore(ServedStore):
         found = self._link.rows(tables.FETCH, space=self._space, id=id, last=last)
         return _parts(found[0][0], found[0][1]) if found else None
 
-    def _since(self, id: str, mark: Mark) -> Since | None:
+    def _since(self, id: str, mark: RecordPosition) -> NewRecords | None:
         values = {"space": self._space, "id": id, "epoch": mark.epoch, "number": mark.number}
         found = self._link.rows(tables.SINCE, **values)
         if not found:
@@ -80,15 +80,15 @@ class PostgresStore(ServedStore):
         epoch, number, lines = found[0]
         # Fewer than were read: the server lost the last ones.
         anew = epoch != mark.epoch or number < mark.number
-        return Since(Mark(epoch, number), anew, [line.encode() for line in lines])
+        return NewRecords(RecordPosition(epoch, number), anew, [line.encode() for line in lines])
 
-    def _push(self, id: str, rows: Sequence[Row]) -> int | None:
+    def _push(self, id: str, rows: Sequence[RecordRow]) -> int | None:
         values = {"space": self._space, "id": id, "call": new_id(), **_columns(rows)}
         there, new = self._writing(id, lambda link: asked(link, tables.APPEND, values))[0]
         return new if there else None
 
     def _rewrite(
-        self, id: str, change: Callable[[Parts | None], Change], *, records: bool = True
+        self, id: str, change: Callable[[Parts | None], SessionChange], *, records: bool = True
     ) -> None:
         is_changed = False
         while not is_changed:  # again, if somebody made it meanwhile, with what is there now
@@ -98,7 +98,7 @@ class PostgresStore(ServedStore):
         self,
         connection: Any,
         id: str,
-        change: Callable[[Parts | None], Change],
+        change: Callable[[Parts | None], SessionChange],
         records: bool,
     ) -> bool:
         key = {"space": self._space, "id": id}
@@ -132,11 +132,11 @@ class PostgresStore(ServedStore):
         # An attempt whose answer was lost may have done it.
         return bool(self._writing(id, delete)) or attempts > 1
 
-    def _heads(self, owner: str | None, last: bool) -> Iterator[Listed]:
+    def _heads(self, owner: str | None, last: bool) -> Iterator[StoredHead]:
         statement = tables.HEADS_AND_LAST if last else tables.HEADS
         rows = self._link.rows(statement, space=self._space, owner=owner)
         for id, head, line in sorted(rows, key=itemgetter(0)):
-            yield Listed(id, head.encode(), line.encode() if line is not None else None)
+            yield StoredHead(id, head.encode(), line.encode() if line is not None else None)
 
     def _writing(self, id: str, work: Callable[[Any], Any]) -> Any:
         connection = self._mine.get(holder(id))
@@ -156,7 +156,7 @@ def _parts(head: str, lines: Sequence[str]) -> Parts:
     return Parts(head.encode(), [line.encode() for line in lines])
 
 
-def _columns(rows: Sequence[Row]) -> dict[str, list[str | None]]:
+def _columns(rows: Sequence[RecordRow]) -> dict[str, list[str | None]]:
     """The rows as arrays. Only the first of a key has it: a session that was read from a damaged
     file may have two records of one id."""
     seen: set[str] = set()

@@ -16,7 +16,7 @@ from cortext.stores.servers.server_access import (
     unanswered,
     until_answered,
 )
-from cortext.stores.servers.session_scripts import Script
+from cortext.stores.servers.session_scripts import SessionScript
 
 T = TypeVar("T")
 _PORTS = {"cluster": 6379, "sentinel": 26379}
@@ -38,7 +38,7 @@ _HINTS = (
 )
 
 
-class Place(NamedTuple):
+class RedisAddress(NamedTuple):
     """What a URL says."""
 
     address: Address
@@ -49,7 +49,7 @@ class Place(NamedTuple):
     space: tuple[str, ...]
 
 
-def place_of(url: str) -> Place:
+def place_of(url: str) -> RedisAddress:
     """`redis://HOST:PORT/DB`, `redis+cluster://HOST:PORT,HOST:PORT`,
     `redis+sentinel://HOST:PORT,HOST:PORT/SERVICE/DB`, each as `rediss` with TLS, and each with the
     names of spaces after it. ValueError says what is wrong."""
@@ -64,13 +64,13 @@ def place_of(url: str) -> Place:
     db = steps.pop(0) if steps and steps[0].isdecimal() else "0"
     if kind == "cluster" and db != "0":
         raise ValueError("a Redis Cluster has only database 0")
-    return Place(address, kind, family == "rediss", service, db, check_space(steps))
+    return RedisAddress(address, kind, family == "rediss", service, db, check_space(steps))
 
 
-class Link:
+class RedisConnection:
     """A client of redis-py, made at the first call. Threads may share it, and forks."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: RedisAddress) -> None:
         self._redis = needed("redis", "Redis", "redis")
         self._place = place
         self._options = self._parsed()
@@ -109,7 +109,7 @@ class Link:
         self._answered = True
         return answer
 
-    def run(self, script: Script, keys: Sequence[str], *arguments: Any) -> Any:
+    def run(self, script: SessionScript, keys: Sequence[str], *arguments: Any) -> Any:
         """The answer of a script."""
 
         def work(client: Any) -> Any:

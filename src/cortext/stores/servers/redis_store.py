@@ -18,17 +18,17 @@ from cortext.errors import (
 )
 from cortext.model.ids import check_id, new_id
 from cortext.stores.servers import session_scripts as scripts
-from cortext.stores.servers.redis_connection import Link, Place, place_of
+from cortext.stores.servers.redis_connection import RedisAddress, RedisConnection, place_of
 from cortext.stores.servers.server_base import ServedStore
 from cortext.stores.servers.server_records import (
     INNER,
-    Change,
     Holder,
-    Listed,
-    Mark,
+    NewRecords,
     Parts,
-    Row,
-    Since,
+    RecordPosition,
+    RecordRow,
+    SessionChange,
+    StoredHead,
 )
 from cortext.stores.servers.server_records import holder as _me
 
@@ -44,7 +44,7 @@ _MOST_ROWS = 400_000
 _LONGEST_PAUSE = 0.05
 
 
-class _Look(NamedTuple):
+class _ReadSession(NamedTuple):
     """What was read before a change, and by what is known that it is still so."""
 
     version: str
@@ -58,8 +58,8 @@ class RedisStore(ServedStore):
 
     def __init__(self, url: str, *, on_change: Callable[[str], None] | None = None) -> None:
         super().__init__(on_change=on_change)
-        self._place: Place = place_of(url)
-        self._link = Link(self._place)
+        self._place: RedisAddress = place_of(url)
+        self._link = RedisConnection(self._place)
         self._prefix = ":".join(("cortext:sessions", *self._place.space))
         self._fences: dict[Holder, str] = {}
 
@@ -105,26 +105,26 @@ class RedisStore(ServedStore):
     def _fetch(self, id: str, last: int | None = None) -> Parts | None:
         return self._look(id, last).parts
 
-    def _look(self, id: str, last: int | None = None) -> _Look:
+    def _look(self, id: str, last: int | None = None) -> _ReadSession:
         start = 0 if last is None else (-last if last else "")
         found = self._link.run(scripts.FETCH, self._keys(id)[:2], start)
         if not found:
-            return _Look("", None, None)
+            return _ReadSession("", None, None)
         self._extend(id)
         (format, version, head, owner), lines = found
         self._check_format(id, format)
-        return _Look(version.decode(), owner.decode(), Parts(head, lines))
+        return _ReadSession(version.decode(), owner.decode(), Parts(head, lines))
 
-    def _since(self, id: str, mark: Mark) -> Since | None:
+    def _since(self, id: str, mark: RecordPosition) -> NewRecords | None:
         found = self._link.run(scripts.SINCE, self._keys(id)[:2], mark.epoch, mark.number)
         if not found:
             return None
         format, epoch, start, lines = found
         self._check_format(id, format)
-        now = Mark(epoch.decode(), start + len(lines))
-        return Since(now, (now.epoch, start) != mark, lines)
+        now = RecordPosition(epoch.decode(), start + len(lines))
+        return NewRecords(now, (now.epoch, start) != mark, lines)
 
-    def _push(self, id: str, rows: Sequence[Row]) -> int | None:
+    def _push(self, id: str, rows: Sequence[RecordRow]) -> int | None:
         call, new = new_id(), 0
         for first in range(0, max(len(rows), 1), _MOST_ROWS):
             words = [word for row in rows[first : first + _MOST_ROWS] for word in row]
@@ -135,7 +135,7 @@ class RedisStore(ServedStore):
         return new
 
     def _rewrite(
-        self, id: str, change: Callable[[Parts | None], Change], *, records: bool = True
+        self, id: str, change: Callable[[Parts | None], SessionChange], *, records: bool = True
     ) -> None:
         last = None if records else 0
         look = self._look(id, last)
@@ -150,7 +150,7 @@ class RedisStore(ServedStore):
                     return
         raise SessionLockedError(self._where(id), holder="other writers", waited=DEFAULT_WAIT)
 
-    def _put(self, id: str, look: _Look, change: Change, hold: str) -> bool:
+    def _put(self, id: str, look: _ReadSession, change: SessionChange, hold: str) -> bool:
         """Store a change, if nothing was stored since the look."""
         # Before it is there: what is listed and is not there is passed over. Also what was there,
         # which somebody who was killed may have left in no list.
@@ -167,7 +167,7 @@ class RedisStore(ServedStore):
             self._strike_off(id, self._list(look.owner))
         return True
 
-    def _upload(self, id: str, rows: Sequence[Row]) -> str:
+    def _upload(self, id: str, rows: Sequence[RecordRow]) -> str:
         """Bring records to the server, where they wait for a moment to take the others' place. The
         epoch that they will be."""
         epoch = new_id()
@@ -207,7 +207,7 @@ class RedisStore(ServedStore):
         if now.parts is not None:
             self._enter(id, now.owner)
 
-    def _heads(self, owner: str | None, last: bool) -> Iterator[Listed]:
+    def _heads(self, owner: str | None, last: bool) -> Iterator[StoredHead]:
         ids = self._listed(self._list(owner))
         for first in range(0, len(ids), _AT_ONCE):
             some = ids[first : first + _AT_ONCE]
@@ -216,14 +216,14 @@ class RedisStore(ServedStore):
             lines = self._link.each(asked) or [None] * len(some)
             for id, (head, whose), line in zip(some, heads, lines, strict=True):
                 if head is not None and (owner is None or whose.decode() == owner):
-                    yield Listed(id, head, line)
+                    yield StoredHead(id, head, line)
 
     def _listed(self, key: str) -> list[str]:
         found: Any = self._link.ask(lambda client: client.smembers(key))
         return sorted(id.decode() for id in found)
 
     def _write(
-        self, script: scripts.Script, id: str, keys: Sequence[str], hold: str, *words: Any
+        self, script: scripts.SessionScript, id: str, keys: Sequence[str], hold: str, *words: Any
     ) -> list[Any]:
         """What a script says that writes to a session, once nobody else holds that."""
         fence = self._fences.get(_me(id), "")

@@ -17,7 +17,7 @@ from cortext.errors import SessionCorruptedError, SessionNotFoundError, SessionS
 from cortext.formats import log
 from cortext.formats.head_and_lines import StoredRecords, calls_in_head, encode_records, join
 from cortext.formats.log import LOG
-from cortext.formats.record_lines import Damage, Lines, decode_lines, encode_record
+from cortext.formats.record_lines import Damage, RecordBlock, decode_lines, encode_record
 from cortext.model import json_codec, record_dicts
 from cortext.model.head import check_head
 from cortext.model.ids import check_id
@@ -31,10 +31,17 @@ from cortext.stores.damage_report import (
     refuse_newer,
     warn_of,
 )
-from cortext.stores.line_store import Stored
-from cortext.stores.merge_sessions import Known, check_riders
+from cortext.stores.line_store import StoredSession
+from cortext.stores.merge_sessions import KnownRecords, check_riders
 from cortext.stores.port import Reading, SessionStore
-from cortext.stores.servers.server_records import Change, Listed, Mark, Parts, Row, Since
+from cortext.stores.servers.server_records import (
+    NewRecords,
+    Parts,
+    RecordPosition,
+    RecordRow,
+    SessionChange,
+    StoredHead,
+)
 
 _LEFT_ALONE = "nothing was changed there; `read` gives everything else that it holds"
 _LONGEST_ID = 200
@@ -46,7 +53,7 @@ class ServedStore(SessionStore):
 
     def __init__(self, *, on_change: Callable[[str], None] | None = None) -> None:
         self.on_change = on_change
-        self._known = Known()
+        self._known = KnownRecords()
 
     @abstractmethod
     def inner(self, name: str) -> ServedStore:
@@ -67,15 +74,15 @@ class ServedStore(SessionStore):
         """A session with its last records, or with all."""
 
     @abstractmethod
-    def _since(self, id: str, mark: Mark) -> Since | None: ...
+    def _since(self, id: str, mark: RecordPosition) -> NewRecords | None: ...
 
     @abstractmethod
-    def _push(self, id: str, rows: Sequence[Row]) -> int | None:
+    def _push(self, id: str, rows: Sequence[RecordRow]) -> int | None:
         """Add the rows whose keys are new; how many are. None without a session."""
 
     @abstractmethod
     def _rewrite(
-        self, id: str, change: Callable[[Parts | None], Change], *, records: bool = True
+        self, id: str, change: Callable[[Parts | None], SessionChange], *, records: bool = True
     ) -> None:
         """Store what `change` makes of what is stored, with nothing of others in between: it may
         be called several times. Without `records`, it sees the head alone."""
@@ -84,14 +91,14 @@ class ServedStore(SessionStore):
     def _remove(self, id: str) -> bool: ...
 
     @abstractmethod
-    def _heads(self, owner: str | None, last: bool) -> Iterator[Listed]:
+    def _heads(self, owner: str | None, last: bool) -> Iterator[StoredHead]:
         """All sessions, or one owner's, sorted by id; with the last record of each if asked."""
 
     def save(self, session: Session) -> None:
         check_id(session.id)
         check_head(session)
 
-        def change(stored: Parts | None) -> Change:
+        def change(stored: Parts | None) -> SessionChange:
             if stored is not None:
                 found = self._join(session.id, stored).reading
                 refuse_damage(found.damages, _LEFT_ALONE)
@@ -108,7 +115,7 @@ class ServedStore(SessionStore):
         check_id(session.id)
         check_head(session)
 
-        def change(stored: Parts | None) -> Change:
+        def change(stored: Parts | None) -> SessionChange:
             if stored is None:
                 raise SessionNotFoundError(session.id)
             found = self._join(session.id, stored)
@@ -123,7 +130,7 @@ class ServedStore(SessionStore):
         new head."""
         check_id(id)
 
-        def change(stored: Parts | None) -> Change:
+        def change(stored: Parts | None) -> SessionChange:
             nonlocal amended
             if stored is None:
                 raise SessionNotFoundError(id)
@@ -145,7 +152,7 @@ class ServedStore(SessionStore):
     ) -> int:
         check_id(id)
         check_riders(messages, tool_invocations)
-        rows: dict[str, Row] = {}
+        rows: dict[str, RecordRow] = {}
         riding = tool_invocations
         for message in messages:
             row = _row(message, encode_record(message, LOG.records, riding))
@@ -176,12 +183,14 @@ class ServedStore(SessionStore):
                 return messages[-count:] if count > 0 else []
             wanted *= 4  # damaged lines are passed over
 
-    def since(self, id: str, mark: Mark) -> tuple[Mark, bool, list[SessionMessage]]:
+    def since(
+        self, id: str, mark: RecordPosition
+    ) -> tuple[RecordPosition, bool, list[SessionMessage]]:
         """What was added after a mark, whether it is all from the beginning, and the mark for the
         next time. Without a session, nothing from the beginning."""
         found = self._since(check_id(id), mark)
         if found is None:
-            return Mark(), mark.epoch != "", []
+            return RecordPosition(), mark.epoch != "", []
         lines = _decoded(found.lines)
         for damage in at(self._where(id), lines.damages):
             warn_of(damage)
@@ -239,14 +248,14 @@ class ServedStore(SessionStore):
         try:
             head = log.decode_head_line(line, [])
             refuse_newer(head, where)
-            session = join(head, Lines([], [], []), LOG)
+            session = join(head, RecordBlock([], [], []), LOG)
             calls = calls_in_head(head)
         except ValueError as error:
             raise SessionCorruptedError(where, str(error), hint=_LEFT_ALONE) from None
         session.id, session.tool_history = id, []
         return session, calls
 
-    def _join(self, id: str, parts: Parts) -> Stored:
+    def _join(self, id: str, parts: Parts) -> StoredSession:
         """The session of its parts; a head that cannot be used is made up from the records."""
         where, lines = self._where(id), _decoded(parts.lines)
         in_lines = frozenset(call.id for _, call in lines.invocations)
@@ -263,7 +272,7 @@ class ServedStore(SessionStore):
             session = join({"created_at": record_dicts.iso(begun)}, lines, LOG)
         session.id = id
         reading = Reading(session, at(where, [*damages, *lines.damages]))
-        return Stored(reading, StoredRecords(lines.messages, in_lines, in_head))
+        return StoredSession(reading, StoredRecords(lines.messages, in_lines, in_head))
 
 
 def as_text(text: str) -> str:
@@ -272,14 +281,14 @@ def as_text(text: str) -> str:
 
 
 def _change(
-    session: Session, stored: StoredRecords | None, rows: Sequence[Row] | None = None
-) -> Change:
+    session: Session, stored: StoredRecords | None, rows: Sequence[RecordRow] | None = None
+) -> SessionChange:
     head = log.encode_head_line(session, stored).rstrip(b"\n")
-    return Change(head, _short(session.owner), rows)
+    return SessionChange(head, _short(session.owner), rows)
 
 
-def _row(message: SessionMessage, line: bytes) -> Row:
-    return Row(_short(message.id), line.rstrip(b"\n"))
+def _row(message: SessionMessage, line: bytes) -> RecordRow:
+    return RecordRow(_short(message.id), line.rstrip(b"\n"))
 
 
 def _short(text: str) -> str:
@@ -288,5 +297,5 @@ def _short(text: str) -> str:
     return text if len(text) <= _LONGEST_ID else hashlib.sha256(text.encode()).hexdigest()
 
 
-def _decoded(lines: Sequence[bytes]) -> Lines:
+def _decoded(lines: Sequence[bytes]) -> RecordBlock:
     return decode_lines(b"".join(line + b"\n" for line in lines), LOG.records)

@@ -12,7 +12,7 @@ INNER = "@"
 """How the name of an inner space begins: no space that a URL names does."""
 
 
-class Row(NamedTuple):
+class RecordRow(NamedTuple):
     """A record as it is stored: its line, and by what it is known again."""
 
     key: str
@@ -26,15 +26,15 @@ class Parts(NamedTuple):
     lines: Sequence[bytes]
 
 
-class Change(NamedTuple):
+class SessionChange(NamedTuple):
     """What a session is to be; without rows, the records stay as they are."""
 
     head: bytes
     owner: str
-    rows: Sequence[Row] | None = None
+    rows: Sequence[RecordRow] | None = None
 
 
-class Listed(NamedTuple):
+class StoredHead(NamedTuple):
     """A session in a list."""
 
     id: str
@@ -42,7 +42,7 @@ class Listed(NamedTuple):
     last: bytes | None
 
 
-class Mark(NamedTuple):
+class RecordPosition(NamedTuple):
     """How far a session was read: `number` of the records that it has since `epoch` began. Another
     epoch begins when the records are replaced."""
 
@@ -50,10 +50,10 @@ class Mark(NamedTuple):
     number: int = 0
 
 
-class Since(NamedTuple):
+class NewRecords(NamedTuple):
     """What stands after a mark; all of it, if that was of another epoch."""
 
-    mark: Mark
+    mark: RecordPosition
     anew: bool
     lines: Sequence[bytes]
 

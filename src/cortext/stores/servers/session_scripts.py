@@ -15,15 +15,15 @@ FORMAT = "1"
 """The version of how a session is kept in keys."""
 
 
-class Script(NamedTuple):
+class SessionScript(NamedTuple):
     """A script, and the name under which a server that has seen it knows it."""
 
     text: str
     sha: str
 
 
-def _script(text: str) -> Script:
-    return Script(text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
+def _script(text: str) -> SessionScript:
+    return SessionScript(text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
 
 
 _GUARD = """
@@ -39,7 +39,7 @@ if about[1] and about[1] ~= '1' then return {'newer', about[1]} end
 
 # ARGV 4 the token of this call, then the key and the line of each record. How many are new: those
 # that an earlier attempt of the same call added count.
-APPEND: Script = _script(
+APPEND: SessionScript = _script(
     _GUARD
     + """
 if not about[1] then return {'none'} end
@@ -60,7 +60,7 @@ return {'done', new}
 # KEYS the new records and their ids. ARGV how long they wait to take the others' place, in ms; how
 # many were brought before, then the key and the line of each. Those that an earlier attempt brought
 # are not brought again; where earlier ones are missing, WRITE will notice.
-UPLOAD: Script = _script("""
+UPLOAD: SessionScript = _script("""
 if redis.call('LLEN', KEYS[1]) == tonumber(ARGV[2]) then
   for at = 3, #ARGV, 2 do
     redis.call('HSET', KEYS[2], ARGV[at], '')
@@ -76,7 +76,7 @@ return redis.call('LLEN', KEYS[1])
 # nothing where the records stay, 8 the token of this call, 9 how many the new records are: those
 # that took too long to get here have expired. A version is of its epoch: one that was removed and
 # made anew counts from 1 again.
-WRITE: Script = _script(
+WRITE: SessionScript = _script(
     _GUARD
     + """
 if redis.call('HGET', KEYS[1], 'call') == ARGV[8] then return {'done'} end
@@ -100,7 +100,7 @@ return {'done'}
 )
 
 # Whether there was one.
-REMOVE: Script = _script(
+REMOVE: SessionScript = _script(
     _GUARD
     + """
 if not about[1] then return {'none'} end
@@ -110,7 +110,7 @@ return {'done'}
 )
 
 # ARGV the first and the last record. Nothing without a session.
-FETCH: Script = _script("""
+FETCH: SessionScript = _script("""
 local head = redis.call('HMGET', KEYS[1], 'format', 'version', 'head', 'owner', 'epoch')
 if not head[1] then return false end
 head[2] = head[2] .. ' ' .. (head[5] or '')
@@ -122,7 +122,7 @@ return {head, lines}
 
 # ARGV the epoch and the number of a mark. The records, and from which one on: from the beginning
 # also if there are fewer than were read, because the server lost the last ones.
-SINCE: Script = _script("""
+SINCE: SessionScript = _script("""
 local about = redis.call('HMGET', KEYS[1], 'format', 'epoch')
 if not about[1] then return false end
 local start, epoch = 0, about[2] or ''
@@ -133,13 +133,13 @@ return {about[1], epoch, start, redis.call('LRANGE', KEYS[2], start, -1)}
 """)
 
 # KEYS one lock. ARGV its token. Whether it was still ours.
-RELEASE: Script = _script("""
+RELEASE: SessionScript = _script("""
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])
 """)
 
 # KEYS one lock. ARGV its token, ms. Whether it is still ours, and then for so long.
-EXTEND: Script = _script("""
+EXTEND: SessionScript = _script("""
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('PEXPIRE', KEYS[1], ARGV[2])
 """)

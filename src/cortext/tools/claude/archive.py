@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from cortext.tools import jsonl
-from cortext.tools.archive_items import ArchiveSource, Item, walk_files
+from cortext.tools.archive_items import ArchiveItem, ArchiveSource, walk_files
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
@@ -15,7 +15,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE
 class ClaudeArchive(ArchiveSource):
     """Transcripts, and the folder beside each of them with its sub-agents and results."""
 
-    def files(self) -> Iterator[Item]:
+    def files(self) -> Iterator[ArchiveItem]:
         for folder in jsonl.listed(os.path.join(self.home, "projects")):
             for entry in jsonl.listed(folder.path) if os.path.isdir(folder) else ():
                 if _UUID.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False):

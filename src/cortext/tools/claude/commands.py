@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 
-from cortext.tools.slash_commands import CALL, Command, SlashCommands, quoted
+from cortext.tools.slash_commands import CALL, SlashCommand, SlashCommands, quoted
 
 _END = re.compile(r"^CORTEXT_[0-9a-f]{32}$", re.MULTILINE)
 
@@ -17,7 +17,7 @@ _END = re.compile(r"^CORTEXT_[0-9a-f]{32}$", re.MULTILINE)
 class ClaudeCommands(SlashCommands):
     """Markdown files. The end of a here-document is the one that the file has already, if any."""
 
-    def file_text(self, command: Command, old: str = "") -> str:
+    def file_text(self, command: SlashCommand, old: str = "") -> str:
         found = _END.search(old)
         end = found[0] if found else f"CORTEXT_{os.urandom(16).hex()}"
         return f"""---

@@ -10,16 +10,16 @@ from cortext.model import json_codec
 from cortext.tools.claude.tool import TOOL
 from cortext.tools.headless import Headless
 from cortext.tools.json_answers import (
+    AnswerUsage,
     Report,
-    Usage,
     as_dict,
     as_number,
     as_text,
     read_object,
     sum_of,
 )
-from cortext.tools.launch import Plan
-from cortext.tools.stream_events import Lines, Speech
+from cortext.tools.launch import LaunchPlan
+from cortext.tools.stream_events import JsonLineStream, Speech
 
 _NO_MENTIONS = {"CLAUDE_CODE_DISABLE_ATTACHMENTS": "1"}
 """Claude Code would put any file that a prompt names after an `@` into it, from anywhere on the
@@ -31,7 +31,7 @@ _NOT_TRUSTED = (
 )
 
 
-class ClaudeSpeech(Lines):
+class ClaudeSpeech(JsonLineStream):
     """`claude -p --output-format stream-json`, with partial messages."""
 
     _block = 0
@@ -70,11 +70,11 @@ class ClaudeHeadless(Headless):
     speech: ClassVar[type[Speech]] = ClaudeSpeech
     report_words: ClassVar[tuple[str, ...]] = ("--output-format", "json")
 
-    def turn(self, *, cwd: str, model: str) -> Plan:
+    def turn(self, *, cwd: str, model: str) -> LaunchPlan:
         words = ["claude", "-p", "--output-format", "stream-json", "--include-partial-messages"]
         words += ["--verbose", "--no-session-persistence"]
         words += ["--model", model] if model else []
-        return Plan(self.tool.name, (*words, *_untrusted(cwd)), cwd, _NO_MENTIONS)
+        return LaunchPlan(self.tool.name, (*words, *_untrusted(cwd)), cwd, _NO_MENTIONS)
 
     def notes(self, cwd: str) -> list[str]:
         return [_NOT_TRUSTED] if _untrusted(cwd) else []
@@ -87,7 +87,9 @@ class ClaudeHeadless(Headless):
         read = sum_of(
             used, "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"
         )
-        usage = Usage(read, sum_of(used, "output_tokens"), as_number(value.get("total_cost_usd")))
+        usage = AnswerUsage(
+            read, sum_of(used, "output_tokens"), as_number(value.get("total_cost_usd"))
+        )
         return Report(text, as_text(value.get("session_id")), usage if used else None)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cortext.tools.launch import Launcher, Plan
+from cortext.tools.launch import Launcher, LaunchPlan
 
 
 class ClaudeLauncher(Launcher):
@@ -12,19 +12,19 @@ class ClaudeLauncher(Launcher):
 
     takes_command = True
 
-    def resume(self, id: str, *, cwd: str, command: str = "", instructions: str = "") -> Plan:
+    def resume(self, id: str, *, cwd: str, command: str = "", instructions: str = "") -> LaunchPlan:
         words = ("claude", "--resume", id, *([command] if command else []))
-        return Plan(self.tool.name, words, cwd)
+        return LaunchPlan(self.tool.name, words, cwd)
 
-    def fork(self, id: str, *, new: str, cwd: str, command: str = "") -> Plan | None:
+    def fork(self, id: str, *, new: str, cwd: str, command: str = "") -> LaunchPlan | None:
         words = ("claude", "--resume", id, "--fork-session", "--session-id", new)
-        return Plan(self.tool.name, (*words, *([command] if command else [])), cwd)
+        return LaunchPlan(self.tool.name, (*words, *([command] if command else [])), cwd)
 
-    def start(self, *, cwd: str, command: str = "", instructions: str = "") -> Plan | None:
-        return Plan(self.tool.name, ("claude", command), cwd) if command else None
+    def start(self, *, cwd: str, command: str = "", instructions: str = "") -> LaunchPlan | None:
+        return LaunchPlan(self.tool.name, ("claude", command), cwd) if command else None
 
-    def ask(self, id: str, *, cwd: str, policy: str, extra: Sequence[str]) -> Plan:
+    def ask(self, id: str, *, cwd: str, policy: str, extra: Sequence[str]) -> LaunchPlan:
         words = ["claude", "-p", "--resume", id, "--fork-session", "--no-session-persistence"]
         # Without a terminal it asks nobody whether a project's own hooks may run.
         words += ["--tools", "", "--strict-mcp-config", "--setting-sources", "user", *extra]
-        return Plan(self.tool.name, tuple(words), cwd)
+        return LaunchPlan(self.tool.name, tuple(words), cwd)

@@ -24,17 +24,17 @@ from cortext.tools import jsonl
 from cortext.tools.claude.records import (
     OURS,
     SYNTHETIC,
-    Block,
-    Line,
-    Message,
-    Usage,
+    ApiMessage,
+    ClaudeUsage,
+    ContentBlock,
+    TranscriptLine,
     said,
     sort_out,
     text_of,
 )
 from cortext.tools.claude.subagents import agents_beside
 from cortext.tools.incremental import Lately
-from cortext.tools.protocol import Decoded, Glance, Source
+from cortext.tools.protocol import DecodedTranscript, Glance, TranscriptSource
 from cortext.tools.scan import own_home
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
@@ -61,7 +61,7 @@ class _Titles:
     def __init__(self) -> None:
         self._found = ["", "", "", ""]
 
-    def see(self, line: Line) -> None:
+    def see(self, line: TranscriptLine) -> None:
         if line.custom_title or line.ai_title or line.summary:
             for place, title in enumerate((line.custom_title, line.ai_title, line.summary)):
                 self._found[place] = (title or "").strip() or self._found[place]
@@ -78,18 +78,18 @@ class _Titles:
         return next(filter(None, self._found), "")
 
 
-class _Transcript:
+class _ClaudeTranscript:
     """What one file says, line by line."""
 
     def __init__(self, id: str, path: str, longest: int | None) -> None:
         self.nodes: list[_Node] = []
-        self.titles, self.side = _Titles(), dict[str, _Transcript]()
+        self.titles, self.side = _Titles(), dict[str, _ClaudeTranscript]()
         self.model = self.branch = self.version = self.parent = ""
         self.folders: dict[str, None] = {}
         self.first: datetime | None = None
         self.last: datetime | None = None
         self._id, self._path, self._longest = id, path, longest
-        self._usage: dict[str, Usage] = {}
+        self._usage: dict[str, ClaudeUsage] = {}
         self._costs: dict[str, float] = {}
         self._total_cost = 0.0
         self._caveats: set[str] = set()
@@ -99,7 +99,7 @@ class _Transcript:
 
     def read(self, blocks: Iterable[bytes], *, main: bool = True, before: int = 0) -> list[Damage]:
         """All lines of a file, or those after so many; of a sub-agent's own file if not `main`."""
-        lines = jsonl.Lines(Line, self._path)
+        lines = jsonl.JsonLines(TranscriptLine, self._path)
         for number, line in lines.read(blocks):
             number += before
             if main and line.is_sidechain:
@@ -114,16 +114,16 @@ class _Transcript:
         """How many lines of sub-agents stand inside the file."""
         return sum(len(part.nodes) for part in self.side.values())
 
-    def _aside(self, line: Line, number: int) -> None:
+    def _aside(self, line: TranscriptLine, number: int) -> None:
         """A line of a sub-agent inside the file, as older versions wrote them."""
         key = line.agent_id or self._sides.get(line.parent_uuid or "") or line.uuid or str(number)
         self._sides[line.uuid or ""] = key
         if key not in self.side:
-            self.side[key] = _Transcript(f"{self._id}.{key}", self._path, self._longest)
+            self.side[key] = _ClaudeTranscript(f"{self._id}.{key}", self._path, self._longest)
         line.is_sidechain = False
         self.side[key]._add(line, number)  # noqa: SLF001  the same class
 
-    def _add(self, line: Line, number: int) -> None:
+    def _add(self, line: TranscriptLine, number: int) -> None:
         uuid = line.uuid or f"{self._id}/{number}"
         if uuid in self._seen:
             return  # written twice: the first one counts
@@ -142,7 +142,7 @@ class _Transcript:
         if line.uuid or messages:
             self.nodes.append(_Node(uuid, parent, is_main, boundary, reply, messages))
 
-    def _take_facts(self, line: Line, uuid: str, when: datetime | None) -> None:
+    def _take_facts(self, line: TranscriptLine, uuid: str, when: datetime | None) -> None:
         self.first, self.last = self.first or when, when or self.last
         self.branch = line.git_branch or self.branch
         self.version = line.version or self.version
@@ -160,13 +160,13 @@ class _Transcript:
             if line.cost:
                 self._costs[key] = line.cost
 
-    def _messages(self, line: Line, uuid: str, when: datetime) -> list[SessionMessage]:
+    def _messages(self, line: TranscriptLine, uuid: str, when: datetime) -> list[SessionMessage]:
         content = line.content
         if content is None:
             return []
         made: list[SessionMessage] = []
         text, calls, results = sort_out(content)
-        reply = line.message or Message()
+        reply = line.message or ApiMessage()
         # What we wrote as a copy of another tool's conversation has no model either.
         synthetic = reply.model == SYNTHETIC and not (reply.id or "").startswith(OURS)
         role, text = said(text, "assistant" if line.type == "assistant" else "user")
@@ -181,7 +181,7 @@ class _Transcript:
             made.append(self._result(block, when, id))
         return made
 
-    def _result(self, block: Block, when: datetime, id: str) -> SessionMessage:
+    def _result(self, block: ContentBlock, when: datetime, id: str) -> SessionMessage:
         call = block.tool_use_id
         return jsonl.message(
             "tool",
@@ -286,7 +286,7 @@ class ClaudeBridge:
     def __init__(self, home: str | None = None) -> None:
         self.home: str = home or own_home(self.tool)
 
-    def sources(self) -> Iterator[Source]:
+    def sources(self) -> Iterator[TranscriptSource]:
         """Every conversation; those of sub-agents are found with their own."""
         for folder in jsonl.listed(os.path.join(self.home, "projects")):
             for entry in jsonl.listed(folder.path) if os.path.isdir(folder.path) else ():
@@ -297,12 +297,12 @@ class ClaudeBridge:
     def is_transcript_of(self, id: str, path: str) -> bool:
         return jsonl.plain(os.path.basename(path)) == f"{id}.jsonl"
 
-    def glance(self, source: Source) -> Glance:
+    def glance(self, source: TranscriptSource) -> Glance:
         """As the port says; the model is the last one near an end."""
         fd = open_file(source.path)
         try:
             when = datetime.fromtimestamp(os.fstat(fd).st_mtime, UTC)
-            ends = jsonl.Ends(fd, Line)
+            ends = jsonl.Ends(fd, TranscriptLine)
             titles = _Titles()
             head = ends.head(lambda line: _is_request(line, titles))
             tail = ends.tail(_is_dated)
@@ -323,17 +323,17 @@ class ClaudeBridge:
             next((line.version for line in back if line.version), ""),
         )
 
-    def decode(self, source: Source, *, longest: int | None = None) -> Decoded:
+    def decode(self, source: TranscriptSource, *, longest: int | None = None) -> DecodedTranscript:
         """As the port says. Of results above `longest` characters only the ends are kept, so
         that memory follows the largest line and not the file."""
         when = datetime.fromtimestamp(os.stat(source.path).st_mtime, UTC)
-        whole = _Transcript(source.id, source.path, longest)
+        whole = _ClaudeTranscript(source.id, source.path, longest)
         broken: list[Damage] = []
         damages = whole.read(jsonl.read_blocks(source.path, broken))
         side = [part.session(f"{source.id}.{key}", when) for key, part in whole.side.items()]
         for path in _side_files(source):
             key = jsonl.plain(os.path.basename(path)).removesuffix(".jsonl")
-            part = _Transcript(f"{source.id}.{key}", path, longest)
+            part = _ClaudeTranscript(f"{source.id}.{key}", path, longest)
             try:
                 damages += part.read(jsonl.read_blocks(path, broken), main=False)
             except OSError as error:
@@ -342,11 +342,11 @@ class ClaudeBridge:
             side.append(part.session(f"{source.id}.{key}", when))
         for session in side:
             session.parent_id = source.id
-        return Decoded(whole.session(source.id, when), broken + damages, side)
+        return DecodedTranscript(whole.session(source.id, when), broken + damages, side)
 
-    def follow(self, source: Source, lately: Lately) -> list[SessionMessage] | None:
+    def follow(self, source: TranscriptSource, lately: Lately) -> list[SessionMessage] | None:
         """As `Follows` says."""
-        part = _Transcript(source.id, source.path, None)
+        part = _ClaudeTranscript(source.id, source.path, None)
         part.read([lately.before], before=lately.first - 1)
         count = len(part.nodes)
         aside = part.told_aside
@@ -355,31 +355,31 @@ class ClaudeBridge:
             return None
         return part.lately(count, whole=lately.is_all)
 
-    def beside(self, source: Source) -> str:
+    def beside(self, source: TranscriptSource) -> str:
         """As `Follows` says."""
         return jsonl.prints(_side_files(source))
 
 
-def _times(lines: Iterable[Line]) -> Iterator[datetime]:
+def _times(lines: Iterable[TranscriptLine]) -> Iterator[datetime]:
     return (time for line in lines if (time := jsonl.time_of(line.timestamp)))
 
 
-def _is_request(line: Line, titles: _Titles) -> bool:
+def _is_request(line: TranscriptLine, titles: _Titles) -> bool:
     titles.see(line)
     return line.is_main and titles.has_request
 
 
-def _is_dated(line: Line) -> bool:
+def _is_dated(line: TranscriptLine) -> bool:
     return line.is_main and jsonl.time_of(line.timestamp) is not None
 
 
-def _has_model(line: Line) -> bool:
+def _has_model(line: TranscriptLine) -> bool:
     return (
         line.type == "assistant" and line.message is not None and (line.message.model != SYNTHETIC)
     )
 
 
-def _side_files(source: Source) -> Iterator[str]:
+def _side_files(source: TranscriptSource) -> Iterator[str]:
     """The files of a conversation's sub-agents: in its own folder, before that beside it."""
     beside = os.path.dirname(source.path)
     for entry in jsonl.listed(os.path.join(beside, source.id, "subagents")):

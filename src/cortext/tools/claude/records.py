@@ -25,7 +25,7 @@ class Media(Struct, gc=False):
     media_type: str = "unknown type"
 
 
-class Block(Struct, gc=False):
+class ContentBlock(Struct, gc=False):
     type: str = ""
     text: str = ""
     id: str = ""
@@ -33,27 +33,27 @@ class Block(Struct, gc=False):
     input: Any = None
     tool_use_id: str = ""
     tool_name: str = ""
-    content: str | list[Block | str] | None = None
+    content: str | list[ContentBlock | str] | None = None
     is_error: bool | None = None
     source: Media | None = None
     title: str | None = None
 
 
-Content = str | list[Block | str] | None
+Content = str | list[ContentBlock | str] | None
 
 
-class Usage(Struct, gc=False):
+class ClaudeUsage(Struct, gc=False):
     input_tokens: Count | None = None
     cache_creation_input_tokens: Count | None = None
     cache_read_input_tokens: Count | None = None
     output_tokens: Count | None = None
 
 
-class Message(Struct, gc=False):
+class ApiMessage(Struct, gc=False):
     id: str | None = None
     model: str | None = None
     content: Content = None
-    usage: Usage | None = None
+    usage: ClaudeUsage | None = None
 
 
 class Attachment(Struct, gc=False, rename="camel"):
@@ -66,7 +66,7 @@ class Fork(Struct, gc=False, rename="camel"):
     session_id: str = ""
 
 
-class Line(Struct, gc=False, rename="camel"):
+class TranscriptLine(Struct, gc=False, rename="camel"):
     type: str = ""
     subtype: str | None = None
     uuid: str | None = None
@@ -84,7 +84,7 @@ class Line(Struct, gc=False, rename="camel"):
     forked_from: Fork | None = None
     cost: Cost | None = field(default=None, name="costUSD")
     total_cost: Cost | None = field(default=None, name="totalCostUSD")
-    message: Message | None = None
+    message: ApiMessage | None = None
     attachment: Attachment | None = None
     custom_title: str | None = None
     ai_title: str | None = None
@@ -107,13 +107,13 @@ class Line(Struct, gc=False, rename="camel"):
         return self.type in ("user", "assistant") and not self.is_sidechain
 
 
-def sort_out(content: Content) -> tuple[str, list[dict[str, Any]], list[Block]]:
+def sort_out(content: Content) -> tuple[str, list[dict[str, Any]], list[ContentBlock]]:
     """What is said in text, the calls, and the results of calls."""
     calls: list[dict[str, Any]] = []
-    results: list[Block] = []
+    results: list[ContentBlock] = []
     if not isinstance(content, list):
         return text_of(content), calls, results
-    texts: list[Block | str] = []
+    texts: list[ContentBlock | str] = []
     for block in content:
         if isinstance(block, str) or block.type == "text":
             texts.append(block)
@@ -156,7 +156,7 @@ def text_of(content: Content) -> str:
     return content if content and not content.isspace() else ""
 
 
-def _block_text(block: Block) -> str:
+def _block_text(block: ContentBlock) -> str:
     if block.type == "text":
         return block.text
     if block.type not in ("image", "document"):

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 
-from cortext.tools.archive_items import ArchiveSource, Item, walk_files
+from cortext.tools.archive_items import ArchiveItem, ArchiveSource, walk_files
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _COLD = ".zst"
@@ -18,7 +18,7 @@ class CodexArchive(ArchiveSource):
     moves_transcripts = True
     titles_file = "session_index.jsonl"
 
-    def files(self) -> Iterator[Item]:
+    def files(self) -> Iterator[ArchiveItem]:
         for name in self.tool.companions:
             yield from self.companion(name)
         for folder in ("archived_sessions", "sessions"):

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from cortext.tools.headless import Headless
-from cortext.tools.json_answers import Report, Usage, as_dict, as_text, read_events, sum_of
-from cortext.tools.launch import Plan
+from cortext.tools.json_answers import AnswerUsage, Report, as_dict, as_text, read_events, sum_of
+from cortext.tools.launch import LaunchPlan
 from cortext.tools.stream_events import Speech
 from cortext.tools.stream_requests import Calls
 
@@ -71,8 +71,8 @@ class CodexHeadless(Headless):
     speech: ClassVar[type[Speech]] = CodexSpeech
     report_words: ClassVar[tuple[str, ...]] = ("--json",)
 
-    def turn(self, *, cwd: str, model: str) -> Plan:
-        return Plan(self.tool.name, ("codex", "app-server"), cwd)
+    def turn(self, *, cwd: str, model: str) -> LaunchPlan:
+        return LaunchPlan(self.tool.name, ("codex", "app-server"), cwd)
 
     def read_report(self, said: str) -> Report | None:
         texts: list[str] = []
@@ -83,5 +83,5 @@ class CodexHeadless(Headless):
             if event.get("type") == "item.completed" and item.get("type") == "agent_message":
                 texts.append(as_text(item.get("text")))
             if used:
-                usage = Usage(sum_of(used, "input_tokens"), sum_of(used, "output_tokens"))
+                usage = AnswerUsage(sum_of(used, "input_tokens"), sum_of(used, "output_tokens"))
         return Report("\n".join(texts), session, usage) if texts else None

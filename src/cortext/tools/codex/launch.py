@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from cortext.model import json_codec
 from cortext.tools.codex.writer import is_ours
-from cortext.tools.launch import Launcher, Plan
+from cortext.tools.launch import Launcher, LaunchPlan
 
 _FEATURES = ("shell_tool", "unified_exec", "multi_agent", "view_image", "goals", "apps")
 
@@ -17,15 +17,15 @@ class CodexLauncher(Launcher):
 
     takes_empty_session = True
 
-    def resume(self, id: str, *, cwd: str, command: str = "", instructions: str = "") -> Plan:
-        return Plan(self.tool.name, ("codex", "resume", id), cwd)
+    def resume(self, id: str, *, cwd: str, command: str = "", instructions: str = "") -> LaunchPlan:
+        return LaunchPlan(self.tool.name, ("codex", "resume", id), cwd)
 
-    def ask(self, id: str, *, cwd: str, policy: str, extra: Sequence[str]) -> Plan:
+    def ask(self, id: str, *, cwd: str, policy: str, extra: Sequence[str]) -> LaunchPlan:
         off = [f"features.{name}=false" for name in _FEATURES]
         off += ['web_search="disabled"', "mcp_servers={}", _untrusted(cwd)]
         settings = [word for each in off for word in ("-c", each)]
         words = ["codex", "exec", "--sandbox", "read-only", "--ephemeral", *settings, *extra]
-        return Plan(self.tool.name, (*words, "fork", id, "-"), cwd)
+        return LaunchPlan(self.tool.name, (*words, "fork", id, "-"), cwd)
 
     def knows_briefing(self, path: str) -> bool:
         return is_ours(path)

@@ -23,12 +23,12 @@ from cortext.tools import jsonl
 from cortext.tools.codex.records import (
     UUID,
     Base,
+    CodexUsage,
     Content,
-    Index,
-    Line,
     Output,
     Payload,
-    Usage,
+    RolloutLine,
+    ThreadIndexEntry,
     call_of,
     parent_of,
     text_of,
@@ -36,7 +36,7 @@ from cortext.tools.codex.records import (
     unwrap,
 )
 from cortext.tools.incremental import Lately
-from cortext.tools.protocol import Decoded, Glance, Source
+from cortext.tools.protocol import DecodedTranscript, Glance, TranscriptSource
 from cortext.tools.scan import own_home, warn
 
 _ID = re.compile(UUID, re.IGNORECASE)
@@ -49,7 +49,7 @@ _NEVER = datetime.fromtimestamp(0, UTC)
 _COMPLETED: dict[str, Role] = {"UserMessage": "user", "AgentMessage": "assistant"}
 
 
-class _Transcript:
+class _CodexTranscript:
     """What a rollout says, line by line, with the ones that it goes on from."""
 
     def __init__(self, longest: int | None) -> None:
@@ -58,7 +58,7 @@ class _Transcript:
         self.first: datetime | None = None
         self.last: datetime | None = None
         self.stamp: str | int | float | None = None  # of the last record, whatever it is
-        self.usage = Usage()
+        self.usage = CodexUsage()
         self.spawned: dict[str, None] = {}
         self._longest, self._count = longest, 0
         self._names: dict[str, str] = {}
@@ -68,7 +68,7 @@ class _Transcript:
         self._said: list[list[tuple[int, SessionMessage]]] = [[], [], []]
         self._items = self._said[0]
 
-    def add(self, line: Line, place: int, id: str) -> None:
+    def add(self, line: RolloutLine, place: int, id: str) -> None:
         """A record that stands at a place of a conversation's history."""
         self._count += 1
         type, body, stamp = line.type, line.payload or line, line.timestamp
@@ -193,7 +193,7 @@ class _Transcript:
     def count(self) -> int:
         return self._count
 
-    def session(self, source: Source, title: str, when: datetime) -> Session:
+    def session(self, source: TranscriptSource, title: str, when: datetime) -> Session:
         meta, spoken = self.meta or Payload(), self._spoken()
         parent = parent_of(meta)
         facts = {
@@ -236,7 +236,7 @@ class CodexBridge:
     def __init__(self, home: str | None = None) -> None:
         self.home: str = home or own_home(self.tool)
 
-    def sources(self) -> Iterator[Source]:
+    def sources(self) -> Iterator[TranscriptSource]:
         """Every rollout; of one that is there in several parts, the newest, and a plain file
         before a compressed one."""
         for found in self._rollouts().values():
@@ -246,15 +246,15 @@ class CodexBridge:
         stem, _, ending = jsonl.plain(os.path.basename(path)).partition(".jsonl")
         return bool(id) and f"-{id}" in stem and ending in ("", ".zst")
 
-    def glance(self, source: Source) -> Glance:
+    def glance(self, source: TranscriptSource) -> Glance:
         """As the port says. Of a compressed rollout only the head is read."""
         fd = open_file(source.path)
         try:
             when = datetime.fromtimestamp(os.fstat(fd).st_mtime, UTC)
             if source.path.endswith(_COLD):
-                head, tail = _cold_head(source.path), list[Line]()
+                head, tail = _cold_head(source.path), list[RolloutLine]()
             else:
-                ends = jsonl.Ends(fd, Line)
+                ends = jsonl.Ends(fd, RolloutLine)
                 head = ends.head(lambda line: bool(_request(line)))
                 tail = ends.tail(lambda line: jsonl.time_of(line.timestamp) is not None)
         finally:
@@ -274,7 +274,7 @@ class CodexBridge:
             meta.cli_version or "",
         )
 
-    def decode(self, source: Source, *, longest: int | None = None) -> Decoded:
+    def decode(self, source: TranscriptSource, *, longest: int | None = None) -> DecodedTranscript:
         """As the port says. Of results above `longest` characters only the ends are kept, so
         that memory follows the largest line and not the file."""
         damages: list[Damage] = []
@@ -289,11 +289,16 @@ class CodexBridge:
                 part, more = self._decode(found[-1], longest, damages)
                 side.append(part)
                 spawned += more
-        return Decoded(session, damages, side)
+        return DecodedTranscript(session, damages, side)
 
-    def follow(self, source: Source, lately: Lately) -> list[SessionMessage] | None:
+    def follow(self, source: TranscriptSource, lately: Lately) -> list[SessionMessage] | None:
         """As `Follows` says."""
-        part, lines, before, count = _Transcript(None), jsonl.Lines(Line), Line(), 0
+        part, lines, before, count = (
+            _CodexTranscript(None),
+            jsonl.JsonLines(RolloutLine),
+            RolloutLine(),
+            0,
+        )
         agents: set[str] = set()
         for number, line in lines.read([lately.before + lately.after]):
             place = lately.first + number - 2 if line.ordinal is None else line.ordinal
@@ -307,31 +312,31 @@ class CodexBridge:
             before = line
         return None if lines.damages or part.spawned.keys() - agents else part.lately(count)
 
-    def beside(self, source: Source) -> None:
+    def beside(self, source: TranscriptSource) -> None:
         """As `Follows` says: all lines tell which agents were started."""
 
     def _decode(
-        self, source: Source, longest: int | None, damages: list[Damage]
+        self, source: TranscriptSource, longest: int | None, damages: list[Damage]
     ) -> tuple[Session, list[str]]:
         """One rollout, and the ids of the agents that it started."""
         when = datetime.fromtimestamp(os.stat(source.path).st_mtime, UTC)
-        whole = _Transcript(longest)
+        whole = _CodexTranscript(longest)
         self._read(whole, source, None, damages, set())
         name = self._names().get(source.id, "")
         return whole.session(source, name, when), list(whole.spawned)
 
     def _read(
         self,
-        whole: _Transcript,
-        source: Source,
+        whole: _CodexTranscript,
+        source: TranscriptSource,
         end: int | None,
         damages: list[Damage],
         seen: set[str],
     ) -> None:
         """The records of a rollout before the place `end`, after those that it goes on from."""
         seen.add(source.path)
-        lines, id = jsonl.Lines(Line, source.path), source.id
-        based, before = False, Line()
+        lines, id = jsonl.JsonLines(RolloutLine, source.path), source.id
+        based, before = False, RolloutLine()
         for number, line in lines.read(_blocks(source.path, damages)):
             place = line.ordinal
             if place is None:
@@ -354,9 +359,9 @@ class CodexBridge:
 
     def _go_on_from(
         self,
-        whole: _Transcript,
+        whole: _CodexTranscript,
         base: Base,
-        source: Source,
+        source: TranscriptSource,
         damages: list[Damage],
         seen: set[str],
     ) -> None:
@@ -369,9 +374,9 @@ class CodexBridge:
         self._read(whole, found[-1], base.end_ordinal_exclusive, damages, seen)
         whole.last, whole.stamp, whole.title, whole.request = last, stamp, "", ""
 
-    def _rollouts(self) -> dict[str, list[Source]]:
+    def _rollouts(self) -> dict[str, list[TranscriptSource]]:
         """The files of each conversation, oldest first."""
-        found: dict[str, list[Source]] = {}
+        found: dict[str, list[TranscriptSource]] = {}
         entries = chain.from_iterable(
             _walk(os.path.join(self.home, name)) for name in ("archived_sessions", "sessions")
         )
@@ -392,7 +397,10 @@ class CodexBridge:
             found = os.stat(path)
             mark = (found.st_mtime_ns, found.st_size)
             if path not in _indexes or _indexes[path][0] != mark:
-                entries = [entry for _, entry in jsonl.Lines(Index).read(jsonl.read_blocks(path))]
+                entries = [
+                    entry
+                    for _, entry in jsonl.JsonLines(ThreadIndexEntry).read(jsonl.read_blocks(path))
+                ]
                 names = {e.id: e.thread_name.strip() for e in entries if e.thread_name.strip()}
                 _indexes[path] = mark, names
         except FileNotFoundError:
@@ -403,7 +411,7 @@ class CodexBridge:
         return _indexes[path][1]
 
 
-def is_subagent(source: Source) -> bool:
+def is_subagent(source: TranscriptSource) -> bool:
     """Whether a transcript is a sub-agent's. Codex says so only in its first line."""
     if source.path.endswith(".zst"):
         return False
@@ -415,10 +423,10 @@ def is_subagent(source: Source) -> bool:
     # Most say nothing of a parent, and need not be decoded to know it.
     if b"parent_thread_id" not in head:
         return False
-    return any(parent_of(line.body) for _, line in jsonl.Lines(Line).read([head]))
+    return any(parent_of(line.body) for _, line in jsonl.JsonLines(RolloutLine).read([head]))
 
 
-def _request(line: Line) -> str:
+def _request(line: RolloutLine) -> str:
     """The title that a line gives, if it holds a person's words."""
     body = line.body
     if line.type == "event_msg":
@@ -436,7 +444,7 @@ def _walk(folder: str) -> Iterator[os.DirEntry[str]]:
             yield entry
 
 
-def _cold_head(path: str) -> list[Line]:
+def _cold_head(path: str) -> list[RolloutLine]:
     """The first lines of a compressed rollout."""
     data = b""
     try:
@@ -446,7 +454,7 @@ def _cold_head(path: str) -> list[Line]:
                 break
     except SessionStorageError as error:
         warn("%s", error)
-    return [line for _, line in jsonl.Lines(Line).read([data[: data.rfind(b"\n") + 1]])]
+    return [line for _, line in jsonl.JsonLines(RolloutLine).read([data[: data.rfind(b"\n") + 1]])]
 
 
 def _blocks(path: str, damages: list[Damage]) -> Iterator[bytes]:

@@ -24,13 +24,13 @@ INJECTED = (
 )  # fmt: skip
 
 
-class Part(Struct, gc=False):
+class ContentPart(Struct, gc=False):
     type: str = ""
     text: str = ""
     filename: str | None = None
 
 
-Content = str | list[Part] | None
+Content = str | list[ContentPart] | None
 
 
 class Output(Struct, gc=False):
@@ -38,17 +38,17 @@ class Output(Struct, gc=False):
     success: bool | None = None
 
 
-class Git(Struct, gc=False):
+class GitInfo(Struct, gc=False):
     branch: str | None = None
 
 
-class Usage(Struct, gc=False):
+class CodexUsage(Struct, gc=False):
     input_tokens: jsonl.Count | None = None
     output_tokens: jsonl.Count | None = None
 
 
-class Info(Struct, gc=False):
-    total_token_usage: Usage | None = None
+class TokenInfo(Struct, gc=False):
+    total_token_usage: CodexUsage | None = None
 
 
 class Base(Struct, gc=False):
@@ -56,7 +56,7 @@ class Base(Struct, gc=False):
     end_ordinal_exclusive: int | None = None
 
 
-class Item(Struct, gc=False):
+class ResponseItem(Struct, gc=False):
     type: str = ""
     id: str | None = None
     content: Content = None
@@ -74,13 +74,13 @@ class Payload(Struct, gc=False):
     arguments: Any = None
     input: Any = None
     action: Any = None
-    output: str | list[Part] | Output | None = None
+    output: str | list[ContentPart] | Output | None = None
     cwd: str | None = None
     cli_version: str | None = None
-    git: Git | None = None
+    git: GitInfo | None = None
     model: str | None = None
     message: str | None = None
-    info: Info | None = None
+    info: TokenInfo | None = None
     num_turns: int | None = None
     thread_name: str | None = None
     source: Any = None
@@ -89,11 +89,11 @@ class Payload(Struct, gc=False):
     parent_thread_id: str | None = None
     new_thread_id: str | None = None
     history_base: Base | None = None
-    item: Item | None = None
+    item: ResponseItem | None = None
     revised_prompt: str | None = None
 
 
-class Line(Payload, gc=False):
+class RolloutLine(Payload, gc=False):
     """A record; the oldest versions wrote its payload without an envelope."""
 
     ordinal: int | None = None
@@ -108,7 +108,7 @@ class Line(Payload, gc=False):
         return self.type == "session_meta" or (not self.payload and not self.type and bool(self.id))
 
 
-class Index(Struct, gc=False):
+class ThreadIndexEntry(Struct, gc=False):
     id: str = ""
     thread_name: str = ""
 
@@ -145,7 +145,7 @@ def is_said(text: str, role: Role = "tool") -> bool:
     return role != "user" or not text[:100].lstrip().startswith(INJECTED)
 
 
-def _stand_in(part: Part) -> str:
+def _stand_in(part: ContentPart) -> str:
     """What is said in the place of a part that has no text."""
     kind = part.type.lower()
     if "image" in kind:

@@ -8,13 +8,13 @@ from typing import Any, cast
 
 from cortext.model import json_codec
 from cortext.tools import jsonl
-from cortext.tools.archive_items import ArchiveSource, Item, walk_files
+from cortext.tools.archive_items import ArchiveItem, ArchiveSource, walk_files
 
 
 class GeminiArchive(ArchiveSource):
     """Chats, and the files that tell the folder of each project."""
 
-    def files(self) -> Iterator[Item]:
+    def files(self) -> Iterator[ArchiveItem]:
         for name in self.tool.companions:
             yield from self.companion(name)
         for project in jsonl.listed(os.path.join(self.home, "tmp")):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cortext.formats.slash_frame import AFTER
-from cortext.tools.slash_commands import CALL, Command, SlashCommands, quoted
+from cortext.tools.slash_commands import CALL, SlashCommand, SlashCommands, quoted
 
 
 class GeminiCommands(SlashCommands):
@@ -11,7 +11,7 @@ class GeminiCommands(SlashCommands):
 
     extension = "toml"
 
-    def file_text(self, command: Command, old: str = "") -> str:
+    def file_text(self, command: SlashCommand, old: str = "") -> str:
         return f"""description = {quoted(command.description)}
 prompt = '''
 !{{{CALL} {command.verb} --as {command.name} -- {{{{args}}}}}}

@@ -9,14 +9,16 @@ from collections.abc import Iterable, Iterator
 from cortext.durability.read_files import read_first_line
 from cortext.errors import why
 from cortext.tools.jsonl import listed
-from cortext.tools.protocol import Source
+from cortext.tools.protocol import TranscriptSource
 from cortext.tools.scan import warn
 
 _HEAD = re.compile(rb'"sessionId"\s*:\s*"([A-Za-z0-9][A-Za-z0-9._-]{0,127})"')
 _LONGEST_HEAD = 1 << 16
 
 
-def empty_sessions(sources: Iterable[Source], since: float) -> Iterator[tuple[float, str]]:
+def empty_sessions(
+    sources: Iterable[TranscriptSource], since: float
+) -> Iterator[tuple[float, str]]:
     """Yield the empty sessions that began beside some others, each with its time and its id.
 
     `/clear` writes the head of a new session at once. No list has it, so it is no source.

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from cortext.tools.headless import Headless
-from cortext.tools.json_answers import Report, Usage, as_dict, as_text, read_object, sum_of
-from cortext.tools.launch import Plan
-from cortext.tools.stream_events import Lines, Speech
+from cortext.tools.json_answers import AnswerUsage, Report, as_dict, as_text, read_object, sum_of
+from cortext.tools.launch import LaunchPlan
+from cortext.tools.stream_events import JsonLineStream, Speech
 
 
-class GeminiSpeech(Lines):
+class GeminiSpeech(JsonLineStream):
     """`gemini --output-format stream-json`. It writes the prompt first, and ends without waiting
     until all was read: 460 kB of 1 MB came through a pipe, seen with 0.61."""
 
@@ -58,10 +58,10 @@ class GeminiHeadless(Headless):
     speech: ClassVar[type[Speech]] = GeminiSpeech
     report_words: ClassVar[tuple[str, ...]] = ("--output-format", "json")
 
-    def turn(self, *, cwd: str, model: str) -> Plan:
+    def turn(self, *, cwd: str, model: str) -> LaunchPlan:
         chosen = ("--model", model) if model else ()
         words = ("gemini", "--output-format", "stream-json", *chosen)
-        return Plan(self.tool.name, words, cwd)
+        return LaunchPlan(self.tool.name, words, cwd)
 
     def explain_failure(self, text: str) -> str:
         if "trusted" not in text.lower():
@@ -77,5 +77,5 @@ class GeminiHeadless(Headless):
         read = sum(sum_of(one, "prompt") for one in used)
         written = sum(sum_of(one, "candidates", "thoughts") for one in used)
         return Report(
-            text, as_text(value.get("session_id")), Usage(read, written) if used else None
+            text, as_text(value.get("session_id")), AnswerUsage(read, written) if used else None
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cortext.tools.launch import Launcher, Plan
+from cortext.tools.launch import Launcher, LaunchPlan
 
 _DENY = b'[[rule]]\ntoolName = "*"\ndecision = "deny"\npriority = 999\n'
 
@@ -18,18 +18,18 @@ class GeminiLauncher(Launcher):
     # 0.61.
     deletes_resumed = True
 
-    def resume(self, id: str, *, cwd: str, command: str = "", instructions: str = "") -> Plan:
+    def resume(self, id: str, *, cwd: str, command: str = "", instructions: str = "") -> LaunchPlan:
         first = ("--prompt-interactive", command) if command else ()
-        return Plan(self.tool.name, ("gemini", "--resume", id, *first), cwd)
+        return LaunchPlan(self.tool.name, ("gemini", "--resume", id, *first), cwd)
 
-    def start(self, *, cwd: str, command: str = "", instructions: str = "") -> Plan | None:
+    def start(self, *, cwd: str, command: str = "", instructions: str = "") -> LaunchPlan | None:
         words = ("gemini", "--prompt-interactive", command)
-        return Plan(self.tool.name, words, cwd) if command else None
+        return LaunchPlan(self.tool.name, words, cwd) if command else None
 
-    def ask(self, id: str, *, cwd: str, policy: str, extra: Sequence[str]) -> Plan:
+    def ask(self, id: str, *, cwd: str, policy: str, extra: Sequence[str]) -> LaunchPlan:
         words = ("gemini", "--resume", id, "--policy", policy, *extra)
         # It answers in no folder that nobody trusts; this one is ours, and nothing is in it.
-        return Plan(self.tool.name, words, cwd, {"GEMINI_CLI_TRUST_WORKSPACE": "true"})
+        return LaunchPlan(self.tool.name, words, cwd, {"GEMINI_CLI_TRUST_WORKSPACE": "true"})
 
     def deny_policy(self) -> bytes:
         return _DENY

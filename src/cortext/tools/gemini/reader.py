@@ -20,9 +20,9 @@ from cortext.model import json_codec
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.tools import jsonl
-from cortext.tools.gemini.records import Log, Record, Telling
+from cortext.tools.gemini.records import GeminiMessages, GeminiRecord, TranscriptState
 from cortext.tools.incremental import Lately
-from cortext.tools.protocol import Decoded, Glance, Source
+from cortext.tools.protocol import DecodedTranscript, Glance, TranscriptSource
 from cortext.tools.scan import own_home, warn
 
 _ID = re.compile(rb'"sessionId"\s*:\s*"([A-Za-z0-9][A-Za-z0-9._-]{0,127})"')
@@ -39,33 +39,33 @@ _LAST_SUMMARY = re.compile(rb'\]\s*,\s*"summary"\s*:\s*("(?:[^"\\]|\\.)*+")')
 _MODEL = re.compile(rb'"model"\s*:\s*"([^"\\]*)"')
 
 
-def _read(path: str, log: Log) -> None:
+def _read(path: str, log: TranscriptState) -> None:
     broken: list[Damage] = []
     if jsonl.plain(path).endswith(".json"):
         _read_document(jsonl.read_whole(path, broken), log)
         log.damages += broken
         return
-    lines = jsonl.Lines(Record, path)
+    lines = jsonl.JsonLines(GeminiRecord, path)
     log.damages = lines.damages
     for _, record in lines.read(jsonl.read_blocks(path, broken)):
         log.add(record)
     log.damages += broken
 
 
-def _read_document(data: bytes, log: Log) -> None:
+def _read_document(data: bytes, log: TranscriptState) -> None:
     notes: list[str] = []
     try:
         value = json_codec.decode(data, notes)
         if not isinstance(value, dict):
             raise ValueError("not a JSON object")
-        log.add(jsonl.fit(cast("dict[str, Any]", value), Record, notes))
+        log.add(jsonl.fit(cast("dict[str, Any]", value), GeminiRecord, notes))
     except ValueError as error:
         log.damages.append(Damage(str(error)))
         _salvage(data, log)
     log.damages += [Damage(note, fatal=False) for note in notes]
 
 
-def _salvage(data: bytes, log: Log) -> None:
+def _salvage(data: bytes, log: TranscriptState) -> None:
     """What a document says that breaks off: its head, and every message that is whole."""
     import json as standard
 
@@ -77,7 +77,7 @@ def _salvage(data: bytes, log: Log) -> None:
     for name, value in _FIELD.findall(head):
         with suppress(ValueError):  # half a character, or a sign that no string has
             fields[name] = decoder.decode(value)
-    log.add(jsonl.fit(fields, Record, []))
+    log.add(jsonl.fit(fields, GeminiRecord, []))
     place = start.end() if start else len(text)
     while place < len(text):
         try:
@@ -85,12 +85,12 @@ def _salvage(data: bytes, log: Log) -> None:
         except (ValueError, RecursionError):
             return  # here it breaks off, or has a number of thousands of digits
         if isinstance(value, dict) and "id" in value:
-            log.add(jsonl.fit(cast("dict[str, Any]", value), Record, []))
+            log.add(jsonl.fit(cast("dict[str, Any]", value), GeminiRecord, []))
         between = _BETWEEN.match(text, place)
         place = between.end() if between else place
 
 
-def _glance_at_document(fd: int, log: Log) -> None:
+def _glance_at_document(fd: int, log: TranscriptState) -> None:
     size, read = jsonl.opened(fd)
     if size <= jsonl.ENDS[1]:
         _read_document(read(0, size), log)
@@ -103,10 +103,10 @@ def _glance_at_document(fd: int, log: Log) -> None:
         log.model = models[-1].decode("utf-8", "replace")
 
 
-def _glance_at_lines(fd: int, log: Log) -> None:
-    ends, tail = jsonl.Ends(fd, Record), Log()
+def _glance_at_lines(fd: int, log: TranscriptState) -> None:
+    ends, tail = jsonl.Ends(fd, GeminiRecord), TranscriptState()
 
-    def is_request(record: Record) -> bool:
+    def is_request(record: GeminiRecord) -> bool:
         log.add(record)
         return bool(log.request)
 
@@ -117,9 +117,9 @@ def _glance_at_lines(fd: int, log: Log) -> None:
         setattr(log, name, getattr(tail, name) or getattr(log, name))
 
 
-def _session(log: Log, source: Source, when: datetime) -> Session:
+def _session(log: TranscriptState, source: TranscriptSource, when: datetime) -> Session:
     started = log.first or log.last or when
-    telling, cuts, records = Telling(started), list[int](), log.records
+    telling, cuts, records = GeminiMessages(started), list[int](), log.records
     for number, record in enumerate(records):
         if log.cuts:
             cuts += [len(telling.messages)] * log.cuts.count(number)
@@ -152,7 +152,7 @@ class GeminiBridge:
     def __init__(self, home: str | None = None) -> None:
         self.home: str = home or own_home(self.tool)
 
-    def sources(self) -> Iterator[Source]:
+    def sources(self) -> Iterator[TranscriptSource]:
         """Every conversation; those of sub-agents are found with their own. Names have only
         eight characters of an id, so the first bytes of each file are read for all of it."""
         folders = self._folders()
@@ -176,9 +176,9 @@ class GeminiBridge:
         said = _SAID_ID.search(jsonl.read_head(path, _HEAD))
         return said is not None and said[1] == id.encode("utf-8", "surrogatepass")
 
-    def glance(self, source: Source) -> Glance:
+    def glance(self, source: TranscriptSource) -> Glance:
         """As the port says; the title is the summary if one is near an end, else the request."""
-        log = Log()
+        log = TranscriptState()
         fd = open_file(source.path)
         try:
             found = os.fstat(fd)
@@ -192,7 +192,7 @@ class GeminiBridge:
         cwd = source.cwd or next(iter(log.directories), "")
         return Glance(log.title, cwd, log.first, updated, log.model)
 
-    def decode(self, source: Source, *, longest: int | None = None) -> Decoded:
+    def decode(self, source: TranscriptSource, *, longest: int | None = None) -> DecodedTranscript:
         """As the port says. Of results above `longest` characters only the ends are kept."""
         session, damages = _decoded(source, longest)
         side: list[Session] = []
@@ -201,11 +201,11 @@ class GeminiBridge:
             part.parent_id = source.id
             side.append(part)
             damages += more
-        return Decoded(session, damages, side)
+        return DecodedTranscript(session, damages, side)
 
-    def follow(self, source: Source, lately: Lately) -> list[SessionMessage] | None:
+    def follow(self, source: TranscriptSource, lately: Lately) -> list[SessionMessage] | None:
         """As `Follows` says. A resume lists all messages anew, so then it is None."""
-        log, lines = Log(), jsonl.Lines(Record)
+        log, lines = TranscriptState(), jsonl.JsonLines(GeminiRecord)
         for _, record in lines.read([lately.before]):
             log.add(record)
         known, count = log.keys, len(log.records)
@@ -217,14 +217,14 @@ class GeminiBridge:
             if record.id is not None and log.key(record) in known:
                 return None
             log.add(record)
-        telling, said = Telling(log.first or datetime.fromtimestamp(0, UTC)), 0
+        telling, said = GeminiMessages(log.first or datetime.fromtimestamp(0, UTC)), 0
         for number, record in enumerate(log.records):
             said = len(telling.messages) if number == count else said
             telling.tell(record)
         new = telling.messages[said:] if len(log.records) > count else []
         return None if lines.damages else new
 
-    def beside(self, source: Source) -> str:
+    def beside(self, source: TranscriptSource) -> str:
         """As `Follows` says."""
         return jsonl.prints(child.path for child in _side_sources(source))
 
@@ -243,14 +243,14 @@ class GeminiBridge:
             return {}
 
 
-def _decoded(source: Source, longest: int | None) -> tuple[Session, list[Damage]]:
-    log = Log(longest)
+def _decoded(source: TranscriptSource, longest: int | None) -> tuple[Session, list[Damage]]:
+    log = TranscriptState(longest)
     when = datetime.fromtimestamp(os.stat(source.path).st_mtime, UTC)
     _read(source.path, log)
     return _session(log, source, when), log.damages
 
 
-def _side_sources(source: Source) -> Iterable[Source]:
+def _side_sources(source: TranscriptSource) -> Iterable[TranscriptSource]:
     """The sub-agents of a conversation, in a folder that has its whole id as its name."""
     for entry in jsonl.listed(os.path.join(os.path.dirname(source.path), source.id)):
         id, _, kind = jsonl.plain(entry.name).rpartition(".")

@@ -60,7 +60,7 @@ class _Call(Struct, gc=False):
     timestamp: str | None = None
 
 
-class Tokens(Struct, gc=False):
+class GeminiTokens(Struct, gc=False):
     input: jsonl.Count | None = None
     output: jsonl.Count | None = None
     thoughts: jsonl.Count | None = None
@@ -73,7 +73,7 @@ _NAMES = {
 }  # fmt: skip
 
 
-class Record(Struct, gc=False, rename=_NAMES):
+class GeminiRecord(Struct, gc=False, rename=_NAMES):
     """A line of a log, what stands in its `$set`, and the whole of a document."""
 
     id: str | None = None
@@ -82,25 +82,25 @@ class Record(Struct, gc=False, rename=_NAMES):
     content: _Content = None
     display: _Content = None
     calls: list[_Call] | None = None
-    tokens: Tokens | None = None
+    tokens: GeminiTokens | None = None
     model: str | None = None
     started: str | None = None
     updated: str | None = None
     summary: str | None = None
     directories: list[str] | None = None
-    messages: list[Record] | None = None
-    set: Record | None = None
+    messages: list[GeminiRecord] | None = None
+    set: GeminiRecord | None = None
     rewind: str | None = None
 
 
-class Log:
+class TranscriptState:
     """What records come to, one after the other. Of results above `longest` characters only the
     ends are kept."""
 
     def __init__(self, longest: int | None = None) -> None:
         self._longest = longest
         self.damages: list[Damage] = []
-        self.earlier: list[Record] = []  # what compactions took out of the tool's own history
+        self.earlier: list[GeminiRecord] = []  # what compactions took out of the tool's own history
         self.cuts: list[int] = []  # how many of those stand before each compaction
         self.started: str = ""
         self.stamp: str = ""
@@ -109,9 +109,9 @@ class Log:
         self.summary: str = ""
         self.request: str = ""
         self.directories: Sequence[str] = ()
-        self.spent: dict[str, Tokens] = {}  # also by what was taken back
-        self._live: dict[_Key, Record] = {}
-        self._known: dict[_Key, Record] = {}
+        self.spent: dict[str, GeminiTokens] = {}  # also by what was taken back
+        self._live: dict[_Key, GeminiRecord] = {}
+        self._known: dict[_Key, GeminiRecord] = {}
         self._made_up: set[str] = set()  # ids of the summaries that compactions wrote
 
     @property
@@ -133,14 +133,14 @@ class Log:
         return set(self._known)
 
     @staticmethod
-    def key(record: Record) -> _Key:
+    def key(record: GeminiRecord) -> _Key:
         return _key(record)
 
     @property
-    def records(self) -> list[Record]:
+    def records(self) -> list[GeminiRecord]:
         return [*self.earlier, *self._live.values()]
 
-    def add(self, record: Record) -> None:
+    def add(self, record: GeminiRecord) -> None:
         if self._longest is not None:
             _shorten(record, self._longest)
         if record.rewind is not None:
@@ -159,7 +159,7 @@ class Log:
             if head.messages is not None:
                 self._replace(head.messages)
 
-    def _put(self, record: Record, key: _Key) -> None:
+    def _put(self, record: GeminiRecord, key: _Key) -> None:
         if record.id in self._made_up:
             return
         self._live[key] = record
@@ -181,7 +181,7 @@ class Log:
         for key in keys[at:]:
             del self._live[key]
 
-    def _replace(self, listed: list[Record]) -> None:
+    def _replace(self, listed: list[GeminiRecord]) -> None:
         """The program put others in the place of all messages: it masked some, took back a
         turn, or wrote a summary of the older ones, which we keep instead of it."""
         for number, record in enumerate(listed):
@@ -197,7 +197,7 @@ class Log:
         for record in new:
             self._put(record, _key(record))
 
-    def _compact(self, summary: Record, tail: list[Record]) -> list[Record]:
+    def _compact(self, summary: GeminiRecord, tail: list[GeminiRecord]) -> list[GeminiRecord]:
         made = [summary, *tail[:1]] if tail and tail[0].type == "gemini" else [summary]
         tail = tail[len(made) - 1 :]  # without the thanks that the program wrote for it
         self._made_up.update(record.id or "" for record in made)
@@ -214,15 +214,15 @@ class Log:
 _Key = tuple[str, str]
 
 
-def _key(record: Record) -> _Key:
+def _key(record: GeminiRecord) -> _Key:
     return record.id or "", record.type or ""
 
 
-def _speaks(record: Record) -> bool:
+def _speaks(record: GeminiRecord) -> bool:
     return record.type == "gemini" or (record.type == "user" and said(record) != "")
 
 
-def _shorten(record: Record, longest: int) -> None:
+def _shorten(record: GeminiRecord, longest: int) -> None:
     """Cut long results, as they are read: memory is to follow the largest line, not the file."""
     listed = (record.set or record).messages or ()
     for one in (record, *listed):
@@ -233,7 +233,7 @@ def _shorten(record: Record, longest: int) -> None:
                     function.response = {key: jsonl.cut(text, longest)}
 
 
-def _is_alike(one: Record, other: Record) -> bool:
+def _is_alike(one: GeminiRecord, other: GeminiRecord) -> bool:
     same = one.id == other.id or text_of(one.content) == text_of(other.content)
     return same and one.type == other.type
 
@@ -259,7 +259,7 @@ def text_of(content: _Content) -> str:
     return text
 
 
-def said(record: Record) -> str:
+def said(record: GeminiRecord) -> str:
     """The words of a person; what was typed, where the program made more of it."""
     text = text_of(record.content)
     if text.lstrip().startswith(_CONTEXT):
@@ -267,7 +267,7 @@ def said(record: Record) -> str:
     return (text_of(record.display) if record.display else "") or as_typed(text)
 
 
-class Telling:
+class GeminiMessages:
     """Records as the messages of a session."""
 
     def __init__(self, when: datetime) -> None:
@@ -275,7 +275,7 @@ class Telling:
         self._when = when
         self._answered: set[str] = set()
 
-    def tell(self, record: Record) -> None:
+    def tell(self, record: GeminiRecord) -> None:
         self._when = jsonl.time_of(record.timestamp) or self._when
         id = record.id or ""
         if record.type == "user":
@@ -321,7 +321,7 @@ def _functions(content: _Content) -> Sequence[_Function]:
     return found
 
 
-def _calls(record: Record) -> list[_Call]:
+def _calls(record: GeminiRecord) -> list[_Call]:
     """The calls of a message; after a compaction they stand in its content instead."""
     calls = record.calls or []
     found = _functions(record.content)

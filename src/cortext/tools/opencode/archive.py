@@ -7,16 +7,16 @@ import re
 from collections.abc import Iterator
 
 from cortext.durability.gzip_members import MOST
-from cortext.durability.incremental_copy import Followed, Known, Tail, extend, sound_copy
+from cortext.durability.incremental_copy import CopyState, Followed, TailBuffer, extend, sound_copy
 from cortext.durability.replace_file import storage_errors
 from cortext.errors import SessionCorruptedError
-from cortext.tools.archive_items import ArchiveSource, Change, Failures, Item
+from cortext.tools.archive_items import ArchiveItem, ArchiveSource, Change, Failures
 from cortext.tools.opencode.archive_log import blocks, digests, new_lines
 from cortext.tools.opencode.reader import OpenCodeBridge
-from cortext.tools.opencode.redacted_rows import Changed
+from cortext.tools.opencode.redacted_rows import RedactedOrigin
 from cortext.tools.opencode.storage import (
-    Database,
-    Found,
+    FoundSession,
+    OpenCodeDatabase,
     Origin,
     Tree,
     explain_refusal,
@@ -28,14 +28,14 @@ from cortext.tools.opencode.storage import (
 class OpenCodeArchive(ArchiveSource):
     """Sessions in databases, and in the files of older releases."""
 
-    def items(self, failures: Failures) -> Iterator[Item]:
+    def items(self, failures: Failures) -> Iterator[ArchiveItem]:
         if not os.path.isdir(self.home) and not self.tool.named_database:
             return
         bridge, seen = OpenCodeBridge(), set[str]()
-        found: list[tuple[str, Found]] = []
+        found: list[tuple[str, FoundSession]] = []
         for path in bridge.databases():
             try:
-                found += ((path, one) for one in read_database(path, Database.families))
+                found += ((path, one) for one in read_database(path, OpenCodeDatabase.families))
             except (OSError, SessionCorruptedError) as error:
                 failures[path] = explain_refusal(error)
         for tree in trees(bridge.home):
@@ -46,20 +46,26 @@ class OpenCodeArchive(ArchiveSource):
         for path, one in found:
             if one.id not in seen and _is_name(one.id):
                 seen.add(one.id)
-                yield Item(path, self.copy_name(one.id), "rows", one.id, one.print)
+                yield ArchiveItem(path, self.copy_name(one.id), "rows", one.id, one.print)
 
     def copy_name(self, session_id: str) -> str:
         return f"sessions/{session_id}.jsonl"
 
     def copy_rows(
-        self, item: Item, target: str, known: Known | None, *, temp_dir: str, change: Change | None
+        self,
+        item: ArchiveItem,
+        target: str,
+        known: CopyState | None,
+        *,
+        temp_dir: str,
+        change: Change | None,
     ) -> Followed:
         """Compare all rows of a session with its copy: not each change moves the time of a row."""
 
         def copy(given: Origin) -> Followed:
-            store = Changed(given, change) if change else given
+            store = RedactedOrigin(given, change) if change else given
             with storage_errors("archive into", target):
-                base, tail = sound_copy(target, known), Tail()
+                base, tail = sound_copy(target, known), TailBuffer()
                 failures: list[str] = []
                 lines = new_lines(store, item.id, digests(target) if base.packed else {}, failures)
                 new = extend(target, base, tail.watch(blocks(lines, MOST)), temp_dir=temp_dir)

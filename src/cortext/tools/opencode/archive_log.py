@@ -33,7 +33,7 @@ Key = tuple[str, str]
 """What a row is, and its id."""
 
 
-class _Row(msgspec.Struct, gc=False):
+class _ArchivedRow(msgspec.Struct, gc=False):
     """A message or a part. `data` is its JSON as it stands; `base64` is what is none."""
 
     id: str = ""
@@ -48,7 +48,7 @@ class _Row(msgspec.Struct, gc=False):
         return bytes(self.data) or b64decode(self.base64)
 
 
-class _Head(msgspec.Struct):
+class _ArchivedHead(msgspec.Struct):
     id: str = ""
     parent_id: str | None = None
 
@@ -58,18 +58,18 @@ class _Gone(msgspec.Struct):
     id: str = ""
 
 
-class _Line(msgspec.Struct):
-    session: _Head | None = None
-    message: _Row | None = None
-    part: _Row | None = None
+class _ArchiveLine(msgspec.Struct):
+    session: _ArchivedHead | None = None
+    message: _ArchivedRow | None = None
+    part: _ArchivedRow | None = None
     gone: _Gone | None = None
 
 
-_decode = msgspec.json.Decoder(_Line).decode
+_decode = msgspec.json.Decoder(_ArchiveLine).decode
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-class _Place(NamedTuple):
+class _LinePosition(NamedTuple):
     """Where a row's last line is, what it says, and what orders it."""
 
     start: int
@@ -80,7 +80,7 @@ class _Place(NamedTuple):
     created: float
 
 
-class Log:
+class ArchivedSession:
     """A Store over one log, or only over its two `ends`: the first messages, the last ones, and
     the session's head. `damages` are those of the file itself."""
 
@@ -88,7 +88,7 @@ class Log:
         self.path = path
         self.damages: list[Damage] = list[Damage]()
         self._packed = Packed(fd)
-        self.rows: dict[Key, _Place] = {}
+        self.rows: dict[Key, _LinePosition] = {}
         short = ends and self._packed.size > 2 * _END
         for start, line in self._ends() if short else self._lines():
             self._see(start, line)
@@ -134,15 +134,19 @@ class Log:
         if gone := value.gone:
             self.rows.pop((gone.kind, gone.id), None)
         elif head := value.session:
-            place = _Place(start, start + len(line), _digest(line), head.parent_id or "", "", 0)
+            place = _LinePosition(
+                start, start + len(line), _digest(line), head.parent_id or "", "", 0
+            )
             self.rows["session", head.id] = place
         for kind, row in (("message", value.message), ("part", value.part)):
             if row:
                 end, created = start + len(line), row.time_created or 0
-                place = _Place(start, end, _digest(line), row.session_id, row.message_id, created)
+                place = _LinePosition(
+                    start, end, _digest(line), row.session_id, row.message_id, created
+                )
                 self.rows[kind, row.id] = place
 
-    def _ordered(self, kind: str, group: Callable[[_Place], str]) -> dict[str, list[str]]:
+    def _ordered(self, kind: str, group: Callable[[_LinePosition], str]) -> dict[str, list[str]]:
         rows = ((id, place) for (name, id), place in self.rows.items() if name == kind)
         found = [(place.created, id, group(place)) for id, place in rows]
         ordered: dict[str, list[str]] = {}
@@ -174,10 +178,10 @@ class Log:
 
     def _raw(self, kind: str, id: str) -> Raw:
         value = _decode(self._read(self.rows[kind, id]))
-        row = (value.message if kind == "message" else value.part) or _Row()
+        row = (value.message if kind == "message" else value.part) or _ArchivedRow()
         return Raw(id, row.bytes)
 
-    def _read(self, place: _Place) -> bytes:
+    def _read(self, place: _LinePosition) -> bytes:
         try:
             return self._packed.read(place.start, place.end)
         except BrokenMemberError as error:
@@ -185,11 +189,11 @@ class Log:
 
 
 @contextmanager
-def open_log(path: str, *, ends: bool = False) -> Generator[Log]:
+def open_log(path: str, *, ends: bool = False) -> Generator[ArchivedSession]:
     """The log at `path`; FileNotFoundError if there is none."""
     fd = open_file(path)
     try:
-        yield Log(path, fd, ends=ends)
+        yield ArchivedSession(path, fd, ends=ends)
     finally:
         os.close(fd)
 

@@ -12,7 +12,7 @@ import os
 
 from cortext.formats.slash_frame import AFTER
 from cortext.tools.opencode.plugin import config_folder
-from cortext.tools.slash_commands import CALL, Command, SlashCommands, quoted
+from cortext.tools.slash_commands import CALL, SlashCommand, SlashCommands, quoted
 
 _NO_WORD = "$99999999"
 
@@ -23,7 +23,7 @@ class OpenCodeCommands(SlashCommands):
     def user_folder(self) -> str:
         return os.path.join(config_folder(), "commands")
 
-    def file_text(self, command: Command, old: str = "") -> str:
+    def file_text(self, command: SlashCommand, old: str = "") -> str:
         return f"""---
 description: {quoted(command.description)}
 ---

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from cortext.errors import CortextError, why
 from cortext.tools.opencode.storage import Store, Tree, read_database
 from cortext.tools.processes import find_process, running_since
-from cortext.tools.protocol import Source
+from cortext.tools.protocol import TranscriptSource
 from cortext.tools.running import TICK
 from cortext.tools.scan import warn
 
@@ -40,7 +40,7 @@ def _is_folder(path: str, folder: str) -> bool:
         return False  # a database may hold anything, also what is no path
 
 
-def has_text(source: Source, text: bytes) -> bool:
+def has_text(source: TranscriptSource, text: bytes) -> bool:
     """Whether a session has a text in it."""
 
     def search(store: Store) -> bool:

@@ -8,15 +8,15 @@ from typing import Any, ClassVar, cast
 
 from cortext.tools.headless import Headless
 from cortext.tools.json_answers import (
+    AnswerUsage,
     Report,
-    Usage,
     as_dict,
     as_number,
     as_text,
     read_events,
     sum_of,
 )
-from cortext.tools.launch import Plan
+from cortext.tools.launch import LaunchPlan
 from cortext.tools.stream_events import Speech
 from cortext.tools.stream_requests import Calls
 
@@ -82,10 +82,10 @@ class OpenCodeHeadless(Headless):
     speech: ClassVar[type[Speech]] = OpenCodeSpeech
     report_words: ClassVar[tuple[str, ...]] = ("--format", "json")
 
-    def turn(self, *, cwd: str, model: str) -> Plan:
+    def turn(self, *, cwd: str, model: str) -> LaunchPlan:
         # Its server is for nobody but itself.
         secret = {"OPENCODE_SERVER_PASSWORD": os.urandom(16).hex()}
-        return Plan(self.tool.name, ("opencode", "acp"), cwd, secret)
+        return LaunchPlan(self.tool.name, ("opencode", "acp"), cwd, secret)
 
     def read_report(self, said: str) -> Report | None:
         events = list(read_events(said))
@@ -100,4 +100,4 @@ class OpenCodeHeadless(Headless):
         written = sum(sum_of(one, "output", "reasoning") for one in used)
         cost = sum(as_number(part.get("cost")) or 0.0 for part in ends)
         session = next((id for event in events if (id := as_text(event.get("sessionID")))), "")
-        return Report("\n".join(texts), session, Usage(read, written, cost) if used else None)
+        return Report("\n".join(texts), session, AnswerUsage(read, written, cost) if used else None)

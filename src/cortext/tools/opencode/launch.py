@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from cortext.errors import CortextError
 from cortext.model import json_codec
-from cortext.tools.launch import Launcher, Plan
+from cortext.tools.launch import Launcher, LaunchPlan
 
 PURE = {"OPENCODE_PURE": "1"}
 """OpenCode without plug-ins, where nobody sees what it starts."""
@@ -21,23 +21,23 @@ class OpenCodeLauncher(Launcher):
     asks_in_copy = True
     takes_instructions = True
 
-    def resume(self, id: str, *, cwd: str, command: str = "", instructions: str = "") -> Plan:
+    def resume(self, id: str, *, cwd: str, command: str = "", instructions: str = "") -> LaunchPlan:
         environment = _instructing(instructions) if instructions else {}
-        return Plan(self.tool.name, ("opencode", "--session", id), cwd, environment)
+        return LaunchPlan(self.tool.name, ("opencode", "--session", id), cwd, environment)
 
-    def start(self, *, cwd: str, command: str = "", instructions: str = "") -> Plan | None:
+    def start(self, *, cwd: str, command: str = "", instructions: str = "") -> LaunchPlan | None:
         if not instructions:
             return None
-        return Plan(self.tool.name, ("opencode",), cwd, _instructing(instructions))
+        return LaunchPlan(self.tool.name, ("opencode",), cwd, _instructing(instructions))
 
-    def ask(self, id: str, *, cwd: str, policy: str, extra: Sequence[str]) -> Plan:
+    def ask(self, id: str, *, cwd: str, policy: str, extra: Sequence[str]) -> LaunchPlan:
         # An agent of our own: what a configuration allows one that it names would win.
         mute = f"ask-{os.urandom(8).hex()}"
         words = ("opencode", "run", "--session", id, "--agent", mute, *extra)
-        return Plan(self.tool.name, words, cwd, {**_muted(mute), **PURE})
+        return LaunchPlan(self.tool.name, words, cwd, {**_muted(mute), **PURE})
 
-    def delete(self, id: str, cwd: str) -> Plan | None:
-        return Plan(self.tool.name, ("opencode", "session", "delete", id), cwd, PURE)
+    def delete(self, id: str, cwd: str) -> LaunchPlan | None:
+        return LaunchPlan(self.tool.name, ("opencode", "session", "delete", id), cwd, PURE)
 
 
 def _instructing(path: str) -> dict[str, str]:

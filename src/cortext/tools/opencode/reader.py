@@ -14,11 +14,18 @@ from cortext.errors import SessionCorruptedError, where_and_why
 from cortext.formats.record_lines import Damage
 from cortext.model.session import Session
 from cortext.tools import jsonl
-from cortext.tools.incremental import Changed, Mark
-from cortext.tools.opencode.archive_log import Log, logs, open_log
-from cortext.tools.opencode.records import Info, Model, Part, Telling, read_info, read_parts
+from cortext.tools.incremental import ChangedRows, FilePosition
+from cortext.tools.opencode.archive_log import ArchivedSession, logs, open_log
+from cortext.tools.opencode.records import (
+    MessageInfo,
+    MessagePart,
+    ModelInfo,
+    OpenCodeMessages,
+    read_info,
+    read_parts,
+)
 from cortext.tools.opencode.storage import (
-    Database,
+    OpenCodeDatabase,
     Raw,
     Store,
     Tree,
@@ -26,7 +33,7 @@ from cortext.tools.opencode.storage import (
     read_database,
     trees,
 )
-from cortext.tools.protocol import Decoded, Glance, Source
+from cortext.tools.protocol import DecodedTranscript, Glance, TranscriptSource
 from cortext.tools.scan import own_home, warn
 
 _UNNAMED = re.compile(r"(?:New|Child) session - \d{4}-\d\d-\d\dT")
@@ -46,7 +53,7 @@ class _Revert(Struct):
     partID: str | None = None
 
 
-class _Head(Struct):
+class _SessionHead(Struct):
     """A session without its messages."""
 
     parent_id: str | None = None
@@ -56,7 +63,7 @@ class _Head(Struct):
     time_created: _Number = None
     time_updated: _Number = None
     revert: _Revert | None = None
-    model: Model | None = None
+    model: ModelInfo | None = None
     cost: _Amount = None
     tokens_input: _Amount = None
     tokens_output: _Amount = None
@@ -81,19 +88,19 @@ class OpenCodeBridge:
         self._given = home
         self.home: str = home or own_home(self.tool)
 
-    def sources(self) -> Iterator[Source]:
+    def sources(self) -> Iterator[TranscriptSource]:
         """Every session but those of sub-agents, which are found with their own. A file that
         was taken over into a database is passed over. The size of rows is not known: 0."""
         seen: set[str] = set()
         for path in self.databases():
             try:
-                found = read_database(path, Database.roots)
+                found = read_database(path, OpenCodeDatabase.roots)
             except (OSError, SessionCorruptedError) as error:
                 warn("%s is passed over: %s", path, explain_refusal(error))
                 continue
             for one in found:
                 seen.add(one.id)
-                yield Source(self.tool, one.id, path, 0, one.print, one.directory)
+                yield TranscriptSource(self.tool, one.id, path, 0, one.print, one.directory)
         for tree in trees(self.home):
             try:
                 one = None if tree.is_side else tree.found
@@ -103,7 +110,7 @@ class OpenCodeBridge:
                 continue
             if one and one.id not in seen:
                 seen.add(one.id)
-                yield Source(self.tool, one.id, tree.path, size, one.print, one.directory)
+                yield TranscriptSource(self.tool, one.id, tree.path, size, one.print, one.directory)
         for id, entry in logs(self.home):
             yield from jsonl.source(self.tool, id, entry)
 
@@ -116,32 +123,32 @@ class OpenCodeBridge:
             found.append(given)
         return list(dict.fromkeys(os.path.join(self.home, name) for name in found))
 
-    def glance(self, source: Source) -> Glance:
+    def glance(self, source: TranscriptSource) -> Glance:
         """As the port says. A title that only says when the session began gives way to the
         first request."""
         return _read(source, lambda store: _glance(store, source.id), ends=True)
 
-    def decode(self, source: Source, *, longest: int | None = None) -> Decoded:
+    def decode(self, source: TranscriptSource, *, longest: int | None = None) -> DecodedTranscript:
         """As the port says. Of results above `longest` characters only the ends are kept."""
 
-        def work(store: Store) -> Decoded:
-            damages = list(store.damages) if isinstance(store, Log) else list[Damage]()
+        def work(store: Store) -> DecodedTranscript:
+            damages = list(store.damages) if isinstance(store, ArchivedSession) else list[Damage]()
             session = _session(store, source.id, damages, longest)
             side = list(_side(store, source.id, damages, longest, _DEEPEST))
-            return Decoded(session, damages, side)
+            return DecodedTranscript(session, damages, side)
 
         return _read(source, work)
 
-    def latest(self, source: Source) -> Mark | None:
+    def latest(self, source: TranscriptSource) -> FilePosition | None:
         """As `FollowsRows` says."""
         if not source.path.endswith(".db"):
             return None
         return read_database(source.path, lambda database: _mark(database, source.id))
 
-    def changed(self, source: Source, mark: Mark) -> Changed | None:
+    def changed(self, source: TranscriptSource, mark: FilePosition) -> ChangedRows | None:
         """As `FollowsRows` says."""
 
-        def work(database: Database) -> Changed | None:
+        def work(database: OpenCodeDatabase) -> ChangedRows | None:
             if _head(database, source.id).revert:
                 return None
             if database.count(source.id, mark.size) != mark.lines:
@@ -152,7 +159,7 @@ class OpenCodeBridge:
             if first < 0:
                 return None
             damages: list[Damage] = []
-            telling, again = Telling(None), 0
+            telling, again = OpenCodeMessages(None), 0
             for number, raw in enumerate(rows):
                 again = len(telling.messages) if number == first else again
                 if info := read_info(raw, damages):
@@ -161,16 +168,16 @@ class OpenCodeBridge:
             if damages or telling.cuts:
                 return None
             again = len(telling.messages) if first >= len(rows) else again
-            return Changed(telling.messages[:again], telling.messages[again:], now)
+            return ChangedRows(telling.messages[:again], telling.messages[again:], now)
 
         return read_database(source.path, work)
 
-    def beside(self, source: Source) -> str | None:
+    def beside(self, source: TranscriptSource) -> str | None:
         """As `FollowsRows` says."""
         if not source.path.endswith(".db"):
             return None
 
-        def work(database: Database) -> str:
+        def work(database: OpenCodeDatabase) -> str:
             ids, marks = [source.id], list[str]()
             for _ in range(_DEEPEST):
                 ids = [child for id in ids for child in database.children(id)]
@@ -180,13 +187,13 @@ class OpenCodeBridge:
         return read_database(source.path, work)
 
 
-def _mark(database: Database, id: str) -> Mark:
+def _mark(database: OpenCodeDatabase, id: str) -> FilePosition:
     """With the number of messages in the place of the lines."""
     time = database.latest(id)
-    return Mark(0, time, database.count(id, time), "")
+    return FilePosition(0, time, database.count(id, time), "")
 
 
-def _read(source: Source, work: Callable[[Store], T], *, ends: bool = False) -> T:
+def _read(source: TranscriptSource, work: Callable[[Store], T], *, ends: bool = False) -> T:
     if source.path.endswith(".json"):
         return work(Tree(source.path))
     if jsonl.plain(source.path) != source.path:
@@ -195,12 +202,12 @@ def _read(source: Source, work: Callable[[Store], T], *, ends: bool = False) -> 
     return read_database(source.path, work)
 
 
-def _head(store: Store, id: str, notes: list[str] | None = None) -> _Head:
-    return jsonl.fit(store.head(id), _Head, [] if notes is None else notes)
+def _head(store: Store, id: str, notes: list[str] | None = None) -> _SessionHead:
+    return jsonl.fit(store.head(id), _SessionHead, [] if notes is None else notes)
 
 
 def _glance(store: Store, id: str) -> Glance:
-    head, last = _head(store, id), Info()
+    head, last = _head(store, id), MessageInfo()
     for raw in store.messages(id, last=True):
         last = read_info(raw, []) or last
     started = jsonl.time_of(head.time_created)
@@ -224,7 +231,7 @@ def _request(store: Store, id: str) -> str:
     for _, raw in zip(range(_FIRST), store.messages(id), strict=False):
         info = read_info(raw, [])
         if info and info.role == "user":
-            telling = Telling(None)
+            telling = OpenCodeMessages(None)
             telling.tell(raw.id, info, _parts(raw.id, info, store.parts(id, raw.id), []))
             if telling.messages and (title := jsonl.title_of(telling.messages[0].content)):
                 return title
@@ -233,7 +240,7 @@ def _request(store: Store, id: str) -> str:
 
 def _with_parts(store: Store, id: str) -> Iterator[_Stored]:
     """The messages of a session, each with its parts."""
-    if isinstance(store, Database):
+    if isinstance(store, OpenCodeDatabase):
         return store.with_parts(id)
     return ((raw, store.parts(id, raw.id)) for raw in store.messages(id))
 
@@ -264,8 +271,8 @@ def _together(rows: Iterable[_Stored]) -> Iterator[list[_Stored]]:
 
 
 def _parts(
-    message: str, info: Info, rows: Iterable[tuple[str, bytes]], damages: list[Damage]
-) -> list[tuple[str, Part]]:
+    message: str, info: MessageInfo, rows: Iterable[tuple[str, bytes]], damages: list[Damage]
+) -> list[tuple[str, MessagePart]]:
     parts = read_parts(rows, damages)
     if info.parts:
         inside = enumerate(info.parts)
@@ -284,10 +291,10 @@ def _readable(rows: Iterable[T], damages: list[Damage]) -> Iterator[T]:
 def _session(store: Store, id: str, damages: list[Damage], longest: int | None) -> Session:
     notes: list[str] = []
     head, seen = _head(store, id, notes), _glance(store, id)
-    if isinstance(store, Database) and (lost := store.lost_parts(id)):
+    if isinstance(store, OpenCodeDatabase) and (lost := store.lost_parts(id)):
         notes.append(f"parts of no message are passed over: {lost}")
     damages += [Damage(f"{id}: {note}", fatal=False) for note in notes]
-    telling, spent = Telling(longest), (0, 0, 0.0)
+    telling, spent = OpenCodeMessages(longest), (0, 0, 0.0)
     revert = head.revert or _Revert()
     for some in _together(_live(_readable(_with_parts(store, id), damages), revert)):
         known = [(raw.id, info, rows) for raw, rows in some if (info := read_info(raw, damages))]

@@ -34,7 +34,7 @@ class _Times(Struct, gc=False):
     end: _Number = None
 
 
-class Model(Struct, gc=False):
+class ModelInfo(Struct, gc=False):
     id: str | None = None
     modelID: str | None = None
     providerID: str | None = None
@@ -52,26 +52,26 @@ class _Tokens(Struct, gc=False):
     cache: _Cache | None = None
 
 
-class _Ending(Struct, gc=False):
+class _ExitCode(Struct, gc=False):
     exit: int | None = None
 
 
-class _Place(Struct, gc=False):
+class _PathInfo(Struct, gc=False):
     path: str | None = None
 
 
 class _Attachment(Struct, gc=False):
     mime: str | None = None
     filename: str | None = None
-    source: _Place | None = None
+    source: _PathInfo | None = None
 
 
-class _State(Struct, gc=False):
+class _ToolState(Struct, gc=False):
     status: str | None = None
     input: Any = None
     output: str | None = None
     error: str | None = None
-    metadata: _Ending | None = None
+    metadata: _ExitCode | None = None
     time: _Times | None = None
     attachments: list[_Attachment] | None = None
 
@@ -85,18 +85,18 @@ class _Invocation(Struct, gc=False):
     result: Any = None
 
 
-class Part(Struct, gc=False):
+class MessagePart(Struct, gc=False):
     type: str | None = None
     text: str | None = None
     synthetic: bool | None = None
     ignored: bool | None = None
     tool: str | None = None
     callID: str | None = None
-    state: _State | None = None
+    state: _ToolState | None = None
     time: _Times | None = None
     mime: str | None = None
     filename: str | None = None
-    source: _Place | None = None
+    source: _PathInfo | None = None
     agent: str | None = None
     prompt: str | None = None
     toolInvocation: _Invocation | None = None
@@ -119,7 +119,7 @@ class _Metadata(Struct, gc=False):
     assistant: _Assistant | None = None
 
 
-class Info(Struct, gc=False):
+class MessageInfo(Struct, gc=False):
     """A message without its parts; the first releases have them inside."""
 
     role: str | None = None
@@ -128,8 +128,8 @@ class Info(Struct, gc=False):
     cost: _Amount = None
     tokens: _Tokens | None = None
     modelID: str | None = None
-    model: Model | None = None
-    parts: list[Part] | None = None
+    model: ModelInfo | None = None
+    parts: list[MessagePart] | None = None
     metadata: _Metadata | None = None
 
     @property
@@ -159,27 +159,29 @@ class Info(Struct, gc=False):
 
 _TOLD = frozenset(("text", "file", "subtask", "tool", "tool-invocation", "compaction"))
 """The types of parts that say something here; many more only mark where steps begin and end."""
-_decode_info = msgspec.json.Decoder(Info).decode
-_decode_part = msgspec.json.Decoder(Part).decode
+_decode_info = msgspec.json.Decoder(MessageInfo).decode
+_decode_part = msgspec.json.Decoder(MessagePart).decode
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-def read_info(raw: Raw, damages: list[Damage]) -> Info | None:
+def read_info(raw: Raw, damages: list[Damage]) -> MessageInfo | None:
     try:
         return _decode_info(raw.data)
     except _UNREADABLE:
-        return _tolerant(raw, Info, damages)
+        return _tolerant(raw, MessageInfo, damages)
 
 
-def read_parts(rows: Iterable[tuple[str, bytes]], damages: list[Damage]) -> list[tuple[str, Part]]:
+def read_parts(
+    rows: Iterable[tuple[str, bytes]], damages: list[Damage]
+) -> list[tuple[str, MessagePart]]:
     """The parts that say something, with their ids. What cannot be read is named."""
-    found: list[tuple[str, Part]] = []
+    found: list[tuple[str, MessagePart]] = []
     try:
         for id, data in rows:
             try:
                 part = _decode_part(data)
             except _UNREADABLE:
-                part = _tolerant(Raw(id, data), Part, damages)
+                part = _tolerant(Raw(id, data), MessagePart, damages)
             if part and part.type in _TOLD:
                 found.append((id, part))
     except (SessionCorruptedError, OSError) as error:
@@ -201,7 +203,7 @@ def _tolerant(raw: Raw, kind: type[T], damages: list[Damage]) -> T | None:
     return value
 
 
-class Telling:
+class OpenCodeMessages:
     """Messages and their parts as the messages of a session. Of results above `longest`
     characters only the ends are kept."""
 
@@ -211,7 +213,7 @@ class Telling:
         self._longest = longest
         self._summary_is_due = False
 
-    def tell(self, id: str, info: Info, parts: Sequence[tuple[str, Part]]) -> None:
+    def tell(self, id: str, info: MessageInfo, parts: Sequence[tuple[str, MessagePart]]) -> None:
         when = jsonl.time_of(info.times.created) or self._last
         for _, part in parts:
             if part.type == "compaction":
@@ -232,8 +234,10 @@ class Telling:
     def _last(self) -> datetime:
         return self.messages[-1].timestamp if self.messages else datetime.fromtimestamp(0, UTC)
 
-    def _tell_answer(self, id: str, parts: Sequence[tuple[str, Part]], when: datetime) -> None:
-        texts, calls, called = list[str](), list[tuple[str, Part]](), False
+    def _tell_answer(
+        self, id: str, parts: Sequence[tuple[str, MessagePart]], when: datetime
+    ) -> None:
+        texts, calls, called = list[str](), list[tuple[str, MessagePart]](), False
         for own, part in parts:
             if part.type == "tool" or part.type == "tool-invocation":
                 called = True
@@ -247,7 +251,7 @@ class Telling:
         self._tell_step(id, texts, calls, when)
 
     def _tell_step(
-        self, id: str, texts: list[str], calls: list[tuple[str, Part]], when: datetime
+        self, id: str, texts: list[str], calls: list[tuple[str, MessagePart]], when: datetime
     ) -> None:
         """The texts of an answer, and the calls after them."""
         text = _joined(texts)
@@ -259,7 +263,7 @@ class Telling:
             if result := self._result(own, call, when):
                 self.messages.append(result)
 
-    def _result(self, id: str, call: Part, when: datetime) -> SessionMessage | None:
+    def _result(self, id: str, call: MessagePart, when: datetime) -> SessionMessage | None:
         state = call.state
         if state is None or (state.output is None and state.error is None):
             return None  # it was still under way
@@ -283,20 +287,22 @@ class Telling:
         )
 
 
-def _call(id: str, part: Part) -> Part | None:
+def _call(id: str, part: MessagePart) -> MessagePart | None:
     """The call that a part is, as newer releases have it."""
     old = part.toolInvocation
     if part.type == "tool-invocation" and old:
         output = old.result if isinstance(old.result, str) or old.result is None else _json(old)
-        state = _State("completed", old.args, output)
-        return Part("tool", tool=old.toolName or "tool", callID=old.toolCallId or id, state=state)
+        state = _ToolState("completed", old.args, output)
+        return MessagePart(
+            "tool", tool=old.toolName or "tool", callID=old.toolCallId or id, state=state
+        )
     if part.type != "tool":
         return None
     part.tool, part.callID = part.tool or "tool", part.callID or id
     return part
 
 
-def _given(call: Part) -> Any:
+def _given(call: MessagePart) -> Any:
     return call.state.input if call.state else None
 
 
@@ -309,7 +315,7 @@ def _joined(texts: list[str]) -> str:
     return "" if text.isspace() else text
 
 
-def _text(part: Part) -> str:
+def _text(part: MessagePart) -> str:
     """What a part says; what the program put beside a person's words is not said."""
     if part.synthetic or part.ignored:
         return ""
@@ -322,7 +328,7 @@ def _text(part: Part) -> str:
     return ""
 
 
-def _placeholder(file: _Attachment | Part) -> str:
+def _placeholder(file: _Attachment | MessagePart) -> str:
     kind = "image" if (file.mime or "").startswith("image/") else "file"
     path = file.source.path if file.source else None
     return f"[{kind}: {file.filename or path or file.mime or 'unknown type'}]"

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 _AS_IS = "surrogatepass"
 
 
-class Changed:
+class RedactedOrigin:
     """An Origin of which every row is read as `change` makes it."""
 
     def __init__(self, given: Origin, change: Change) -> None:

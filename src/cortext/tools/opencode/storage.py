@@ -74,7 +74,7 @@ class Raw(NamedTuple):
     data: bytes
 
 
-class Found(NamedTuple):
+class FoundSession(NamedTuple):
     """A session that is no sub-agent's; `print` changes with it."""
 
     id: str
@@ -115,16 +115,18 @@ class Origin(Store, Protocol):
         ...
 
 
-class Database:
+class OpenCodeDatabase:
     """An open database. Nothing is written, also not beside it."""
 
     def __init__(self, path: str, connection: sqlite3.Connection) -> None:
         self.path = path
         self._all = connection.execute
 
-    def roots(self) -> list[Found]:
+    def roots(self) -> list[FoundSession]:
         rows = self._all(_ROOTS).fetchall()
-        return [Found(id, folder or "", "-".join(map(str, rest))) for id, folder, *rest in rows]
+        return [
+            FoundSession(id, folder or "", "-".join(map(str, rest))) for id, folder, *rest in rows
+        ]
 
     def since(self, when: int) -> list[tuple[str, str]]:
         """The ids and folders of the latest sessions that were written to since a time, in
@@ -159,7 +161,7 @@ class Database:
         except _DAMAGED as error:
             raise SessionCorruptedError(self.path, explain_failure(error)) from None
 
-    def families(self) -> list[Found]:
+    def families(self) -> list[FoundSession]:
         """The sessions that are no sub-agent's, with a print that changes with their sub-agents'
         too."""
         query = "SELECT CAST(id AS TEXT), CAST(parent_id AS TEXT), time_updated FROM session"
@@ -246,7 +248,9 @@ class Database:
         return [row[0] for row in self._all(query, (id, id))]
 
 
-def read_database(path: str, work: Callable[[Database], T], *, patience: float = _PATIENCE) -> T:
+def read_database(
+    path: str, work: Callable[[OpenCodeDatabase], T], *, patience: float = _PATIENCE
+) -> T:
     """What `work` makes of a database. FileNotFoundError if there is none. `patience` is how many
     seconds another process may have it locked."""
     attempts = _ATTEMPTS
@@ -260,7 +264,7 @@ def read_database(path: str, work: Callable[[Database], T], *, patience: float =
             with open_foreign(path, timeout=patience, immutable=quiet) as connection:
                 connection.text_factory = _text
                 _refuse_views(connection)
-                result = work(Database(path, connection))
+                result = work(OpenCodeDatabase(path, connection))
         except _DAMAGED as error:
             if quiet and attempts and _state(path) != before:
                 continue
@@ -282,15 +286,15 @@ def _refuse_views(connection: sqlite3.Connection) -> None:
             raise sqlite3.DatabaseError(f"its `{name}` is not a plain table")
 
 
-class _State(NamedTuple):
+class _DatabaseState(NamedTuple):
     changed: int
     size: int
     has_log: bool
 
 
-def _state(path: str) -> _State:
+def _state(path: str) -> _DatabaseState:
     found = os.stat(path)
-    return _State(found.st_mtime_ns, found.st_size, _has_log(path))
+    return _DatabaseState(found.st_mtime_ns, found.st_size, _has_log(path))
 
 
 def _has_log(path: str) -> bool:
@@ -327,14 +331,14 @@ class Tree:
         self._root = os.path.dirname(folder if self._first else os.path.dirname(folder))
 
     @property
-    def found(self) -> Found:
+    def found(self) -> FoundSession:
         id = os.path.basename(self.path).removesuffix(".json")
         last = jsonl.listed(os.path.join(self._root, "message", id))[-1:]
         parts = jsonl.listed(self._parts(id, last[0].name.removesuffix(".json"))) if last else []
         stats = [os.stat(path) for path in (self.path, *(one.path for one in (*last, *parts)))]
         mark = max(stat.st_mtime_ns for stat in stats)
         folder = self.head(id).get("directory")
-        return Found(id, folder or "", f"{mark}-{len(stats)}-{stats[0].st_size}")
+        return FoundSession(id, folder or "", f"{mark}-{len(stats)}-{stats[0].st_size}")
 
     @property
     def is_side(self) -> bool:

@@ -18,7 +18,7 @@ from cortext.durability.replace_file import storage_errors
 from cortext.errors import CortextError, SessionCorruptedError
 from cortext.model import json_codec
 from cortext.tools.opencode.launch import PURE
-from cortext.tools.opencode.storage import Database, read_database
+from cortext.tools.opencode.storage import OpenCodeDatabase, read_database
 from cortext.tools.scan import own_home
 from cortext.tools.writer_protocol import Turn, Written, millis, rising, with_last
 
@@ -29,7 +29,7 @@ _PATIENCE = 120.0
 _AGENT = "build"  # the one that it has always
 
 
-class Model(NamedTuple):
+class ModelChoice(NamedTuple):
     """A model by its provider's name for it; the tool goes on with the one of the last turn."""
 
     provider: str
@@ -59,7 +59,7 @@ class OpenCodeWriter:
             raise CortextError(f"opencode did not take the conversation: {_first_line(told)}")
         return Written(id, os.path.join(self._home, "opencode.db"))
 
-    def _model(self, cwd: str) -> Model:
+    def _model(self, cwd: str) -> ModelChoice:
         """One that this program has: the one that was used last, else as it is configured, else
         the first of its list."""
         try:
@@ -74,7 +74,7 @@ class OpenCodeWriter:
         if not isinstance(name, str):
             name = _first_line(self._run(["models"], cwd))
         provider, _, model = name.partition("/")
-        return Model(provider, model)
+        return ModelChoice(provider, model)
 
     def _run(self, arguments: list[str], cwd: str) -> str:
         """What the program says. Into files: through a pipe it is cut at 131,072 bytes."""
@@ -121,7 +121,7 @@ def _id(prefix: str, number: int) -> str:
 
 
 def _export(
-    turns: Sequence[Turn], id: str, ids: _Ids, cwd: str, title: str, model: Model
+    turns: Sequence[Turn], id: str, ids: _Ids, cwd: str, title: str, model: ModelChoice
 ) -> dict[str, Any]:
     now = millis(datetime.now(UTC))
     info = {
@@ -137,7 +137,7 @@ def _export(
 
 
 def _messages(
-    turns: Sequence[Turn], id: str, ids: _Ids, cwd: str, model: Model
+    turns: Sequence[Turn], id: str, ids: _Ids, cwd: str, model: ModelChoice
 ) -> Iterator[dict[str, Any]]:
     parent = ""
     for turn, when in zip(turns, rising(turns), strict=True):
@@ -166,7 +166,7 @@ def _messages(
         yield {"info": info, "parts": [{**about, "type": "text", "text": turn.text}]}
 
 
-def _latest(database: Database) -> Model | None:
+def _latest(database: OpenCodeDatabase) -> ModelChoice | None:
     """The model of the newest session that has one."""
     for found in database.roots():  # their ids fall with time
         for message in database.messages(found.id, last=True):
@@ -176,7 +176,7 @@ def _latest(database: Database) -> Model | None:
                 continue
             provider, name = data.get("providerID"), data.get("modelID")
             if isinstance(provider, str) and isinstance(name, str) and provider and name:
-                return Model(provider, name)
+                return ModelChoice(provider, name)
     return None
 
 

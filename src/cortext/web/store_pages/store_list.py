@@ -13,7 +13,7 @@ from cortext.errors import SessionCorruptedError, SessionNotFoundError
 from cortext.service.http.ownership import EveryOwner, Owned
 from cortext.service.stores.conversation_events import log
 from cortext.service.stores.port import Conversation, ConversationEntry
-from cortext.web.store_pages.store_row import Row, row_of
+from cortext.web.store_pages.store_row import StoreRow, row_of
 
 PAGE = 100
 """Conversations on a page."""
@@ -21,7 +21,7 @@ MOST = 10_000
 """Conversations that are looked at, the newest: a store may have any number."""
 
 
-class Kept(NamedTuple):
+class StoreListRequest(NamedTuple):
     """What is asked for: in what, by whom, of which owner (None is all that one may see), and which
     page, from 1."""
 
@@ -68,7 +68,7 @@ class Sight(NamedTuple):
     """A page of the list. `total` is how many there are, of which at most `MOST` are known;
     `version` is another one whenever the page looks different."""
 
-    rows: Sequence[Row] = ()
+    rows: Sequence[StoreRow] = ()
     total: int = 0
     version: str = ""
     newer: int = 0
@@ -79,7 +79,7 @@ class Sight(NamedTuple):
         return f"{self.total:,}" if self.total <= MOST else f"more than {MOST:,}"
 
 
-async def see(kept: Kept, *, titles: bool = True) -> Sight:
+async def see(kept: StoreListRequest, *, titles: bool = True) -> Sight:
     """The page that is asked for; without `titles` there are no rows in it."""
     entries = await kept.entries()
     shown = entries[:MOST]

@@ -24,9 +24,9 @@ from cortext.service.stores.port import Conversation, to_session_message
 from cortext.web.conversation_page import Turns
 from cortext.web.export_download import as_file, check_format
 from cortext.web.live_updates import Ending
-from cortext.web.store_pages.store_list import Kept, Sight, see
-from cortext.web.store_pages.store_row import Row, row_of
-from cortext.web.store_pages.store_search import Found, find
+from cortext.web.store_pages.store_list import Sight, StoreListRequest, see
+from cortext.web.store_pages.store_row import StoreRow, row_of
+from cortext.web.store_pages.store_search import StoreSearchResult, find
 from cortext.web.store_pages.store_updates import tell
 from cortext.web.templating import HEADERS, ROLES, common, page
 
@@ -57,7 +57,7 @@ async def kept_one(request: Ask, id: FromPath[str]) -> Response[Any]:
     found = await owned.get(_owner(request), id)
     session = _session_of(found)
     turns = list(Turns(session).window(1, len(session.messages)))
-    row: Row = row_of(found)
+    row: StoreRow = row_of(found)
     rest = {name: value for name, value in found.metadata.items() if name != "title"}
     values: dict[str, Any] = {
         "row": row,
@@ -109,13 +109,13 @@ async def kept_one_events(request: Ask, id: FromPath[str], ending: EndingHere) -
     return _stream(request, look, id, ending)
 
 
-async def find_kept(request: Ask, q: str) -> Found:
+async def find_kept(request: Ask, q: str) -> StoreSearchResult:
     """What is found in all that this person may see. A store that is down hides nothing else."""
     try:
         return await find(_kept(request)._replace(owner=None), q)
     except SessionStorageError as error:
         _log.warning("the store is not searched: %s", error)
-        return Found(wrong=str(error))
+        return StoreSearchResult(wrong=str(error))
 
 
 def version_of(found: Conversation) -> str:
@@ -150,11 +150,11 @@ def _stream(
     return ServerSentEvent(told, headers=HEADERS)
 
 
-def _kept(request: Ask) -> Kept:
+def _kept(request: Ask) -> StoreListRequest:
     asked = request.query_params
     page = asked.get("page", "")
     is_number = page.isascii() and page.isdecimal() and len(page) < 7
-    return Kept(
+    return StoreListRequest(
         request.app.state.owned,
         _owner(request),
         asked.get("owner", "")[:_LONGEST] or None,

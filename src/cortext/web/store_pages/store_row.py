@@ -13,7 +13,7 @@ _LONGEST = 90
 _UNSAID = "Nothing was said yet"
 
 
-class Row(NamedTuple):
+class StoreRow(NamedTuple):
     """A conversation in the list, under its title."""
 
     id: str
@@ -23,9 +23,9 @@ class Row(NamedTuple):
     owner: str
 
 
-def row_of(found: Conversation) -> Row:
+def row_of(found: Conversation) -> StoreRow:
     title = next(filter(None, (one_line(each, _LONGEST) for each in _titles(found))), _UNSAID)
-    return Row(found.id, title, len(found.messages), found.updated_at, found.owner)
+    return StoreRow(found.id, title, len(found.messages), found.updated_at, found.owner)
 
 
 def _titles(found: Conversation) -> Iterator[str]:

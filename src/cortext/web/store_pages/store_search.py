@@ -10,8 +10,8 @@ from typing import NamedTuple
 from cortext.formats.text_search import search_query
 from cortext.service.stores.port import Conversation
 from cortext.web.list_page import pieces
-from cortext.web.store_pages.store_list import MOST, Kept
-from cortext.web.store_pages.store_row import Row, row_of
+from cortext.web.store_pages.store_list import MOST, StoreListRequest
+from cortext.web.store_pages.store_row import StoreRow, row_of
 
 _AT_ONCE = 50
 _WITHIN = 3.0
@@ -20,7 +20,7 @@ _MOST_FOUND = 20
 _MOST_HITS = 3
 
 
-class Hit(NamedTuple):
+class MatchedMessage(NamedTuple):
     """A message by its number from 1, who said it, and the pieces of its text, every second of
     which is what was looked for."""
 
@@ -30,11 +30,11 @@ class Hit(NamedTuple):
 
 
 class Match(NamedTuple):
-    row: Row
-    hits: Sequence[Hit]
+    row: StoreRow
+    hits: Sequence[MatchedMessage]
 
 
-class Found(NamedTuple):
+class StoreSearchResult(NamedTuple):
     """`looked` conversations were read of `total`; with `more` there may be others. `wrong` is why
     it could not be looked for."""
 
@@ -50,7 +50,7 @@ class Found(NamedTuple):
         return self.looked < self.total or self.total > MOST
 
 
-async def find(kept: Kept, words: str) -> Found:
+async def find(kept: StoreListRequest, words: str) -> StoreSearchResult:
     """The conversations that have a message with the words, the latest first."""
     asked = search_query.parse(words)
     entries = (await kept.entries())[:MOST]
@@ -64,18 +64,22 @@ async def find(kept: Kept, words: str) -> Found:
         looked += _AT_ONCE
     more = len(matches) > _MOST_FOUND
     looked = len(entries) if not asked.whole or more else min(looked, len(entries))
-    return Found(matches[:_MOST_FOUND], looked, len(entries), more)
+    return StoreSearchResult(matches[:_MOST_FOUND], looked, len(entries), more)
 
 
 def _matches(conversations: Sequence[Conversation], asked: search_query.Query) -> list[Match]:
     found: list[Match] = []
     for each in conversations:
         row = row_of(each)
-        hits: list[Hit] = []
+        hits: list[MatchedMessage] = []
         for number, message in enumerate(each.messages, 1):
             if asked.whole and _is_in(message.content, asked.whole):
                 cut = search_query.snippet(message.content, asked.terms)
-                hits.append(Hit(number, message.role, [*pieces(cut, signs=message.role == "tool")]))
+                hits.append(
+                    MatchedMessage(
+                        number, message.role, [*pieces(cut, signs=message.role == "tool")]
+                    )
+                )
         if hits or (asked.whole and _is_in(row.title, asked.whole)):
             found.append(Match(row, hits[-_MOST_HITS:]))
     return found

@@ -34,7 +34,7 @@ async def tell(
 ) -> AsyncGenerator[dict[str, Any]]:
     """`grown` whenever `look` has another version than was `seen`, and at the end, when it has
     none any more, `deleted`, `expired`, or `gone` where nobody said which."""
-    waking = _Waking(events)
+    waking = _UpdateWaker(events)
     said = time.monotonic()
     try:
         while not ending.is_near and stays():
@@ -65,7 +65,7 @@ async def _looked(look: Callable[[], Awaitable[str]], seen: str) -> str:
         return seen
 
 
-class _Waking:
+class _UpdateWaker:
     """Listens in a task of its own, which can let go of a store in peace when the browser has left
     and everything else is being cancelled."""
 

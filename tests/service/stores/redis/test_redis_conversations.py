@@ -16,7 +16,7 @@ from cortext import (
     SessionStorageError,
 )  # fmt: skip
 from cortext.installation import install_command
-from cortext.service.stores.redis.conversation_scripts import Script
+from cortext.service.stores.redis.conversation_scripts import ConversationScript
 from cortext.service.stores.redis.redis_client import ReplicationError
 from tests.service.stores.conformance_base import say, texts
 from tests.service.stores.loops import PATIENCE, in_loop, until
@@ -329,7 +329,7 @@ async def test_no_head_is_there_that_is_not_listed(
         write, calls = slow._link.write, 0
         half_way, goes_on = asyncio.Event(), asyncio.Event()
 
-        async def late(script: Script, keys: Any, *arguments: Any) -> Any:
+        async def late(script: ConversationScript, keys: Any, *arguments: Any) -> Any:
             nonlocal calls
             calls += 1
             if calls == 2:

@@ -22,7 +22,7 @@ from cortext.git.committed_files import committed
 from cortext.model import record_dicts
 from cortext.model.message import SessionMessage
 from cortext.stores.folder import FolderStore
-from cortext.stores.workspace_layout import Place
+from cortext.stores.workspace_layout import ConversationPath
 
 _Row = tuple[SessionMessage, bytes]
 
@@ -84,7 +84,7 @@ def _masked(path: str, data: bytes) -> bytes:
     return redact_file_bytes(path, data, Redactor())
 
 
-def capture_again(root: str, place: Place, most: int | None) -> str:
+def capture_again(root: str, place: ConversationPath, most: int | None) -> str:
     """Take what is missing, and was taken before, from the tool again: not more than `most`
     messages, since a person may have taken out others. A clause that says how many; "" for none.
 
@@ -105,7 +105,7 @@ def capture_again(root: str, place: Place, most: int | None) -> str:
     return f", and {were} taken from the tool again{f'; {secrets} masked' if masked else ''}"
 
 
-def _mask(root: str, place: Place, ids: set[str]) -> int:
+def _mask(root: str, place: ConversationPath, ids: set[str]) -> int:
     """Mask the secrets in messages that came back, and say how many those were: nobody knows any
     more which of them were masked before."""
     from cortext.features.secrets.redact_value import Redactor, redact_json
@@ -120,7 +120,7 @@ def _mask(root: str, place: Place, ids: set[str]) -> int:
     return len(mask.used)
 
 
-def _forget_missing(root: str, place: Place, most: int | None) -> set[str]:
+def _forget_missing(root: str, place: ConversationPath, most: int | None) -> set[str]:
     """The ids of what is missing that a capture may take again: it is not known as taken now."""
     store = FolderStore(root)
     head = store.head_at(place)

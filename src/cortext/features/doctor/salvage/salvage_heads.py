@@ -20,7 +20,7 @@ from cortext.features.doctor.salvage.text_encoding import (
 from cortext.formats.folder import FOLDER, TOKENS
 from cortext.formats.head_and_lines import Format, head_to_dict, join
 from cortext.formats.log import LOG
-from cortext.formats.record_lines import Lines
+from cortext.formats.record_lines import RecordBlock
 from cortext.model import json_codec as codec
 from cortext.model.head import HEAD
 from cortext.model.message import SessionMessage
@@ -90,7 +90,7 @@ def build_session(
 ) -> Session:
     """A session of what could be had of its head; it began `when`, if nothing tells."""
     head = {key: value for key, value in head.items() if key not in TOKENS}
-    lines = Lines(list(messages), [], [])
+    lines = RecordBlock(list(messages), [], [])
     try:
         session = join(dict(head), lines, format)
     except ValueError:
@@ -98,7 +98,7 @@ def build_session(
         known.pop(format.count_key, None)
         nested = {key.path[1]: key.path[0] for key in format.head.keys if len(key.path) > 1}
         fields = merge_fitting_fields(
-            head, known, lambda one: join(one, Lines([], [], []), format), nested
+            head, known, lambda one: join(one, RecordBlock([], [], []), format), nested
         )
         session = join(fields, lines, format)
     session.id = name

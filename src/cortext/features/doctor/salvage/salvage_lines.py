@@ -88,7 +88,7 @@ def unify_text(data: bytes, first: int = 1) -> tuple[bytes, list[Trouble]]:
     return data, troubles
 
 
-class _Row(NamedTuple):
+class _BadLine(NamedTuple):
     """A line that is no record."""
 
     number: int
@@ -98,7 +98,7 @@ class _Row(NamedTuple):
 class _LineSalvage:
     def __init__(self, table: RecordTable, is_head: IsHead | None) -> None:
         self._table, self._is_head = table, is_head
-        self._waiting: list[_Row] = []
+        self._waiting: list[_BadLine] = []
         self._got = LineCollector()
 
     def run(self, data: bytes, first: int) -> SalvagedLines:
@@ -135,7 +135,7 @@ class _LineSalvage:
 
     def _piece(self, piece: bytes, number: int) -> None:
         if not may_be_object(piece):
-            self._waiting.append(_Row(number, piece))
+            self._waiting.append(_BadLine(number, piece))
             return
         if self._is_head is not None and self._is_head(piece):
             self._look_into_waiting()
@@ -147,7 +147,7 @@ class _LineSalvage:
             record = decode_record(whole or piece, self._table, notes := [])
         except ValueError:
             if not self._is_of_another_role(whole or piece, number):
-                self._waiting.append(_Row(number, piece))
+                self._waiting.append(_BadLine(number, piece))
             return
         self._look_into_waiting()
         if whole is not None:
@@ -195,7 +195,9 @@ class _LineSalvage:
                 found += got - (len(self._got.heads) - before)
         self._tell(rows, parts, used, found)
 
-    def _tell(self, rows: Sequence[_Row], parts: Sequence[str], used: set[int], found: int) -> None:
+    def _tell(
+        self, rows: Sequence[_BadLine], parts: Sequence[str], used: set[int], found: int
+    ) -> None:
         if found:
             are = "1 message is" if found == 1 else f"{found} messages are"
             self._got.say(f"{are} not on a line alone", rows[0].number, WARNING)
@@ -244,7 +246,7 @@ class _LineSalvage:
         except (ValueError, OverflowError):
             return None
 
-    def _cannot_read(self, row: _Row) -> None:
+    def _cannot_read(self, row: _BadLine) -> None:
         if not self._got.lose(row.number):
             return
         try:

@@ -33,10 +33,10 @@ from cortext.service.stores.port import (
     Messages,
 )
 from cortext.service.stores.postgres.conversation_tables import Statements
-from cortext.service.stores.postgres.postgres_events import Listening, PostgresFollowing
-from cortext.service.stores.postgres.postgres_pool import Link
+from cortext.service.stores.postgres.postgres_events import PostgresFollowing, PostgresListener
+from cortext.service.stores.postgres.postgres_pool import PostgresPool
 from cortext.service.stores.timer import LONGEST_SLEEP, Alarm
-from cortext.service.stores.usage_log import Usage, UsageLog, UsageMeter
+from cortext.service.stores.usage_log import StoreUsage, UsageLog, UsageMeter
 
 log: logging.Logger = logging.getLogger("cortext.conversations")
 
@@ -59,10 +59,10 @@ class PostgresConversationStore(Conversations):
         timeout: float = 5.0,
     ) -> None:
         self._sql = Statements(schema)
-        self._link = Link(url, timeout=timeout, schema=schema, with_ttl=ttl is not None)
+        self._link = PostgresPool(url, timeout=timeout, schema=schema, with_ttl=ttl is not None)
         super().__init__("postgresql", window=window, ttl=ttl, limit=max_conversations)
         self._alarm = Alarm(self._sweep)
-        self._listening = Listening(self._linked, self._sql)
+        self._listening = PostgresListener(self._linked, self._sql)
         self._usage = UsageMeter(UsageLog("on disk"), self._measure)
 
     async def create(self, *, owner: str = "", metadata: Mapping[str, Any] | None = None) -> str:
@@ -153,13 +153,13 @@ class PostgresConversationStore(Conversations):
             # Not all at the same moment, where many processes start.
             self._alarm.set(min(1.0, self._ttl) * random.random())  # noqa: S311  no secret
 
-    def _linked(self) -> Link:
+    def _linked(self) -> PostgresPool:
         self._enter()
         return self._link
 
-    async def _measure(self) -> Usage:
+    async def _measure(self) -> StoreUsage:
         [(count, size)] = await self._link.rows(self._sql.usage)
-        return Usage(count, float(size))
+        return StoreUsage(count, float(size))
 
     async def _rows(self, statement: str, id: str, **values: Any) -> list[tuple[Any, ...]]:
         return await self._link.rows(statement, id=check_id(id), ttl=self._ttl, **values)

@@ -10,7 +10,7 @@ from cortext.service.stores.server_retries import AGAIN
 from cortext.service.stores.server_urls import scrubbed
 
 
-class _Known(NamedTuple):
+class _PostgresErrorRule(NamedTuple):
     """What is said of an error with this code, or with this in its text: while it connects, libpq
     gives no code, only the server's words. One that is `passing` may be over soon, so it is said
     only when the time is."""
@@ -22,49 +22,55 @@ class _Known(NamedTuple):
 
 
 _KNOWN = (
-    _Known("3D000", r'database ".*" does not exist', "make it: createdb NAME"),
-    _Known(
+    _PostgresErrorRule("3D000", r'database ".*" does not exist', "make it: createdb NAME"),
+    _PostgresErrorRule(
         "28000",
         r'role ".*" does not exist|is not permitted to log in',
         "check the user in the URL: postgresql://USER@HOST/DATABASE",
     ),
-    _Known(
+    _PostgresErrorRule(
         "28P01",
         r"authentication failed|no password supplied",
         "check the user and the password in the URL: postgresql://USER:PASSWORD@HOST/DATABASE",
     ),
-    _Known(
+    _PostgresErrorRule(
         "",
         r"no pg_hba\.conf entry|pg_hba\.conf rejects",
         "the server's pg_hba.conf has to let this user, address and database in",
     ),
-    _Known(
+    _PostgresErrorRule(
         "42501",
         r"permission denied",
         "the user needs CREATE on the database to make the tables, or has to own their schema",
     ),
-    _Known(
+    _PostgresErrorRule(
         "",
         r"server does not support SSL",
         "leave sslmode out of the URL, or switch TLS on at the server",
     ),
-    _Known("", r"certificate verify failed", "name who signed it: ?sslmode=…&sslrootcert=FILE"),
-    _Known("", r"root certificate file .* does not exist", "name it: ?sslrootcert=FILE"),
-    _Known(
+    _PostgresErrorRule(
+        "", r"certificate verify failed", "name who signed it: ?sslmode=…&sslrootcert=FILE"
+    ),
+    _PostgresErrorRule(
+        "", r"root certificate file .* does not exist", "name it: ?sslrootcert=FILE"
+    ),
+    _PostgresErrorRule(
         "53300",
         r"too many clients|too many connections|connection slots are reserved",
         "end some connections, or raise max_connections; each process takes up to 17",
         passing=True,
     ),
-    _Known(
+    _PostgresErrorRule(
         "25006",
         r"read-only transaction|session is read-only|in hot standby mode",
         "this is a standby: write the primary in the URL, or several hosts with "
         "?target_session_attrs=read-write",
         passing=True,
     ),
-    _Known("57P03", r"is starting up|is shutting down", AGAIN, passing=True),
-    _Known("53100", r"No space left on device", "free some of the server's disk", passing=True),
+    _PostgresErrorRule("57P03", r"is starting up|is shutting down", AGAIN, passing=True),
+    _PostgresErrorRule(
+        "53100", r"No space left on device", "free some of the server's disk", passing=True
+    ),
 )
 
 
@@ -93,7 +99,7 @@ def no_answer(
     return SessionStorageError(f"{sentence}: {said}" if said else sentence, hint=AGAIN)
 
 
-def _known(error: Exception) -> _Known | None:
+def _known(error: Exception) -> _PostgresErrorRule | None:
     code, text = getattr(error, "sqlstate", None), str(error)
     for known in _KNOWN:
         if (code and known.code == code) or re.search(known.pattern, text):

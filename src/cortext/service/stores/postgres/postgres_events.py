@@ -12,11 +12,11 @@ import msgspec
 from cortext.errors import CortextError
 from cortext.model import json_codec, record_dicts
 from cortext.model.ids import new_id
-from cortext.service.stores.conversation_events import Following, Hub, Kind
+from cortext.service.stores.conversation_events import Hub, Kind, StoreSubscription
 from cortext.service.stores.conversation_json import decode_message
 from cortext.service.stores.port import Message
 from cortext.service.stores.postgres.conversation_tables import Statements
-from cortext.service.stores.postgres.postgres_pool import Link
+from cortext.service.stores.postgres.postgres_pool import PostgresPool
 
 log: logging.Logger = logging.getLogger("cortext.conversations")
 
@@ -36,7 +36,7 @@ class _Notice(msgspec.Struct, rename="camel"):
 _notices = msgspec.json.Decoder(_Notice)
 
 
-class Listening:
+class PostgresListener:
     """One connection that hears for all who follow a store of this process.
 
     It is there while anybody follows. When it is lost there is another soon, and a warning says
@@ -45,7 +45,7 @@ class Listening:
     commits, and whoever waits for the mark is let in when it is heard.
     """
 
-    def __init__(self, linked: Callable[[], Link], sql: Statements) -> None:
+    def __init__(self, linked: Callable[[], PostgresPool], sql: Statements) -> None:
         self.hub: Hub = Hub()
         self._linked = linked
         self._sql = sql
@@ -188,10 +188,10 @@ class Listening:
             return None
 
 
-class PostgresFollowing(Following):
+class PostgresFollowing(StoreSubscription):
     """Events that the server notifies of, by the one connection of its store."""
 
-    def __init__(self, listening: Listening, id: str | None) -> None:
+    def __init__(self, listening: PostgresListener, id: str | None) -> None:
         super().__init__(listening.hub, id)
         self._listening = listening
 

@@ -22,7 +22,7 @@ T = TypeVar("T")
 MOST_CONNECTIONS = 16
 
 
-class Link:
+class PostgresPool:
     """Connections to a database, made when they are needed, and a time-out in seconds.
 
     A call that lost its connection is tried again until the time-out, so it may reach the

@@ -12,7 +12,7 @@ _PORTS = {"cluster": 6379, "sentinel": 26379}
 _OF_POOLS = frozenset(("connection_class", "max_connections", "db"))
 
 
-class Place(NamedTuple):
+class ServerAddress(NamedTuple):
     """What a URL says. `kind` is "" for one server; `hosts` are those that are asked where to
     go; `options` are those of a connection; `secrets` is what must never be shown."""
 
@@ -37,7 +37,7 @@ class Place(NamedTuple):
         return self.options.get("path") or hosts + (f"/{self.service}" if self.service else "")
 
 
-def parse(redis: Any, url: str) -> Place:
+def parse(redis: Any, url: str) -> ServerAddress:
     """The place that a URL names: `redis://HOST:PORT/DB`, `redis+cluster://HOST:PORT,HOST:PORT`,
     `redis+sentinel://HOST:PORT,HOST:PORT/SERVICE/DB`, and each as `rediss` with TLS. What stands
     after `?` are options of redis-py. ValueError says what is wrong."""
@@ -54,7 +54,7 @@ def parse(redis: Any, url: str) -> Place:
             _check("", "", unquote(parts.path.strip("/")))
         options = _options(redis, url, secrets)
         host = options.get("host", "localhost"), options.get("port", 6379)
-        place = Place("", [host], "", options, secrets)
+        place = ServerAddress("", [host], "", options, secrets)
     else:
         user, at, listed = parts.netloc.rpartition("@")
         hosts = [_host(text, _PORTS[kind]) for text in listed.split(",")]
@@ -65,7 +65,7 @@ def parse(redis: Any, url: str) -> Place:
         plain = f"{family}://{user}{at}localhost/{db or 0}?{parts.query}"
         options = _options(redis, plain, secrets)
         del options["host"]
-        place = Place(kind, hosts, service, options, secrets)
+        place = ServerAddress(kind, hosts, service, options, secrets)
     _check_options(redis, place)
     return place
 
@@ -77,7 +77,7 @@ def _options(redis: Any, url: str, secrets: list[str]) -> dict[str, Any]:
         raise ValueError(f"not a URL of Redis: {scrubbed(str(error), secrets)}") from None
 
 
-def _check_options(redis: Any, place: Place) -> None:
+def _check_options(redis: Any, place: ServerAddress) -> None:
     """What stands after `?` goes to redis-py, which would say at the first call only that it does
     not know it, and not clearly."""
     connections = redis.asyncio.connection
@@ -90,7 +90,7 @@ def _check_options(redis: Any, place: Place) -> None:
         raise ValueError(f"Redis has no option {name!r} that a URL could name{more}")
 
 
-def open_client(redis: Any, place: Place, timeout: float) -> Any:
+def open_client(redis: Any, place: ServerAddress, timeout: float) -> Any:
     """A client of redis-py for the running loop; nothing is sent yet. It never tries again by
     itself: that is for whoever knows the time-out."""
     never = redis.asyncio.retry.Retry(redis.backoff.NoBackoff(), 0)

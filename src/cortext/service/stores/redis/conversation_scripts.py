@@ -10,15 +10,15 @@ import hashlib
 from typing import NamedTuple
 
 
-class Script(NamedTuple):
+class ConversationScript(NamedTuple):
     """A script, and the name under which a server that has seen it knows it."""
 
     text: str
     sha: str
 
 
-def _script(text: str) -> Script:
-    return Script(text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
+def _script(text: str) -> ConversationScript:
+    return ConversationScript(text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
 
 
 _NOW = "local t = redis.call('TIME') local now = t[1] * 1000000 + t[2]\n"

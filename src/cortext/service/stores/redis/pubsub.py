@@ -7,7 +7,7 @@ import logging
 from collections import deque
 from typing import Any, cast
 
-from cortext.service.stores.conversation_events import Following, Hub
+from cortext.service.stores.conversation_events import Hub, StoreSubscription
 from cortext.service.stores.redis.transport import packed
 
 log: logging.Logger = logging.getLogger("cortext.conversations")
@@ -20,7 +20,7 @@ class Lost(Exception):
 class Joining:
     """Somebody who is let in when the server has answered, or told that it refused."""
 
-    def __init__(self, hub: Hub, follower: Following) -> None:
+    def __init__(self, hub: Hub, follower: StoreSubscription) -> None:
         self.id: str | None = follower.id
         self.done: asyncio.Event = asyncio.Event()
         self.error: Exception | None = None

@@ -9,7 +9,7 @@ from typing import Any
 from cortext.errors import CortextError, SessionStorageError
 from cortext.installation import install_command
 from cortext.service.stores.redis.address import open_client, parse
-from cortext.service.stores.redis.conversation_scripts import Script
+from cortext.service.stores.redis.conversation_scripts import ConversationScript
 from cortext.service.stores.redis.redis_errors import (
     is_wrong_type,
     no_answer,
@@ -39,7 +39,7 @@ class ReplicationError(SessionStorageError):
         )
 
 
-class Link:
+class RedisClient:
     """A client of redis-py, ours by its URL or somebody's own, and its time-out in seconds.
 
     A call that lost its connection is tried again until the time-out, so it may reach the
@@ -100,11 +100,13 @@ class Link:
 
         return await self._until_answered(work)
 
-    async def run(self, script: Script, keys: Sequence[str | bytes], *arguments: Any) -> Any:
+    async def run(
+        self, script: ConversationScript, keys: Sequence[str | bytes], *arguments: Any
+    ) -> Any:
         """The answer of a script."""
         return (await self._run(script, keys, arguments))[0]
 
-    async def write(self, script: Script, keys: Sequence[str], *arguments: Any) -> Any:
+    async def write(self, script: ConversationScript, keys: Sequence[str], *arguments: Any) -> Any:
         """As `run`, for what is to be on the replicas too; ReplicationError if it is not."""
         if not self._replicas:
             return (await self._run(script, keys, arguments))[0]
@@ -132,7 +134,11 @@ class Link:
         return await self._until_answered(work, lost)
 
     async def _run(
-        self, script: Script, keys: Sequence[str | bytes], arguments: Sequence[Any], *then: Command
+        self,
+        script: ConversationScript,
+        keys: Sequence[str | bytes],
+        arguments: Sequence[Any],
+        *then: Command,
     ) -> list[Any]:
         words = (len(keys), *keys, *arguments)
 

@@ -38,10 +38,10 @@ from cortext.service.stores.port import (
     Messages,
 )
 from cortext.service.stores.redis import conversation_scripts as scripts
-from cortext.service.stores.redis.redis_client import Link, ReplicationError
-from cortext.service.stores.redis.redis_events import Listening, RedisFollowing
+from cortext.service.stores.redis.redis_client import RedisClient, ReplicationError
+from cortext.service.stores.redis.redis_events import RedisFollowing, RedisListener
 from cortext.service.stores.timer import LONGEST_SLEEP, Alarm
-from cortext.service.stores.usage_log import Usage, UsageLog, UsageMeter
+from cortext.service.stores.usage_log import StoreUsage, UsageLog, UsageMeter
 
 log: logging.Logger = logging.getLogger("cortext.conversations")
 
@@ -80,13 +80,13 @@ class RedisConversationStore(Conversations):
     ) -> None:
         if not _PREFIX.fullmatch(prefix):
             raise ValueError(f"prefix is letters, digits, ':', '.', '_' and '-', not {prefix!r}")
-        self._link = Link(url_or_client, timeout=timeout, replicas=wait_replicas)
+        self._link = RedisClient(url_or_client, timeout=timeout, replicas=wait_replicas)
         super().__init__("redis", window=window, ttl=ttl, limit=max_conversations)
         self._prefix = prefix
         self._life = 0 if self._ttl is None else max(int(self._ttl * 1000), 1)
         self._all = [f"{prefix}:{{all}}:{name}" for name in ("created", "due", "owner", "below")]
         self._alarm = Alarm(self._sweep)
-        self._listening = Listening(self._linked, f"{prefix}:events:")
+        self._listening = RedisListener(self._linked, f"{prefix}:events:")
         self._usage = UsageMeter(UsageLog("of memory"), self._measure)
         self._undoing: set[asyncio.Task[None]] = set()
 
@@ -209,16 +209,16 @@ class RedisConversationStore(Conversations):
             # Not all at the same moment, where many processes start.
             self._alarm.set(min(1.0, self._ttl) * random.random())  # noqa: S311  no secret
 
-    async def _measure(self) -> Usage:
+    async def _measure(self) -> StoreUsage:
         """Estimate the memory by a random sample of conversations."""
         every = self._all[0]
         count, ids = await self._link.each([("ZCARD", every), ("ZRANDMEMBER", every, _SAMPLE)])
         keys = [key for id in ids for key in self._keys(id.decode())]
         sizes = await self._link.each([("MEMORY", "USAGE", key) for key in keys], key_at=2)
         mean = sum(size or 0 for size in sizes) / max(len(ids), 1)
-        return Usage(count, count * mean)
+        return StoreUsage(count, count * mean)
 
-    def _linked(self) -> Link:
+    def _linked(self) -> RedisClient:
         self._enter()
         return self._link
 

@@ -12,7 +12,7 @@ from cortext.service.stores.server_retries import AGAIN
 from cortext.service.stores.server_urls import scrubbed
 
 
-class _Known(NamedTuple):
+class _RedisErrorRule(NamedTuple):
     """What is said of an error in whose text the pattern is found. One that is `passing` may be
     over soon, so it is said only when the time is."""
 
@@ -23,86 +23,86 @@ class _Known(NamedTuple):
 
 
 _KNOWN = (
-    _Known(
+    _RedisErrorRule(
         r"NOAUTH|Authentication required",
         "wants a password",
         "write it in the URL: redis://:PASSWORD@HOST:PORT/DB, or redis://USER:PASSWORD@HOST…",
     ),
-    _Known(
+    _RedisErrorRule(
         r"without any password|no password is set",
         "has no password for this user, and the URL has one",
         "leave it out of the URL, or write the user too: redis://USER:PASSWORD@HOST…",
     ),
-    _Known(
+    _RedisErrorRule(
         r"WRONGPASS|invalid (username-)?password",
         "refused the user or the password",
         "check both in the URL",
     ),
-    _Known(
+    _RedisErrorRule(
         r"Invalid Database|DB index is out of range",
         "has no database of that number",
         "a server has 0 to 15 unless its setting `databases` says otherwise: redis://HOST:PORT/0",
     ),
-    _Known(
+    _RedisErrorRule(
         r"^OOM|used memory > 'maxmemory'",
         "has no memory left for this (its setting `maxmemory`)",
         "free some or allow more; a smaller window, ttl or max_conversations needs less",
     ),
-    _Known(
+    _RedisErrorRule(
         r"^NOPERM|no permissions",
         "does not let this user do that: {text}",
         "it needs the keys PREFIX:*, the channels PREFIX:events:* and the commands of "
         "docs/formats/redis.md",
     ),
-    _Known(
+    _RedisErrorRule(
         r"^MISCONF",
         "takes no writes, for it cannot save them to its disk",
         "its log says why",
     ),
-    _Known(
+    _RedisErrorRule(
         r"^NOREPLICAS",
         "takes no writes, for it has too few replicas (its setting `min-replicas-to-write`)",
         "try again when they are back",
     ),
-    _Known(
+    _RedisErrorRule(
         r"protected mode",
         "is in protected mode: it answers its own machine only",
         "give it a password, or an address to bind to",
     ),
-    _Known(
+    _RedisErrorRule(
         r"(?i)CERTIFICATE_VERIFY_FAILED|certificate verify failed",
         "has a certificate that is not trusted here",
         "name who signed it: rediss://HOST:PORT/DB?ssl_ca_certs=FILE",
     ),
-    _Known(
+    _RedisErrorRule(
         r"(?i)certificate.required|handshake.failure",
         "wants a certificate from whoever connects",
         "name yours: rediss://HOST:PORT/DB?ssl_certfile=FILE&ssl_keyfile=FILE",
     ),
-    _Known(
+    _RedisErrorRule(
         r"(?i)WRONG_VERSION_NUMBER|record layer failure|packet length too long",
         "does not speak TLS",
         "write redis instead of rediss in the URL, or the port that does",
     ),
-    _Known(
+    _RedisErrorRule(
         r"^LOADING|loading the dataset",
         "is still loading its data",
         "try again when it has",
         passing=True,
     ),
-    _Known(
+    _RedisErrorRule(
         r"^READONLY|read only replica",
         "is a replica, and takes no writes",
         "write its master in the URL, or have the sentinels name it: redis+sentinel://…",
         passing=True,
     ),
-    _Known(
+    _RedisErrorRule(
         r"max number of clients",
         "has no connection left (its setting `maxclients`)",
         "end some, or allow more",
         passing=True,
     ),
-    _Known(
+    _RedisErrorRule(
         r"^CLUSTERDOWN|not covered",
         "is a cluster that does not serve all its slots now",
         "look at its nodes with redis-cli cluster nodes",
@@ -173,7 +173,7 @@ def _kind_of(key: str) -> str:
     return _KINDS.get(key.rpartition(":")[2], "hash")
 
 
-def _known(error: BaseException) -> _Known | None:
+def _known(error: BaseException) -> _RedisErrorRule | None:
     text = _said(error)
     coded = f"{getattr(error, 'status_code', None) or ''} {text}".strip()
     for known in _KNOWN:

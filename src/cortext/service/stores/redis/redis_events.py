@@ -10,9 +10,9 @@ import msgspec
 
 from cortext.errors import CortextError
 from cortext.model import json_codec, record_dicts
-from cortext.service.stores.conversation_events import Event, Following, Hub
+from cortext.service.stores.conversation_events import Event, Hub, StoreSubscription
 from cortext.service.stores.redis.pubsub import Joining, Lost, Wire
-from cortext.service.stores.redis.redis_client import Link
+from cortext.service.stores.redis.redis_client import RedisClient
 
 log: logging.Logger = logging.getLogger("cortext.conversations")
 
@@ -21,7 +21,7 @@ _PAUSE = 0.2
 _events = msgspec.json.Decoder(Event)
 
 
-class Listening:
+class RedisListener:
     """One connection that hears for all who follow a store of this process: by a channel for each
     conversation that somebody follows, and by the pattern of all channels for who follows all.
 
@@ -31,7 +31,7 @@ class Listening:
     already, and its answer stands between the two.
     """
 
-    def __init__(self, linked: Callable[[], Link], channels: str) -> None:
+    def __init__(self, linked: Callable[[], RedisClient], channels: str) -> None:
         self.hub: Hub = Hub()
         self._linked = linked
         self._channels = channels
@@ -176,10 +176,10 @@ class Listening:
         return f"{un}SUBSCRIBE", f"{self._channels}{id}"
 
 
-class RedisFollowing(Following):
+class RedisFollowing(StoreSubscription):
     """Events that the server publishes, by the one connection of its store."""
 
-    def __init__(self, listening: Listening, id: str | None) -> None:
+    def __init__(self, listening: RedisListener, id: str | None) -> None:
         super().__init__(listening.hub, id)
         self._listening = listening
 
