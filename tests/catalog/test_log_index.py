@@ -357,8 +357,8 @@ def test_a_list_in_which_nothing_changed_loads_little(spawn_folder: Folder) -> N
     spawn_folder.add("one", turn("x"), status="active")
     spawn_folder.list()
     program = (
-        "import sys; from cortext.catalog.log_index import SpawnIndex;"
-        "assert len(SpawnIndex(sys.argv[1]).list()) == 1; print(*sys.modules)"
+        "import sys; from cortext.catalog.log_index import LogIndex;"
+        "assert len(LogIndex(sys.argv[1]).list()) == 1; print(*sys.modules)"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, str(spawn_folder.path)],

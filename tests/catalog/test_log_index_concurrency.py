@@ -129,8 +129,8 @@ def test_several_read_a_damaged_index_at_once(spawn_folder: Folder) -> None:
     spawn_folder.list()
     (spawn_folder.path / ".cortext/spawned.sqlite3").write_bytes(b"garbage" * 3000)
     program = (
-        "import sys; from cortext.catalog.log_index import SpawnIndex; sys.stdin.readline();"
-        "print([len(SpawnIndex(sys.argv[1]).list()) for _ in range(20)])"
+        "import sys; from cortext.catalog.log_index import LogIndex; sys.stdin.readline();"
+        "print([len(LogIndex(sys.argv[1]).list()) for _ in range(20)])"
     )
     running = [
         subprocess.Popen(

@@ -65,7 +65,9 @@ class Place:
                     continue
                 now = path.lstat()
                 data = path.read_bytes() if path.is_file() else b""
-                facts = now.st_ino, now.st_mode, now.st_size, now.st_mtime_ns, now.st_nlink
+                facts: tuple[object, ...] = (now.st_ino, now.st_mode)
+                if path.is_file():  # a folder changes when our side folder appears in it
+                    facts = (*facts, now.st_size, now.st_mtime_ns, now.st_nlink)
                 found[str(path)] = (*facts, hashlib.sha256(data).hexdigest())
         return found
 

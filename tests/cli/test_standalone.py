@@ -348,7 +348,8 @@ def test_the_turns_of_spawn_are_not_listed_beside_it(
     listed = json.loads(ok(standalone_place.root, "list", "--json", env=env))
     assert id in {row["id"] for row in listed}
     program = (
-        f"from cortext.features.archive.archive_sync import pass_over; pass_over('claude', {id!r})"
+        "from cortext.features.archive.archive_sync import skip_session\n"
+        f"skip_session('claude', {id!r})"
     )
     subprocess.run([sys.executable, "-c", program], env={**os.environ, **env}, check=True)
     listed = json.loads(ok(standalone_place.root, "list", "--json", env=env))

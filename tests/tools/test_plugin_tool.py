@@ -29,7 +29,7 @@ from datetime import UTC, datetime
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.tools import jsonl
-from cortext.tools.protocol import Decoded, Glance
+from cortext.tools.protocol import DecodedTranscript, Glance
 from cortext.tools.scan import own_home
 
 
@@ -60,7 +60,7 @@ class ToyBridge:
             working_dir=said[0]["cwd"], created_at=_when(said[0]), updated_at=_when(said[-1]),
             native=[{"tool": self.tool, "session_id": source.id}],
         )
-        return Decoded(session, [])
+        return DecodedTranscript(session, [])
 
     def _said(self, source):
         data = b"".join(jsonl.read_blocks(source.path, []))

@@ -51,8 +51,8 @@ def test_one_that_was_killed() -> None:
     code = (
         "import os\n"
         "from types import SimpleNamespace\n"
-        "from cortext.features.secrets.purge_index import forgetting\n"
-        "with forgetting([SimpleNamespace(identity=('tool', 'killed'))]):\n"
+        "from cortext.features.secrets.purge_index import purge_after\n"
+        "with purge_after([SimpleNamespace(identity=('tool', 'killed'))]):\n"
         "    os.kill(os.getpid(), 9)\n"
     )
     run = [sys.executable, "-c", code]
