@@ -202,7 +202,7 @@ def test_search_forgets_the_words_of_a_redact_that_was_killed(scanned_space: Pat
     code = (
         "import os, sys\n"
         "from cortext.features.secrets import purge_index\n"
-        "purge_index.forget_words = lambda _rows: os.kill(os.getpid(), 9)\n"
+        "purge_index.purge_words = lambda _rows: os.kill(os.getpid(), 9)\n"
         "from cortext.cli.commands.redact import command\n"
         "command(sys.argv[1:])\n"
     )

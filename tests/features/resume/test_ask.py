@@ -104,8 +104,8 @@ def test_the_copy_is_no_session_of_anybody(tmp_path: Path, monkeypatch: pytest.M
 ASKING = """
 import sys
 from cortext.features.resume.ask import ask
-from cortext.features.listing.conversation_list import Conversations
-rows = Conversations(sys.argv[1]).list().rows
+from cortext.features.listing.conversation_list import ConversationList
+rows = ConversationList(sys.argv[1]).list().rows
 ask(next(row for row in rows if row.status and not row.tool), "What?", sys.argv[2], budget=10_000)
 """
 

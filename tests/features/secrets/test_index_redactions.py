@@ -158,7 +158,7 @@ def test_doctor_knows_a_redact_that_was_killed(redacted_space: Path) -> None:
         "from cortext.features.secrets import purge_index\n"
         "def last(rows):\n"
         "    os.kill(os.getpid(), 9)\n"
-        "purge_index.forget_words = last\n"
+        "purge_index.purge_words = last\n"
         "from cortext.cli.commands import redact\n"
         "masks = redact._redact\n"
         "def look(*args):\n"
