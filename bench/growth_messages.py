@@ -15,7 +15,6 @@ from bench.growth_make import ID, make_conversation, make_log, name_of, text_of
 from cortext import SessionMessage, open_session_store
 from cortext.adapters.session_log import SessionLog
 from cortext.catalog.catalog import Catalog
-from cortext.catalog.log_index import LogIndex
 from cortext.catalog.row import DOCUMENT, ConversationRow
 from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.open_store import open_store
@@ -35,8 +34,8 @@ _FEW, _MANY = 6, 100
 def make_long_log(folder: str, size: int) -> None:
     make_log(f"{folder}/logs", size)
     # What a list knows of it before the message that is new.
-    with LogIndex(f"{folder}/logs", DOCUMENT) as index:
-        index.list()
+    with Catalog.at_home() as catalog:
+        catalog.log_sessions(f"{folder}/logs", DOCUMENT)
 
 
 def add_to_log(folder: str, _: int, __: int) -> Figures:
@@ -54,8 +53,8 @@ def add_to_log(folder: str, _: int, __: int) -> Figures:
         found["service append"] = _service_append(f"file:{logs}")
 
     def refresh() -> None:
-        with LogIndex(logs, DOCUMENT) as index:
-            _expect_one(index.list())
+        with Catalog.at_home() as catalog:
+            _expect_one(catalog.log_sessions(logs, DOCUMENT))
 
     found["log list"] = seconds_of(refresh, before=lambda: store.append(ID, _message()), most=_FEW)
     return found

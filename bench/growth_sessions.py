@@ -19,7 +19,7 @@ from cortext import (
     paths,
 )
 from cortext.adapters.session_log import SessionLog
-from cortext.catalog.log_index import LogIndex
+from cortext.catalog.catalog import Catalog
 from cortext.catalog.row import DOCUMENT, ConversationRow
 from cortext.features.doctor.checkup import run_checkup
 from cortext.features.listing.conversation_list import ConversationList
@@ -153,8 +153,8 @@ def _listed(root: str) -> list[ConversationRow]:
 
 
 def _list_logs(size: int) -> None:
-    with LogIndex(paths.program_sessions(), DOCUMENT) as index:
-        _expect(len(index.list()), size)
+    with Catalog.at_home() as catalog:
+        _expect(len(catalog.log_sessions(paths.program_sessions(), DOCUMENT)), size)
 
 
 def _find(search: Search, number: int) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from cortext.catalog import log_rows
-from cortext.catalog.log_index import LogIndex
+from cortext.catalog.catalog import Catalog
 from cortext.catalog.row import ConversationRow
 
 WHEN = datetime(2026, 1, 5, 12, tzinfo=UTC)
@@ -64,8 +64,15 @@ class Folder:
         os.utime(self.path, ns=(self._clock, self._clock))
 
     def list(self) -> dict[str, ConversationRow]:
-        with LogIndex(str(self.path)) as index:
-            return {row.key: row for row in index.list()}
+        with self.catalog() as catalog:
+            return {row.key: row for row in catalog.log_sessions(str(self.path))}
+
+    @property
+    def database(self) -> Path:
+        return self.path.parent / "catalog.sqlite3"
+
+    def catalog(self) -> Catalog:
+        return Catalog(str(self.database))
 
     def anew(self) -> dict[str, ConversationRow]:
         """What somebody finds who knows nothing yet."""

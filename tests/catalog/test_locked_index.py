@@ -12,7 +12,6 @@ import pytest
 
 from cortext.catalog import database
 from cortext.catalog.catalog import Catalog
-from cortext.catalog.log_index import LogIndex
 from tests.catalog.spawn_folder import Folder, turn
 from tests.homes import Homes, sessions
 
@@ -45,7 +44,7 @@ def folder(tmp_path: Path) -> Folder:
         made.add(f"s{number}", turn(f"say {number}"))
     secret = made.add("secret", turn("x"), title=WORD.decode())
     assert len(made.list()) == 4
-    assert left_in(made.path / ".cortext/spawned.sqlite3")
+    assert left_in(made.database)
     secret.unlink()
     return made
 
@@ -56,10 +55,9 @@ def test_a_list_waits_also_where_nothing_is_to_be_written(folder: Folder) -> Non
     other = folder.path / "other"
     other.touch()
     folder.age(other)
-    path = folder.path / ".cortext/spawned.sqlite3"
-    with written(path, 0.2), LogIndex(str(folder.path)) as index:
-        assert len(index.list()) == 3
-        assert index._left is None
+    with written(folder.database, 0.2), folder.catalog() as catalog:
+        assert len(catalog.log_sessions(str(folder.path))) == 3
+        assert not catalog._database.is_in_memory
 
 
 def test_a_list_of_the_tools_waits(homes: Homes, tmp_path: Path) -> None:
@@ -70,7 +68,7 @@ def test_a_list_of_the_tools_waits(homes: Homes, tmp_path: Path) -> None:
         catalog.tool_sessions()
     with written(path, 0.2), Catalog(str(path)) as catalog:
         rows = catalog.tool_sessions().rows
-        assert catalog._left is None
+        assert not catalog._database.is_in_memory
     assert {row.key for row in rows if row.tool == "claude"} == set(sessions("claude"))
 
 
@@ -78,12 +76,11 @@ def test_a_list_of_the_tools_waits(homes: Homes, tmp_path: Path) -> None:
 def test_a_purge_of_logs(folder: Folder, patience: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether or not it can wait so long, nothing is left of what is gone."""
     monkeypatch.setattr(database, "_BUSY_MS", patience)
-    path = folder.path / ".cortext/spawned.sqlite3"
-    reader = LogIndex(str(folder.path))
-    reader.list()
-    with written(path, 0.3), LogIndex(str(folder.path)) as index:
-        index.purge()
-    assert left_in(path) == []
+    reader = folder.catalog()
+    reader.log_sessions(str(folder.path))
+    with written(folder.database, 0.3), folder.catalog() as catalog:
+        catalog.purge()
+    assert left_in(folder.database) == []
     reader.close()
     assert len(folder.list()) == 3
 

@@ -118,7 +118,7 @@ def used(space: Path) -> None:
     for command in (["list"], ["resume", "--list", "--all"], ["resume", "001", "--context"]):
         done = cortext(space, *command)
         assert (done.returncode, "001-plan-x" in done.stdout) == (0, True)
-        said = ("warning: lists take longer", "warning: the catalog is made anew")
+        said = ("warning: the catalog cannot be used", "warning: the catalog is rebuilt")
         assert all(line.startswith(said) for line in done.stderr.splitlines())
     ok(space, "stop", "001")
 

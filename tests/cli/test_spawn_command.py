@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from cortext import paths
 from cortext.catalog.row import ConversationRow
 from cortext.cli.spawn_actions import clean_old
 from cortext.durability.trash_folder import TrashEntry
@@ -154,10 +155,10 @@ def test_the_latest_goes_on(tmp_path: Path, sessions: Path) -> None:
 
 
 def test_whole_id_is_not_searched_for(tmp_path: Path, sessions: Path) -> None:
-    """The others are not even looked at, nor is any index made of them; part of an id is."""
+    """The others are not even looked at, nor is the catalog made; part of an id is searched for."""
     have(tmp_path, "first", "hello")
     have(tmp_path, "first-2", "hello")
-    index = sessions / ".cortext/spawned.sqlite3"
+    index = Path(paths.catalog())
     assert "session first ·" in run_aur(tmp_path, "--resume", " first ", *TAIL).stderr
     assert not index.exists()
     assert "session first-2 ·" in run_aur(tmp_path, "--resume", "first-", *TAIL).stderr

@@ -27,7 +27,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 from cortext import paths
-from cortext.catalog.log_index import LogIndex
+from cortext.catalog.catalog import Catalog
 from cortext.catalog.row import DOCUMENT
 from cortext.catalog.sanitize import shown
 from cortext.durability.file_lock import FileLock
@@ -302,9 +302,9 @@ class SessionLog:
 
 
 def _listed(folder: str, owner: str | None) -> list[ConversationRow]:
-    """The rows that `cortext list` has of a folder of logs, which may be the owner's."""
-    with LogIndex(folder, DOCUMENT) as index:
-        listed = index.list()
+    """Return the rows that `cortext list` has of a folder of logs and that may be the owner's."""
+    with Catalog.at_home() as catalog:
+        listed = catalog.log_sessions(folder, DOCUMENT)
     if owner is None:
         return listed
     whose = shown(owner)  # as rows have it; heads have all of it

@@ -1,7 +1,7 @@
-"""The catalog: what lists show of every conversation, derived from the files.
+"""The catalog: one database with a row for each conversation, derived from the files.
 
-A refresh costs a `stat` for each conversation, and a read for each that changed. Every list imports
-this module; the modules that read a conversation are imported when one changed.
+A refresh costs a `stat` for each file, and a read for each that changed. Each kind of source has a
+module: `workspace_conversations`, `tool_sessions`, `log_sessions` and `program_documents`.
 """
 
 from __future__ import annotations
@@ -10,79 +10,46 @@ import builtins
 import os
 import sqlite3
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeVar
 
-from msgspec.structs import replace
-
 from cortext import paths
-from cortext.catalog import program_documents, row_table
-from cortext.catalog import tool_sessions as tools
-from cortext.catalog.database import Database, Unreadable, is_damage
-from cortext.catalog.row import ConversationRow, recency
-from cortext.catalog.row_table import FRESH_NS, Source, StoredRow
-from cortext.catalog.workspace_scan import NO_CONVERSATION, ChangedDay, Scan, stat_files
-from cortext.durability.replace_file import make_private_dir, remove_if_there
-from cortext.errors import SessionStorageError, reason_of
+from cortext.catalog import (
+    conversation_links,
+    log_sessions,
+    program_documents,
+    row_table,
+    tool_sessions,
+)
+from cortext.catalog.database import MEMORY, Database, DatabaseUnavailableError, Fallback, log
+from cortext.catalog.row import AUR, ConversationRow, recency
+from cortext.catalog.workspace_conversations import WORKSPACE, WorkspaceRefresh
+from cortext.durability.replace_file import remove_if_there, storage_errors
+from cortext.errors import SessionStorageError
 
 T = TypeVar("T")
-WORKSPACE = "workspace"
-"""The kind of source that a workspace is."""
-_VERSION = 10
+_VERSION = 11
 _SCHEMA = f"""
 {row_table.SCHEMA};
 CREATE TABLE shown (terminal TEXT, number INTEGER, root BLOB, path TEXT,
     PRIMARY KEY (terminal, number)) WITHOUT ROWID;
 CREATE TABLE told (root BLOB, path TEXT, paused_at INTEGER, PRIMARY KEY (root, path)) WITHOUT ROWID;
-{tools.SCHEMA}"""
-_RESTED_MICROS = 2 * 86_400 * 1_000_000
-
-
-class NoPlaceError(Exception):
-    """There cannot be a database where it should be."""
-
-
-class _CatalogFile(Database):
-    """Made with its folder when it is needed. Tells what is wrong with its own file from what is
-    wrong with a workspace's."""
-
-    def _open(self) -> sqlite3.Connection:
-        try:
-            if self._db is None and self._path != ":memory:":
-                make_private_dir(os.path.dirname(self._path))
-            return super()._open()
-        except OSError as error:
-            raise NoPlaceError(reason_of(error)) from error
-
-    def _remove(self) -> None:
-        try:
-            super()._remove()
-        except OSError as error:
-            raise NoPlaceError(reason_of(error)) from error
-
-    def remove_own(self) -> None:
-        try:
-            super().remove_own()
-        except OSError as error:
-            raise NoPlaceError(reason_of(error)) from error
+{conversation_links.SCHEMA}"""
 
 
 class Catalog:
-    """The conversations of any number of workspaces. `path` is the database's."""
+    """The rows of every conversation and session. `path` is the path of the database."""
 
     def __init__(self, path: str) -> None:
         self.unread: builtins.list[str] = []
         """What could not be read, and why: there may be more than was listed."""
-        self._database: Database = _CatalogFile(
-            path, schema=_SCHEMA, version=_VERSION, name="the catalog"
+        self._database = Database(
+            path, schema=_SCHEMA, version=_VERSION, name="the catalog", fallback=Fallback.MEMORY
         )
-        self._left: Database | None = None
-        """One on the disk that could not be used."""
 
     @classmethod
     def at_home(cls) -> Catalog:
-        """The one of this user; where nothing can be written, one that lasts as long as we do."""
+        """Return the catalog of this user; if its folder is read-only, one in memory."""
         path = paths.catalog()
         if not os.path.lexists(path):
             _remove_former(path)
@@ -90,7 +57,7 @@ class Catalog:
         while not os.path.lexists(folder):
             folder = os.path.dirname(folder)
         usable = os.path.isdir(folder) and os.access(folder, os.W_OK)
-        return cls(path if usable else ":memory:")
+        return cls(path if usable else MEMORY)
 
     def __enter__(self) -> Catalog:
         return self
@@ -102,29 +69,40 @@ class Catalog:
         self._database.close()
 
     def list(self, roots: Sequence[str]) -> builtins.list[ConversationRow]:
-        """What these workspaces hold now, the latest first."""
-        rows = self._safely(lambda: [row for root in roots for row in self._of(root)])
-        rows.sort(key=recency, reverse=True)
-        return rows
+        """Return the conversations of these workspaces, the latest first."""
+        return self._database.repeat(lambda: self._list(roots))
+
+    def _list(self, roots: Sequence[str]) -> builtins.list[ConversationRow]:
+        rows: builtins.list[ConversationRow] = []
+        for root in roots:
+            refresh = WorkspaceRefresh(root)
+            rows += refresh.run(self._database)
+            self.unread += refresh.unread
+        return sorted(rows, key=recency, reverse=True)
 
     def tool_sessions(
         self, known: Iterable[ConversationRow] = (), *, patience: float | None = None
-    ) -> tools.ListedToolSessions:
-        """The sessions of AI tools that no conversation holds, the latest first: not one of
-        `known`, which was listed just now, nor one elsewhere; and those that one of `known` holds
-        and of which more may be said by now. With `patience`, after so many seconds those that
-        nobody looked at yet are left for another time."""
+    ) -> tool_sessions.ListedToolSessions:
+        """Return the sessions of AI tools that belong to no conversation, the latest first.
+
+        `known` are the conversations that were just listed; `grown` has those of their sessions
+        whose messages may not be captured yet. After `patience` seconds, transcripts that were
+        never read are left for another time.
+        """
         began = time.time_ns()
-        looks = tools.look_around()
+        looks = tool_sessions.look_around()
         if not (self._database.is_there or any(look.print for look in looks.values())):
-            return tools.ListedToolSessions([], changed=False, left=0, there=False)
-        found = self._safely(lambda: tools.refresh(self._database.run, looks, began, patience))
+            return tool_sessions.ListedToolSessions([], changed=False, left=0, there=False)
+        database = self._database
+        found = database.repeat(lambda: tool_sessions.refresh(database, looks, began, patience))
         if not found.rows:
             return found
         held = {id for row in known for id in row.session_ids}
         of_known = [row for row in found.rows if row.key in held] if held else []
-        grown = self._run(lambda db: tools.grown(db, of_known)) if of_known else ()
-        bound = self._run(tools.bound)
+        grown = (
+            self._run(lambda db: conversation_links.not_captured(db, of_known)) if of_known else ()
+        )
+        bound = self._run(conversation_links.bound_sessions)
         ids = {row.key for row in found.rows} if bound else set[str]()
         for id, folder in bound:
             if id in ids and id not in held and os.path.isdir(folder):
@@ -133,25 +111,39 @@ class Catalog:
         rows.sort(key=recency, reverse=True)
         return found._replace(rows=rows, grown=grown)
 
-    def remember_taken(self, sessions: Iterable[ConversationRow]) -> None:
-        """All that is said in these sessions now was taken into their conversations."""
-        self._run(lambda db: tools.store_captured(db, sessions))
+    def remember_captured(self, sessions: Iterable[ConversationRow]) -> None:
+        """Remember that all messages of these sessions are in their conversations."""
+        self._run(lambda db: conversation_links.store_captured(db, sessions))
+
+    def log_sessions(
+        self, folder: str, tool: str = AUR, *, lost: str = "interrupted"
+    ) -> builtins.list[ConversationRow]:
+        """Return the sessions of a folder of logs as those of a tool, the latest first.
+
+        `lost` is the status of sessions that were active and that no process has open.
+        SessionStorageError if the folder cannot be read.
+        """
+        folder = os.path.abspath(os.path.expanduser(folder))
+        database = self._database
+        with storage_errors("list", folder):
+            return database.repeat(lambda: log_sessions.list_logs(database, folder, tool, lost))
 
     def document_sessions(
         self, shelves: Sequence[program_documents.DocumentFolder], *, patience: float | None = None
     ) -> program_documents.ListedDocuments:
-        """The sessions that programs keep as documents in these folders. With `patience`, after so
-        many seconds those that nobody looked at yet are left for another time."""
-        began = time.time_ns()
-        return self._safely(
-            lambda: program_documents.refresh(self._database.run, shelves, began, patience)
+        """Return the sessions that programs keep as documents in these folders. After `patience`
+        seconds, documents that were never read are left for another time."""
+        began, database = time.time_ns(), self._database
+        return database.repeat(
+            lambda: program_documents.refresh(database, shelves, began, patience)
         )
 
     def copies(self, known: Iterable[ConversationRow]) -> dict[str, int]:
-        """The sessions of `aur spawn` and of programs that conversations were made of, TOOL:ID,
-        and when the last of these was active: of `known`, which was listed just now, and others."""
+        """Return the sessions of `aur spawn` and of programs that conversations were made of, as
+        TOOL:ID, with the time of the latest activity of these conversations. `known` are the
+        conversations that were just listed."""
         found: dict[str, int] = {}
-        for id, folder, at in self._run(tools.copied):
+        for id, folder, at in self._run(conversation_links.copied_sessions):
             if at > found.get(id, 0) and os.path.isdir(folder):
                 found[id] = at
         for row in known:
@@ -160,11 +152,14 @@ class Catalog:
         return found
 
     def purge(self, shelves: Collection[str] | None = None) -> None:
-        """Forget what is not there any more, also in the pages that it stood on; of documents, also
-        what is in other folders than these, which nobody lists or looks into now."""
+        """Leave nothing on disk of conversations that are gone.
+
+        Documents outside the folders `shelves` are forgotten, too. SessionStorageError if the file
+        cannot be written or removed.
+        """
         roots = self._run(lambda db: row_table.source_names(db, WORKSPACE))
         there = {(os.fsencode(row.workspace), row.path) for row in self.list(roots)}
-        self._run(tools.forget_unmasked)
+        self._run(tool_sessions.forget_unmasked)
         self.tool_sessions()
 
         def write(db: sqlite3.Connection) -> None:
@@ -173,18 +168,16 @@ class Catalog:
             db.executemany("DELETE FROM told WHERE root = ? AND path = ?", gone)
             db.execute("DELETE FROM shown")
             program_documents.forget_gone(db, shelves)
+            log_sessions.forget_changed(db)
 
         self._run(write)
-        self._safely(self._database.purge)
-        if self._left is None:
-            return
         try:
-            self._left.remove_own()
-        except NoPlaceError as error:
+            self._database.purge()
+        except DatabaseUnavailableError as error:
             raise SessionStorageError(f"could not remove the catalog: {error}") from error
 
     def remember_shown(self, terminal: str, rows: Iterable[ConversationRow]) -> None:
-        """The numbers that a list had in a terminal, for the next command there."""
+        """Remember the numbers of a list for the next command in the same terminal."""
         numbered = [
             (terminal, n, os.fsencode(root), path)
             for n, (root, path) in enumerate((row.identity for row in rows), 1)
@@ -197,7 +190,7 @@ class Catalog:
         self._run(write)
 
     def shown(self, terminal: str, number: int) -> tuple[str, str] | None:
-        """The identity of what had this number in the last list of a terminal."""
+        """Return the identity of the row with a number in the last list of a terminal."""
         query = "SELECT root, path FROM shown WHERE terminal = ? AND number = ?"
         found = self._run(lambda db: db.execute(query, (terminal, number)).fetchone())
         return (os.fsdecode(found[0]), found[1]) if found else None
@@ -217,102 +210,11 @@ class Catalog:
         return self._run(write)
 
     def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        return self._safely(lambda: self._database.run(work))
-
-    def _safely(self, work: Callable[[], T]) -> T:
-        """Do it, if need be with the catalog made anew, or, where there cannot be one, with one
-        that lasts as long as we do."""
-        try:
-            return work()
-        except (sqlite3.Error, UnicodeDecodeError, NoPlaceError) as error:
-            self._begin_anew(error)
-        try:
-            return work()
-        except (sqlite3.Error, NoPlaceError) as error:
-            self._begin_anew(error, in_memory=True)
-        return work()
-
-    def _begin_anew(self, error: Exception, *, in_memory: bool = False) -> None:
-        import logging
-
-        log = logging.getLogger("cortext.catalog")
-        damaged = not isinstance(error, sqlite3.DatabaseError) or is_damage(error)
-        if damaged and not in_memory and not isinstance(error, NoPlaceError):
-            try:
-                self._database.discard()
-            except (sqlite3.Error, NoPlaceError) as failure:
-                error = failure
-            else:
-                log.warning("the catalog is made anew: %s", error)
-                return
-        log.warning("lists take longer, because the catalog cannot be used: %s", error)
-        self._database.close()
-        self._left = self._left or self._database
-        self._database = Database(":memory:", schema=_SCHEMA, version=_VERSION)
-
-    def _of(self, root: str) -> builtins.list[ConversationRow]:
-        """Return the conversations of one workspace, after reading those that changed."""
-        source = Source(WORKSPACE, root)
-        rows, days = self._database.run(
-            lambda db: (row_table.load_rows(db, source), row_table.load_folders(db, source))
-        )
-        try:
-            known = {folder: ChangedDay(folder, int(time), {}) for folder, time in days.items()}
-        except ValueError as error:
-            raise Unreadable(f"a day cannot be read: {error}") from None
-        limit = int(time.time() * 1_000_000) - _RESTED_MICROS
-        active: dict[str, set[str]] = {}
-        for path, stored in rows.items():
-            folder, _, name = path.rpartition("/")
-            if folder not in known:
-                known[folder] = ChangedDay(folder, 0, {})
-            known[folder].fingerprints[name] = stored.fingerprint
-            if stored.row and _may_grow(stored.row, limit):
-                active.setdefault(folder, set()).add(name)
-        scan = Scan(root, known, active)
-        changed = [*scan.changed()]
-        self.unread += scan.unread
-        if changed:
-            self._update(source, changed, known, rows, limit, scan.began)
-        return _with_unique_keys([stored.row for stored in rows.values() if stored.row])
-
-    def _update(
-        self,
-        source: Source,
-        days: Sequence[ChangedDay],
-        known: dict[str, ChangedDay],
-        rows: dict[str, StoredRow],
-        limit: int,
-        began: int,
-    ) -> None:
-        """Read the conversations of some days that changed, and store them."""
-        new: dict[str, StoredRow] = {}
-        gone: builtins.list[str] = []
-        for day in days:
-            before = known[day.folder].fingerprints if day.folder in known else {}
-            for name, fingerprint in day.fingerprints.items():
-                path = f"{day.folder}/{name}"
-                if path not in rows or before.get(name) != fingerprint:
-                    old = rows[path].row if path in rows else None
-                    new[path] = _read(source.name, path, old, fingerprint, limit, began)
-            gone += [f"{day.folder}/{name}" for name in before if name not in day.fingerprints]
-        for path in gone:
-            del rows[path]
-        rows.update(new)
-        times = {day.folder: str(day.time) for day in days if day.fingerprints}
-        empty = [day.folder for day in days if not day.fingerprints]
-
-        def write(db: sqlite3.Connection) -> None:
-            row_table.store_rows(db, source, new, gone)
-            row_table.store_folders(db, source, times, empty)
-            tools.store_links(db, source.name, {path: stored.row for path, stored in new.items()})
-            tools.store_links(db, source.name, dict.fromkeys(gone))
-
-        self._database.run(write)
+        return self._database.repeat(lambda: self._database.run(work))
 
 
 def _remove_former(path: str) -> None:
-    """The catalog was with the data once; there is nothing in it that is not elsewhere."""
+    """Remove the catalog of an early version, which was with the data."""
     former = paths.former_catalog()
     if former == path or not os.path.lexists(former):
         return
@@ -320,44 +222,7 @@ def _remove_former(path: str) -> None:
         for suffix in ("", "-wal", "-shm"):
             remove_if_there(former + suffix)
     except OSError as error:
-        import logging
-
-        logging.getLogger("cortext.catalog").info("%s is of no use any more: %s", former, error)
-
-
-def _read(
-    root: str, path: str, old: ConversationRow | None, fingerprint: str, limit: int, began: int
-) -> StoredRow:
-    """Read one conversation that changed."""
-    if fingerprint == NO_CONVERSATION:
-        return StoredRow(fingerprint, None)
-    from cortext.catalog.workspace_rows import read_conversation
-
-    files = stat_files(f"{root}/{path}")
-    row = read_conversation(root, path, old, files) if files.is_conversation else None
-    # A file that was just written may be written again within the same tick of the clock.
-    if row is None or files.latest >= began - FRESH_NS:
-        return StoredRow("", row)
-    return StoredRow(files.fingerprint(with_lines=_may_grow(row, limit)), row)
-
-
-def _may_grow(row: ConversationRow, limit: int) -> bool:
-    """Whether lines may be added to a conversation without a new head."""
-    return row.status == "active" or row.last_active >= limit
-
-
-def _with_unique_keys(rows: list[ConversationRow]) -> list[ConversationRow]:
-    """Give the conversations whose id is not unique their address or path as key."""
-    ids = Counter([row.key for row in rows])
-    if len(ids) == len(rows):
-        return rows
-    addresses = Counter([row.address for row in rows])
-    return [
-        row
-        if ids[row.key] == 1
-        else replace(row, key=row.address if addresses[row.address] == 1 else row.path)
-        for row in rows
-    ]
+        log.info("%s is not used any more, and cannot be removed: %s", former, error)
 
 
 def _find_unannounced(

@@ -1,11 +1,13 @@
 """A derived SQLite database, shared by any number of processes.
 
-This module is imported by every list, so it imports next to nothing.
+Everything in it is made from session files, so it can be made again at any time. `Database.repeat`
+is the one policy for a database that is damaged or cannot be used.
 """
 
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import sqlite3
 import stat
@@ -13,39 +15,70 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, TypeVar
+from enum import Enum
+from typing import TypeVar
+from urllib.parse import quote
 
-from cortext.durability.replace_file import remove_if_there
-
-if TYPE_CHECKING:
-    from cortext.durability.file_lock import FileLock
+from cortext.durability.file_lock import FileLock
+from cortext.durability.replace_file import make_private_dir, remove_if_there
+from cortext.errors import SessionLockedError, reason_of
 
 T = TypeVar("T")
+MEMORY = ":memory:"
+"""The path of a database that lasts as long as its connection."""
 _BUSY_MS = 10_000
-# An index can be rebuilt: a write has to be whole, but need not wait for the disk.
+# The database can be made again: a write has to be complete, but need not wait for the disk.
 _SYNCHRONOUS = "PRAGMA synchronous=NORMAL"
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
+log: logging.Logger = logging.getLogger("cortext.catalog")
+
+
+class DatabaseUnavailableError(sqlite3.OperationalError):
+    """The database file cannot be made, opened or removed."""
+
+
+class Fallback(Enum):
+    """What takes the place of a database that cannot be used."""
+
+    NONE = "the error is raised"
+    MEMORY = "a database in memory"
+    READ_ONLY = "the file, opened read-only; if that fails, a database in memory"
+
 
 class Database:
-    """Whatever is wrong with the database file, it is made anew, empty: `fresh` says so,
-    and the session files have everything. `schema` is statements, `version` its number. With a
-    `name` for people it is said when one that was there is made anew. One that is `fixed` is read
-    as it is, on a disk where nobody can write: it has to be there."""
+    """One database file. The file and its folder are made when they are first needed.
+
+    `schema` is a list of SQL statements, `version` its number, and `name` what people call the
+    database. `is_fresh` says that the database was made by this object, and is empty.
+    """
 
     def __init__(
-        self, path: str, *, schema: str, version: int, fixed: bool = False, name: str = ""
+        self,
+        path: str,
+        *,
+        schema: str,
+        version: int,
+        name: str,
+        fallback: Fallback = Fallback.NONE,
+        mapped_bytes: int = 0,
     ) -> None:
         self._path = path
         self._name = name
-        self._fixed = fixed
         self._schema = schema
         self._version = version
+        self._fallback = fallback
+        self._mapped_bytes = mapped_bytes
         self._db: sqlite3.Connection | None = None
         self._pid = 0
         self._inode = 0
-        self.fresh: bool = False
+        self._abandoned_path = ""
+        """The file that a database in memory stands in for."""
+        self.is_read_only: bool = False
+        self.is_fresh: bool = False
+        self.generation: int = 0
+        """Grows whenever `repeat` replaces the database: what was read before is not in it."""
 
     def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do `work` in one transaction."""
@@ -53,17 +86,38 @@ class Database:
         with db:
             return work(db)
 
+    def repeat(self, operation: Callable[[], T]) -> T:
+        """Run an operation that calls `run`, again from its start if the database is replaced.
+
+        A damaged database is removed and made again. A database that cannot be used stays where
+        it is, and `fallback` says what takes its place. Either is said in a warning.
+        """
+        try:
+            return operation()
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            self.recover(error, may_make_again=True)
+        try:
+            return operation()
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            self.recover(error, may_make_again=False)
+        return operation()
+
+    @property
+    def path(self) -> str:
+        """The path of the file, or `MEMORY`."""
+        return self._path
+
     @property
     def is_there(self) -> bool:
-        """Whether it was made already."""
+        """Whether the database was made already."""
         return self._db is not None or os.path.exists(self._path)
 
     @property
-    def is_open(self) -> bool:
-        return self._db is not None
+    def is_in_memory(self) -> bool:
+        return self._path == MEMORY
 
     def ready(self) -> None:
-        """Open it if it is not; `fresh` then says whether it had to be made."""
+        """Open the database; `is_fresh` then says whether it had to be made."""
         self._open()
 
     def close(self) -> None:
@@ -72,53 +126,103 @@ class Database:
             self._db = None
 
     def compact(self) -> bool:
-        """Leave nothing in the file of what was deleted; False while somebody reads that still."""
+        """Leave nothing in the file of what was deleted; False while another process reads it."""
         db = self._open()
         db.execute("VACUUM")
         return not db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
 
     def purge(self) -> None:
-        """As `compact`, for certain: what cannot be taken out of the file goes with it."""
+        """Leave nothing on disk of what was deleted, if need be by removing the file.
+
+        DatabaseUnavailableError if that is not possible.
+        """
         try:
-            done = self.compact()
+            is_done = self.compact()
         except sqlite3.Error:
-            done = False
-        if not done:
+            is_done = False
+        if not is_done:
             self.remove()
+        if self._abandoned_path and _is_file(self._abandoned_path):
+            with _unavailable():
+                remove_database(self._abandoned_path)
 
     def discard(self) -> None:
-        """Throw the database away and begin with an empty one."""
+        """Remove the database, and open an empty one."""
         self.remove()
         self._open()
 
     def remove(self) -> None:
-        """Throw the database away; whoever needs it next makes it anew."""
+        """Remove the files of the database; it is made again when it is needed."""
         self.close()
-        with self._alone():
-            self._remove()
+        if not self.is_in_memory:
+            with _unavailable():
+                remove_database(self._path)
 
-    def remove_own(self) -> None:
-        """The same, unless something else than a file stands there: that is not ours."""
-        if _is_file(self._path):
-            self.remove()
+    def use_memory(self, reason: object) -> None:
+        """Continue with an empty database in memory, and leave the file as it is."""
+        log.warning("%s cannot be used, so this takes longer: %s", self._name, reason)
+        self.close()
+        self._abandoned_path = self._abandoned_path or self._path
+        self._path = MEMORY
+        self.is_read_only = False
+        self.generation += 1
 
-    def _remove(self) -> None:
-        for suffix in ("", "-wal", "-shm"):
-            remove_if_there(self._path + suffix)
+    def recover(
+        self, error: sqlite3.Error | UnicodeDecodeError, *, may_make_again: bool = True
+    ) -> None:
+        """Replace the database, or raise `error` again where that would not help."""
+        if self.is_in_memory or self.is_read_only or is_bad_query(error):
+            raise error
+        if may_make_again and is_damage(error):
+            try:
+                self.discard()
+            except sqlite3.Error as failure:
+                error = failure
+            else:
+                self._warn_rebuilt(error)
+                self.generation += 1
+                return
+        if self._fallback is Fallback.MEMORY:
+            self.use_memory(error)
+        elif self._fallback is Fallback.READ_ONLY and self._db is None:
+            self._use_read_only(error)
+        else:
+            raise error
+
+    def _use_read_only(self, error: Exception) -> None:
+        self.close()
+        try:
+            self._db, self._pid = self._connect_read_only(), os.getpid()
+        except sqlite3.Error:
+            self.use_memory(error)
+            return
+        log.warning("%s cannot be written, so new messages are not found: %s", self._name, error)
+        self._inode = self._inode_there()
+        self.is_read_only = True
+        self.generation += 1
+
+    def _warn_rebuilt(self, error: object) -> None:
+        # After an upgrade there is nothing to worry about.
+        level = logging.INFO if isinstance(error, OtherVersionError) else logging.WARNING
+        log.log(level, "%s is rebuilt, because it could not be read: %s", self._name, error)
 
     def _open(self) -> sqlite3.Connection:
         if self._db is not None and self._pid == os.getpid() and self._is_current():
             return self._db
         self.close()
-        self._db, self._pid = self._connect(), os.getpid()
-        self._inode = self._inode_there()
+        with _unavailable():
+            self._db, self._pid = self._connect(), os.getpid()
+            if self._mapped_bytes:
+                self._db.execute(f"PRAGMA mmap_size={self._mapped_bytes}")
+            self._inode = self._inode_there()
         return self._db
 
     def _connect(self) -> sqlite3.Connection:
-        if self._fixed:
-            return self._connect_fixed()
-        if self._path == ":memory:":
+        if self.is_read_only:
+            return self._connect_read_only()
+        if self.is_in_memory:
             return self._connect_to(self._make)
+        make_private_dir(os.path.dirname(self._path))
         if _is_file(self._path):
             try:
                 with self._while_nobody_replaces_it():
@@ -126,35 +230,25 @@ class Database:
             except sqlite3.DatabaseError as error:
                 if not is_damage(error) and error.sqlite_errorcode & 0xFF not in _TORN:
                     raise
-        with self._alone():
-            return self._connect_or_mend()
+        with _replacing(self._path):
+            return self._connect_or_make_again()
 
-    def _connect_or_mend(self) -> sqlite3.Connection:
+    def _connect_or_make_again(self) -> sqlite3.Connection:
         self._make_file()
         try:
             return self._connect_to(self._make)
         except sqlite3.DatabaseError as error:
             if not is_damage(error):
                 raise
-            self._remove()
-            self._tell(error)
+            _remove_files(self._path)
+            self._warn_rebuilt(error)
         self._make_file()
         return self._connect_to(self._make)
 
-    def _alone(self) -> FileLock:
-        """Who makes or removes the files is alone with that: SQLite is not made for files that
-        come and go while somebody opens them."""
-        from cortext.durability.file_lock import FileLock
-
-        return FileLock(f"{self._path}-lock", guards=self._path)
-
     @contextmanager
     def _while_nobody_replaces_it(self) -> Generator[None]:
-        """Let nobody make or remove the files: SQLite opens the database by its name and then the
-        write-ahead log by its name, and both have to belong together."""
-        from cortext.durability.file_lock import FileLock
-        from cortext.errors import SessionLockedError
-
+        """Keep others from making or removing the files: SQLite opens the database and then its
+        write-ahead log, each by name, and the two have to belong together."""
         lock = FileLock(f"{self._path}-lock", guards=self._path, shared=True)
         with ExitStack() as stack:
             try:
@@ -166,27 +260,21 @@ class Database:
             yield
 
     def _inode_there(self) -> int:
-        """The number of the file; 0 if there is none."""
-        if self._path == ":memory:":
+        """Return the inode of the file; 0 if there is none."""
+        if self.is_in_memory:
             return 0
         try:
             return os.stat(self._path).st_ino
         except FileNotFoundError:
             return 0
 
-    def _tell(self, error: Exception | str) -> None:
-        if self._name:
-            import logging
-
-            logging.getLogger("cortext.catalog").warning("%s is made anew: %s", self._name, error)
-
     def _is_current(self) -> bool:
-        """Whether the file that we have open is the one that is there: another process may
-        have found it damaged and made it anew."""
-        return self._path == ":memory:" or 0 != self._inode_there() == self._inode
+        """Whether the open file is still there: another process may have found it damaged and made
+        it again."""
+        return self.is_in_memory or 0 != self._inode_there() == self._inode
 
     def _connect_to(self, make: Callable[[sqlite3.Connection], None]) -> sqlite3.Connection:
-        """Connect to the file that is there; `make` is called if it is not as we make them."""
+        """Connect to the file that is there; call `make` if it has another version."""
         db = sqlite3.connect(self._path, timeout=_BUSY_MS / 1000, check_same_thread=False)
         try:
             db.execute(_SYNCHRONOUS)
@@ -198,30 +286,27 @@ class Database:
         return db
 
     def _make_file(self) -> None:
-        """Made here, because SQLite would make it with the mode that the umask gives. One that is
-        there is not even opened: closing it would free the locks that SQLite has on it."""
+        """Make the file with mode 0600, because SQLite would follow the umask. A file that is there
+        is not opened: closing it would free the locks that SQLite holds on it."""
         try:
             os.close(os.open(self._path, _NEW, 0o600))
         except FileExistsError:
             if os.path.islink(self._path):
                 reason = os.strerror(errno.ELOOP)
                 raise OSError(errno.ELOOP, reason, self._path) from None
-            self._look_inside()
+            self._check_file()
 
-    def _look_inside(self) -> None:
-        """SQLite takes an empty file for a new one; another process may be making that just now.
-        Of a folder it would not say that it is one."""
+    def _check_file(self) -> None:
+        """Refuse a folder, and warn about an empty file, unless another process just made it."""
         if os.path.isdir(self._path):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), self._path)
         found = os.stat(self._path)
         if not found.st_size and found.st_mtime < time.time() - _BUSY_MS / 1000:
-            self._tell("it is empty")
+            self._warn_rebuilt("it is empty")
 
-    def _connect_fixed(self) -> sqlite3.Connection:
-        from urllib.parse import quote
-
+    def _connect_read_only(self) -> sqlite3.Connection:
         name = quote(os.fsencode(self._path))
-        # With what is not in the file yet, if SQLite can read that.
+        # First with the write-ahead log, if SQLite can read that.
         for how in ("mode=ro", "immutable=1"):
             db = sqlite3.connect(f"file:{name}?{how}", uri=True, check_same_thread=False)
             try:
@@ -232,7 +317,7 @@ class Database:
             if version == self._version:
                 return db
             db.close()
-        raise Unreadable("what is there cannot be read")
+        raise UnreadableError("the file cannot be read")
 
     def _make(self, db: sqlite3.Connection) -> None:
         # An empty database has nothing to lose, and other processes wait until it is made.
@@ -243,19 +328,19 @@ class Database:
             version = cursor.execute("PRAGMA user_version").fetchone()[0]
             if version == 0:
                 if cursor.execute("SELECT 1 FROM sqlite_master").fetchone():
-                    raise Unreadable("another program made it")
+                    raise UnreadableError("another program made it")
                 for statement in _statements(self._schema):
                     cursor.execute(statement)
                 cursor.execute(f"PRAGMA user_version={self._version}")
-                self.fresh = True
+                self.is_fresh = True
             elif version != self._version:
-                raise Unreadable(f"it has version {version}")
+                raise OtherVersionError(f"it has version {version}")
             db.commit()
         db.execute(_SYNCHRONOUS)
 
 
 def _statements(schema: str) -> Iterator[str]:
-    """Each of a schema; that of a trigger has others in it."""
+    """Yield the statements of a schema; the statement of a trigger contains others."""
     statement = ""
     for part in schema.split(";"):
         statement += f"{part};"
@@ -272,12 +357,12 @@ def _is_file(path: str) -> bool:
 
 
 def _refuse(db: sqlite3.Connection) -> None:
-    raise Unreadable("it is of another version, or not made to its end")
+    raise OtherVersionError("it has another version, or is incomplete")
 
 
 def _write_ahead(db: sqlite3.Connection) -> None:
-    """Change how it is written. Two processes that do this at once stand in each other's way, and
-    SQLite then tells one of them that it is locked without having waited."""
+    """Switch to a write-ahead log. If two processes do so at once, SQLite reports to one of them
+    that the database is locked without having waited, so repeat it."""
     end = time.monotonic() + _BUSY_MS / 1000
     while True:
         try:
@@ -291,14 +376,53 @@ def _write_ahead(db: sqlite3.Connection) -> None:
             return
 
 
-class Unreadable(sqlite3.DatabaseError):
-    """The database can be opened, and what it holds makes no sense to us."""
+class UnreadableError(sqlite3.DatabaseError):
+    """The database can be opened, but its contents are not as we write them."""
 
 
-def is_damage(error: sqlite3.DatabaseError) -> bool:
-    """Whether a new database would help; a busy one, a full disk or a bad call it would not."""
+class OtherVersionError(UnreadableError):
+    """Another version of cortext made the database."""
+
+
+def is_damage(error: Exception) -> bool:
+    """Whether a new database would help. It would not for a busy one, a full disk or a bad call."""
+    if isinstance(error, (UnreadableError, UnicodeDecodeError)):
+        return True
+    if isinstance(error, DatabaseUnavailableError) or is_bad_query(error):
+        return False
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-    return isinstance(error, Unreadable) or code in _DAMAGE
+    return code in _DAMAGE
+
+
+def is_bad_query(error: Exception) -> bool:
+    """Whether the words of a full-text query make no sense."""
+    return str(error).startswith("fts5: ")
+
+
+@contextmanager
+def _unavailable() -> Generator[None]:
+    """Turn errors of the file system, and a lock that stays taken, into one error."""
+    try:
+        yield
+    except OSError as error:
+        raise DatabaseUnavailableError(reason_of(error)) from error
+
+
+def remove_database(path: str) -> None:
+    """Remove the files of a database; OSError if that is not possible."""
+    with _replacing(path):
+        _remove_files(path)
+
+
+def _replacing(path: str) -> FileLock:
+    """Return the lock of a process that makes or removes the files: SQLite does not expect files
+    that come and go while another process opens them."""
+    return FileLock(f"{path}-lock", guards=path)
+
+
+def _remove_files(path: str) -> None:
+    for suffix in ("", "-wal", "-shm"):
+        remove_if_there(path + suffix)
 
 
 _DAMAGE = frozenset(
@@ -310,13 +434,13 @@ _DAMAGE = frozenset(
         sqlite3.SQLITE_NOTADB,
     )
 )
-# What whoever opens it may see while another removes its files and makes them anew.
+# Errors while opening a database whose files another process is replacing.
 _TORN = frozenset((sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN))
 _LARGEST = 2**63 - 1
 
 
 def bounded(number: int) -> int:
-    """A number that fits into SQLite's."""
+    """Return the nearest number that SQLite can store."""
     return min(max(number, -_LARGEST), _LARGEST)
 
 
@@ -325,10 +449,10 @@ def micros(when: datetime) -> int:
 
 
 def plain(text: str) -> str:
-    """Text that SQLite can hold: half characters have no place in UTF-8."""
+    """Return text that SQLite can store: without lone surrogates, which UTF-8 does not have."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def folded(text: str) -> str:
-    """As `plain`, for comparing without case."""
+    """Return text as `plain` does, for comparing without case."""
     return plain(text).casefold()

@@ -15,10 +15,10 @@ from functools import partial
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from cortext.catalog import document_query, document_table
-from cortext.catalog.database import Database, bounded, is_damage
+from cortext.catalog.database import MEMORY, Database, bounded
 from cortext.durability.file_lock import FileLock
 from cortext.durability.replace_file import replace, side_dir, storage_errors
-from cortext.errors import SessionStorageError
+from cortext.errors import SessionLockedError, SessionStorageError
 from cortext.model import json_codec
 from cortext.model.ids import check_id
 from cortext.model.session import Session
@@ -78,6 +78,7 @@ class SessionIndex:
                 self._table_path(),
                 schema=document_table.SCHEMA,
                 version=document_table.SCHEMA_VERSION,
+                name=f"the index of {self._folder}",
             )
             self._catch_up()
 
@@ -180,28 +181,24 @@ class SessionIndex:
         return self._run(lambda db: _rows(db, f"{where} {order} LIMIT ? OFFSET ?", values))
 
     def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Do `work` on the table; a table that turns out damaged is made anew first."""
-        with self._threads, _database_errors(self._folder), storage_errors("use", self._folder):
-            try:
-                self._table.ready()
-                if self._table.fresh:
-                    self._refresh()
-                self._read_noted()
-                return self._table.run(work)
-            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-                if isinstance(error, sqlite3.DatabaseError) and not is_damage(error):
-                    raise
-                log.warning("the index of %s is rebuilt: %s", self._folder, error)
-                self._table.discard()
+        """Do `work` on the table, after reading the files that it does not know yet."""
+
+        def operation() -> T:
+            self._table.ready()
+            if self._table.is_fresh:
                 self._refresh()
-                return self._table.run(work)
+            self._read_noted()
+            return self._table.run(work)
+
+        with self._threads, _database_errors(self._folder), storage_errors("use", self._folder):
+            return self._table.repeat(operation)
 
     def _catch_up(self) -> None:
         """Trust the table if the folder is as it was when the two were last compared."""
         facts = self._run(_facts)
         export = Fingerprint.at(self._export_path)
         exported = facts.get("export") == str(export)
-        if self._table.fresh or not (exported and facts.get("folder") == self._folder_time()):
+        if self._table.is_fresh or not (exported and facts.get("folder") == self._folder_time()):
             self._refresh()
             if not exported and self.count():
                 self._export()
@@ -211,7 +208,7 @@ class SessionIndex:
 
     def _refresh(self) -> None:
         """Read the files that changed since they were last read, and no others."""
-        self._table.fresh = False
+        self._table.is_fresh = False
         started, folder_time = time.time_ns(), os.stat(self._folder).st_mtime_ns
         known = self._run(document_table.fingerprints)
         found = self._scan()
@@ -299,7 +296,7 @@ class SessionIndex:
 
     def _table_path(self) -> str:
         if not self._writable:
-            return ":memory:"
+            return MEMORY
         return os.path.join(side_dir(self._folder), "index.sqlite3")
 
 
@@ -334,6 +331,8 @@ def _database_errors(folder: str) -> Generator[None]:
     try:
         yield
     except sqlite3.Error as error:
+        if isinstance(error.__cause__, SessionLockedError):
+            raise error.__cause__ from None
         raise SessionStorageError(
             f"the index of {folder} cannot be used: {error}",
             path=folder,

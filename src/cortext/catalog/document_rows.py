@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from cortext.catalog.database import bounded, micros, plain
 from cortext.catalog.row import DOCUMENT, ConversationRow
+from cortext.catalog.row_table import ReadRow
 from cortext.catalog.sanitize import own_id, shown, shown_bindings, told, told_all
 from cortext.durability.read_files import read_file_and_stat
 from cortext.errors import CortextError, reason_of
@@ -17,17 +16,11 @@ from cortext.stores.fingerprints import Fingerprint
 from cortext.stores.session_file_names import is_id
 
 
-class Read(NamedTuple):
-    """A document that was read: its row, and the fingerprint of the file if it could be opened.
-    A row without a status has no session; its note says why."""
-
-    row: ConversationRow
-    found: Fingerprint | None
-
-
-def read_document(folder: str, id: str) -> Read | None:
+def read_document(folder: str, id: str) -> ReadRow | None:
     """Return the row of a document; None if it is gone, or its name is not that of a session.
-    Nothing is written and nothing locked."""
+
+    A row without a status has no session; its note says why. Nothing is written or locked.
+    """
     path = f"{folder}/{id}.json"
     if not is_id(id):
         return None
@@ -36,12 +29,12 @@ def read_document(folder: str, id: str) -> Read | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        return Read(_without_session(path, id, shown(f"{path}: {reason_of(error)}")), None)
+        return ReadRow(_without_session(path, id, shown(f"{path}: {reason_of(error)}")), None)
     now = Fingerprint.of(found)
     session, note = _decode(data, path, id)
     if session is None:
-        return Read(_without_session(path, id, note), now)
-    return Read(_row(session, path, id, note, " ".join(map(str, now))), now)
+        return ReadRow(_without_session(path, id, note), now)
+    return ReadRow(_row(session, path, id, note, str(now)), now)
 
 
 def _without_session(path: str, id: str, note: str) -> ConversationRow:

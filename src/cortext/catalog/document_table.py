@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from cortext.catalog.database import Unreadable, bounded, folded, micros, plain
+from cortext.catalog.database import UnreadableError, bounded, folded, micros, plain
 from cortext.model import json_codec, record_dicts
 from cortext.model.summary import SessionSummary
 from cortext.stores.fingerprints import Fingerprint
@@ -80,7 +80,7 @@ def read_rows(rows: Iterable[tuple[bytes]]) -> Iterator[SessionSummary]:
             try:
                 yield SessionSummary.from_dict(record_dicts.as_dict(json_codec.decode(blob)))
             except (ValueError, TypeError, AttributeError) as error:
-                raise Unreadable(f"a row cannot be read: {error}") from None
+                raise UnreadableError(f"a row cannot be read: {error}") from None
 
 
 def get_fact(db: sqlite3.Connection, name: str) -> str | None:

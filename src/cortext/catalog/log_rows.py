@@ -11,8 +11,8 @@ from zlib import crc32
 from msgspec.structs import replace
 
 from cortext.catalog.database import micros, plain
-from cortext.catalog.log_index import SUFFIX, ReadRow
 from cortext.catalog.row import AUR, ConversationRow, ReadPosition
+from cortext.catalog.row_table import ReadRow
 from cortext.catalog.sanitize import folder_named, own_id, shown, told, told_all
 from cortext.durability.read_files import open_file, read_range
 from cortext.errors import NewerVersionError, reason_of
@@ -26,6 +26,7 @@ from cortext.stores.damage_report import refuse_newer
 from cortext.stores.fingerprints import Fingerprint
 from cortext.tools.stream_events import LONGEST_TURN
 
+SUFFIX = ".jsonl"
 _BLOCK = 1 << 20
 _LONGEST = LONGEST_TURN + 2 * _BLOCK
 """Bytes of a line beyond which it is no turn: a file may be all zeros, and larger than memory.

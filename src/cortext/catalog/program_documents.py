@@ -1,8 +1,7 @@
 """The sessions that programs keep as documents, as the catalog lists them.
 
 A refresh costs a `stat` for each document, and a read for each that changed. Nothing is written
-into the folders: they belong to the programs. Lists import this module where there is such a
-folder; the module that reads a document is imported when one changed.
+into the folders: they belong to the programs.
 """
 
 from __future__ import annotations
@@ -11,19 +10,20 @@ import os
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from cortext.catalog.database import Database
+from cortext.catalog.document_rows import read_document
+from cortext.catalog.refresh import KnownFolders, KnownRows, SourceChanges, refresh_source
 from cortext.catalog.row import ConversationRow
 from cortext.catalog.row_table import (
-    FRESH_NS,
     Source,
     StoredRow,
     forget_source,
     load_fingerprints,
-    load_rows,
     source_names,
     store_rows,
 )
@@ -34,29 +34,29 @@ _SUFFIX = ".json"
 _INDEX = "index"
 """`index.json` is what a store exports of its index, and no session."""
 _LARGEST_ID = 128
-Run = Callable[[Callable[[sqlite3.Connection], Any]], Any]
 
 
 class DocumentFolder(NamedTuple):
-    """A folder of documents, and the project that those belong to which do not say where they were
-    had; "" for none."""
+    """A folder of documents. Documents that name no folder belong to `project`, unless it is ""."""
 
     folder: str
     project: str = ""
 
 
 class ListedDocuments(NamedTuple):
-    """The sessions, and what is wrong with documents that have none."""
+    """The sessions, and what is wrong with documents that contain none."""
 
     rows: list[ConversationRow]
     notes: list[str]
 
 
 def refresh(
-    run: Run, shelves: Sequence[DocumentFolder], began: int, patience: float | None = None
+    database: Database, shelves: Sequence[DocumentFolder], began: int, patience: float | None = None
 ) -> ListedDocuments:
-    """Bring the catalog up to date with these folders, for about `patience` seconds. A session that
-    several of them have is listed once: where it was last active."""
+    """Refresh the rows of these folders, for about `patience` seconds.
+
+    A session that is in several of them is listed once: where it was last active.
+    """
     end = None if patience is None else time.monotonic() + patience
     rows: list[ConversationRow] = []
     notes: list[str] = []
@@ -73,7 +73,9 @@ def refresh(
             there = os.fstat(fd)
             is_new = (there.st_dev, there.st_ino) not in seen and _is_text(shelf.folder)
             seen.add((there.st_dev, there.st_ino))
-            found, left = _of(run, shelf.folder, fd, began, end) if is_new else ([], 0)
+            if not is_new:
+                continue
+            found, left = _list_folder(database, shelf.folder, fd, began, end)
         except OSError as error:
             notes.append(f"{shelf.folder}: {reason_of(error)}")
             continue
@@ -83,7 +85,7 @@ def refresh(
         if left:
             what = f"{left} {'document is' if left == 1 else 'documents are'} not read yet"
             notes.append(f"{shelf.folder}: {what}; the next list has more")
-    return ListedDocuments(_once(rows) if len(seen) > 1 else rows, notes)
+    return ListedDocuments(_without_older(rows) if len(seen) > 1 else rows, notes)
 
 
 def _is_text(path: str) -> bool:
@@ -107,28 +109,30 @@ def _add(
             rows.append(row)
 
 
-def _of(
-    run: Run, folder: str, fd: int, began: int, end: float | None
+def _list_folder(
+    database: Database, folder: str, fd: int, began: int, end: float | None
 ) -> tuple[list[ConversationRow], int]:
     """Return the documents of a folder that is open, after reading those that changed, the latest
     first, until a time; and how many of these are left."""
-    source = Source(_KIND, folder)
-    known: dict[str, StoredRow] = run(lambda db: load_rows(db, source))
-    there = dict(_stats(fd))
-    changed = [
-        (mtime, id)
-        for id, (fingerprint, mtime) in there.items()
-        if id not in known or known[id].fingerprint != fingerprint
-    ]
-    new, left = _read(folder, sorted(changed, reverse=True), began, end)
-    unread = {id for _, id in left}
-    # Documents that there was no time for stay as they were.
-    gone = {id for _, id in changed if id in known and id not in new and id not in unread}
-    gone |= known.keys() - there.keys()
-    if new or gone:
-        run(lambda db: store_rows(db, source, new, gone))
-    now = {id: row for id, row in known.items() if id not in gone} | new
-    return [stored.row for stored in now.values() if stored.row], len(left)
+    left = 0
+
+    def find_changes(known: KnownRows, _: KnownFolders) -> SourceChanges:
+        nonlocal left
+        there = dict(_stats(fd))
+        changed = [
+            (mtime, id)
+            for id, (fingerprint, mtime) in there.items()
+            if id not in known or known[id].fingerprint != fingerprint
+        ]
+        new, unread = _read(folder, sorted(changed, reverse=True), began, end)
+        left = len(unread)
+        # Documents that there was no time for stay as they were.
+        kept = {*new, *unread}
+        gone = {id for _, id in changed if id in known and id not in kept}
+        return SourceChanges(new, gone | (known.keys() - there.keys()))
+
+    rows = refresh_source(database, Source(_KIND, folder), find_changes)
+    return [stored.row for stored in rows.values() if stored.row], left
 
 
 def _stats(fd: int) -> Iterator[tuple[str, tuple[str, int]]]:
@@ -148,25 +152,20 @@ def _stats(fd: int) -> Iterator[tuple[str, tuple[str, int]]]:
 
 def _read(
     folder: str, changed: Sequence[tuple[int, str]], began: int, end: float | None
-) -> tuple[dict[str, StoredRow], Sequence[tuple[int, str]]]:
-    """Read the documents for which there is time; return them, and those that are left."""
+) -> tuple[dict[str, StoredRow], set[str]]:
+    """Read the documents for which there is time; return them, and the ids that are left."""
     rows: dict[str, StoredRow] = {}
     for number, (_, id) in enumerate(changed):
         if end is not None and time.monotonic() > end:
-            return rows, changed[number:]
-        from cortext.catalog.document_rows import read_document
-
+            return rows, {id for _, id in changed[number:]}
         read = read_document(folder, id)
         if read is not None:
-            # A file that was just written may be written again within the same tick of the clock.
-            settled = read.found is not None and read.found.mtime_ns < began - FRESH_NS
-            fingerprint = " ".join(map(str, read.found)) if read.found and settled else ""
-            rows[id] = StoredRow(fingerprint, read.row)
-    return rows, ()
+            rows[id] = read.to_store(began)
+    return rows, set()
 
 
-def _once(rows: list[ConversationRow]) -> list[ConversationRow]:
-    """Without the older of two that have one id and began at one time: they are one session."""
+def _without_older(rows: list[ConversationRow]) -> list[ConversationRow]:
+    """Drop the older of two rows with the same id and beginning: they are one session."""
     counts = Counter([row.key for row in rows])
     if len(counts) == len(rows):
         return rows

@@ -11,8 +11,9 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from cortext.catalog.database import Unreadable
+from cortext.catalog.database import UnreadableError
 from cortext.catalog.row import ConversationRow, decode_rows, encode_row
+from cortext.stores.fingerprints import Fingerprint
 
 SCHEMA = """
 CREATE TABLE rows (kind TEXT, source BLOB, key BLOB, fingerprint BLOB, row BLOB,
@@ -40,8 +41,25 @@ class StoredRow(NamedTuple):
     row: ConversationRow | None
 
 
+class ReadRow(NamedTuple):
+    """A row that was read from a file, and the fingerprint of the file if it could be opened."""
+
+    row: ConversationRow
+    fingerprint: Fingerprint | None
+
+    def to_store(self, began: int) -> StoredRow:
+        """Return the row for a refresh that `began` at a time.
+
+        A file that was just written may be written again within the same tick of the clock, so its
+        fingerprint does not count yet.
+        """
+        found = self.fingerprint
+        settled = found is not None and found.mtime_ns < began - FRESH_NS
+        return StoredRow(str(found) if settled else "", self.row)
+
+
 def load_rows(db: sqlite3.Connection, source: Source) -> dict[str, StoredRow]:
-    """Return the rows of a source by their keys. Unreadable if one is not as we write them."""
+    """Return the rows of a source by their keys. UnreadableError if one is not as we write them."""
     query = "SELECT key, fingerprint, row FROM rows WHERE kind = ? AND source = ?"
     try:
         found = db.execute(query, _encode(source)).fetchall()
@@ -53,7 +71,7 @@ def load_rows(db: sqlite3.Connection, source: Source) -> dict[str, StoredRow]:
             for key, fingerprint, row in found
         }
     except (ValueError, TypeError, AttributeError) as error:
-        raise Unreadable(f"a row cannot be read: {error}") from None
+        raise UnreadableError(f"a row cannot be read: {error}") from None
 
 
 def load_fingerprints(db: sqlite3.Connection, source: Source) -> dict[str, str]:
@@ -133,4 +151,4 @@ def _texts(db: sqlite3.Connection, query: str, source: Source) -> dict[str, str]
             for name, fingerprint in db.execute(query, _encode(source)).fetchall()
         }
     except (ValueError, TypeError, AttributeError) as error:
-        raise Unreadable(f"a fingerprint cannot be read: {error}") from None
+        raise UnreadableError(f"a fingerprint cannot be read: {error}") from None

@@ -1,17 +1,18 @@
 """The sessions of AI tools, as the catalog lists them: from the tools' own folders, and from our
 archive the sessions that a tool no longer has.
 
-A refresh costs a `stat` for each transcript, and a glance at each that changed. Every list imports
-this module; the module that reads transcripts is imported when one changed.
+A refresh costs a `stat` for each transcript, and a glance at each that changed.
 """
 
 from __future__ import annotations
 
-import os
+import logging
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from collections.abc import Sequence
+from typing import NamedTuple
 
+from cortext.catalog.database import Database
+from cortext.catalog.refresh import SourceChanges
 from cortext.catalog.row import ConversationRow
 from cortext.catalog.row_table import (
     FRESH_NS,
@@ -22,21 +23,12 @@ from cortext.catalog.row_table import (
     store_folders,
     store_rows,
 )
+from cortext.catalog.sanitize import told
+from cortext.catalog.tool_rows import NewToolRows, glance_at
+from cortext.errors import reason_of
 from cortext.tools import scan
-from cortext.tools.deleted_sessions import forgotten
+from cortext.tools.deleted_sessions import forgotten, path
 from cortext.tools.registry import tool_names
-
-if TYPE_CHECKING:
-    from cortext.catalog.tool_rows import NewToolRows
-
-T = TypeVar("T")
-SCHEMA = """
-CREATE TABLE links (workspace BLOB, path BLOB, relation TEXT, id TEXT, last_active INTEGER);
-CREATE INDEX links_of ON links (workspace, path);
-CREATE TABLE captured (id TEXT PRIMARY KEY, fingerprint TEXT) WITHOUT ROWID
-"""
-_BINDING, _COPY = "binding", "copy"
-"""Relations: the conversation takes place in a tool's session, or was made of a standalone one."""
 
 
 def source_of(tool: str) -> Source:
@@ -59,21 +51,21 @@ Looks = dict[tuple[str, str], scan.FolderState]
 
 
 def look_around() -> Looks:
-    """How the folder of each tool looks now, and our copy of it."""
+    """Return the state of the folder of each tool, and of our copy of it."""
     return {(tool, home): scan.look(tool, home) for tool in tool_names() for home in _homes(tool)}
 
 
 def refresh(
-    run: Callable[[Callable[[sqlite3.Connection], Any]], Any],
-    looks: Looks,
-    began: int,
-    patience: float | None,
+    database: Database, looks: Looks, began: int, patience: float | None
 ) -> ListedToolSessions:
-    """Bring the catalog up to date with how the tools' folders look, the latest transcripts first,
-    for about `patience` seconds. What a person deleted is not listed, also where the tool has it
-    still."""
-    gone = _forgotten()
-    known = run(lambda db: {tool: load_folders(db, source_of(tool)) for tool in tool_names()})
+    """Refresh the rows of all tools, the latest transcripts first, for about `patience` seconds.
+
+    Sessions that a person deleted here are not listed, even if the tool still has them.
+    """
+    deleted = _deleted_sessions()
+    known = database.run(
+        lambda db: {tool: load_folders(db, source_of(tool)) for tool in tool_names()}
+    )
     there = any(look.print for look in looks.values())
     changed = {
         tool
@@ -81,16 +73,15 @@ def refresh(
         if known[tool].get(home, "") != _fingerprint_of(look)
     }
     if not changed:
-        return ListedToolSessions(
-            run(lambda db: _listed(db, gone)), changed=False, left=0, there=there
-        )
-    from cortext.catalog.tool_rows import glance_at
-
+        rows = database.run(lambda db: _listed(db, deleted))
+        return ListedToolSessions(rows, changed=False, left=0, there=there)
     looks = {key: now for key, now in looks.items() if key[0] in changed}
-    known = run(lambda db: {tool: load_fingerprints(db, source_of(tool)) for tool in changed})
-    found = glance_at(looks, known, gone, patience)
-    run(lambda db: _store(db, found, looks, began))
-    rows = run(lambda db: _listed(db, gone))
+    known = database.run(
+        lambda db: {tool: load_fingerprints(db, source_of(tool)) for tool in changed}
+    )
+    found = glance_at(looks, known, deleted, patience)
+    database.run(lambda db: _store(db, found, looks, began))
+    rows = database.run(lambda db: _listed(db, deleted))
     return ListedToolSessions(
         rows, any(found.new.values()) or any(found.gone.values()), found.left, there
     )
@@ -100,50 +91,45 @@ def _fingerprint_of(look: scan.FolderState) -> str:
     return look.print.hex()
 
 
-def _forgotten() -> set[tuple[str, str]]:
+def _deleted_sessions() -> set[tuple[str, str]]:
     try:
         return {(one.tool, one.id) for one in forgotten()}
     except OSError as error:
-        import logging
-
-        from cortext.errors import reason_of
-        from cortext.tools.deleted_sessions import path
-
-        told = f"{path()} cannot be read: {reason_of(error)}"
-        logging.getLogger("cortext.catalog").warning("what was deleted is listed too: %s", told)
+        logging.getLogger("cortext.catalog").warning(
+            "deleted sessions are listed too: %s cannot be read: %s", path(), reason_of(error)
+        )
         return set()
 
 
 def _homes(tool: str) -> tuple[str, ...]:
-    """The tool's own folder, then our copy."""
+    """Return the tool's own folder, then our copy."""
     return scan.own_home(tool), scan.archive_home(tool)
 
 
-def _listed(db: sqlite3.Connection, gone: set[tuple[str, str]]) -> list[ConversationRow]:
+def _listed(db: sqlite3.Connection, deleted: set[tuple[str, str]]) -> list[ConversationRow]:
     """Return the rows of all tools, without the sessions that a person deleted."""
     return [
         stored.row
         for tool in tool_names()
         for stored in load_rows(db, source_of(tool)).values()
-        if stored.row and (tool, stored.row.key) not in gone
+        if stored.row and (tool, stored.row.key) not in deleted
     ]
 
 
 def _store(db: sqlite3.Connection, found: NewToolRows, looks: Looks, began: int) -> None:
     db.execute("BEGIN IMMEDIATE")
     for tool in {tool for tool, _ in looks}:
-        store_rows(db, source_of(tool), found.new.get(tool, {}), found.gone.get(tool, ()))
-    for (tool, home), now in looks.items():
-        # A file that was just written may be written again within the same tick of the clock.
-        settled = not found.left and now.latest < began - FRESH_NS
-        fingerprint = _fingerprint_of(now) if settled else "unsettled"
-        store_folders(db, source_of(tool), {home: fingerprint})
+        changes = SourceChanges(found.new.get(tool, {}), found.gone.get(tool, ()))
+        for (name, home), now in looks.items():
+            if name == tool:
+                # A file that was just written may be written again within one tick of the clock.
+                settled = not found.left and now.latest < began - FRESH_NS
+                changes.folders[home] = _fingerprint_of(now) if settled else "unsettled"
+        changes.store(db, source_of(tool))
 
 
 def forget_unmasked(db: sqlite3.Connection) -> None:
     """Forget sessions with a secret in their title, as an earlier version stored them."""
-    from cortext.catalog.sanitize import told
-
     for tool in tool_names():
         source = source_of(tool)
         rows = load_rows(db, source)
@@ -151,50 +137,3 @@ def forget_unmasked(db: sqlite3.Connection) -> None:
         if bad:
             store_rows(db, source, {}, bad)
             store_folders(db, source, {}, load_folders(db, source))
-
-
-def store_links(
-    db: sqlite3.Connection, root: str, rows: Mapping[str, ConversationRow | None]
-) -> None:
-    """Remember the sessions that conversations take place in, and those that they were made of.
-    A row of None is a conversation that is gone."""
-    key = os.fsencode(root)
-    for path, row in rows.items():
-        where = (key, os.fsencode(path))
-        db.execute("DELETE FROM links WHERE workspace = ? AND path = ?", where)
-        if row is None:
-            continue
-        found = [(_BINDING, id) for id in row.session_ids]
-        found += [(_COPY, id) for id in row.source_ids]
-        db.executemany(
-            "INSERT INTO links VALUES (?,?,?,?,?)",
-            [(*where, relation, id, row.last_active) for relation, id in found],
-        )
-
-
-def grown(db: sqlite3.Connection, held: Sequence[ConversationRow]) -> list[ConversationRow]:
-    """Return the sessions whose transcript changed since it was last captured."""
-    known = dict(db.execute("SELECT id, fingerprint FROM captured").fetchall())
-    return [row for row in held if known.get(row.key) != row.fingerprint]
-
-
-def store_captured(db: sqlite3.Connection, sessions: Iterable[ConversationRow]) -> None:
-    """Remember that all messages of some sessions were captured."""
-    entries = [(row.key, row.fingerprint) for row in sessions]
-    db.executemany("INSERT OR REPLACE INTO captured VALUES (?,?)", entries)
-
-
-def copied(db: sqlite3.Connection) -> list[tuple[str, str, int]]:
-    """Return the standalone sessions that conversations were made of, as TOOL:ID, with the folder
-    of each conversation and the time of its last activity."""
-    query = "SELECT id, workspace, path, last_active FROM links WHERE relation = ?"
-    rows = db.execute(query, (_COPY,))
-    return [(id, f"{os.fsdecode(root)}/{os.fsdecode(path)}", at) for id, root, path, at in rows]
-
-
-def bound(db: sqlite3.Connection) -> list[tuple[str, str]]:
-    """Return the ids of the sessions that conversations take place in, with the folders of the
-    conversations."""
-    query = "SELECT id, workspace, path FROM links WHERE relation = ?"
-    rows = db.execute(query, (_BINDING,))
-    return [(id, f"{os.fsdecode(root)}/{os.fsdecode(path)}") for id, root, path in rows]

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from cortext.catalog.row_table import FRESH_NS
 from cortext.errors import SessionStorageError, reason_of
 from cortext.stores import workspace_layout
+from cortext.stores.fingerprints import Fingerprint
 
 _HEAD = ".session/session.json"
 _LINES = ".session/messages.jsonl"
@@ -30,24 +31,13 @@ class ChangedDay(NamedTuple):
     fingerprints: dict[str, str]
 
 
-class FileStat(NamedTuple):
-    """The fingerprint of one file, and what it was made of."""
-
-    inode: int
-    size: int
-    mtime_ns: int
-
-    def __str__(self) -> str:
-        return f"{self.inode} {self.size} {self.mtime_ns}"
-
-
 class ConversationFiles(NamedTuple):
     """What a `stat` says of the files of a conversation. Where there is no head, the markdown
     stands for it."""
 
-    head: FileStat | None
-    markdown: FileStat | None
-    lines: FileStat | None
+    head: Fingerprint | None
+    markdown: Fingerprint | None
+    lines: Fingerprint | None
 
     @property
     def is_conversation(self) -> bool:
@@ -180,9 +170,9 @@ def _fingerprints(
     return fingerprints
 
 
-def _stat(path: str) -> FileStat | None:
+def _stat(path: str) -> Fingerprint | None:
     try:
         found = os.stat(path)
     except OSError:
         return None
-    return FileStat(found.st_ino, found.st_size, found.st_mtime_ns)
+    return Fingerprint.of(found)

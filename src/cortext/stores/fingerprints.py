@@ -10,11 +10,14 @@ T = TypeVar("T")
 
 
 class Fingerprint(NamedTuple):
-    """Two files with the same one have the same content, since writers replace or append."""
+    """Two files with the same fingerprint have the same content: writers replace or append."""
 
     inode: int
     size: int
     mtime_ns: int
+
+    def __str__(self) -> str:
+        return f"{self.inode} {self.size} {self.mtime_ns}"
 
     @classmethod
     def of(cls, found: os.stat_result) -> Fingerprint:
@@ -22,7 +25,7 @@ class Fingerprint(NamedTuple):
 
     @classmethod
     def at(cls, path: str) -> Fingerprint | None:
-        """Of the file that is there now; None without one."""
+        """Return the fingerprint of the file that is there now; None without a file."""
         try:
             return cls.of(os.stat(path))
         except FileNotFoundError:

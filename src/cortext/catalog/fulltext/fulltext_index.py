@@ -5,8 +5,6 @@ where each message is a line of a file, by its place there. Spots are numbered a
 that came one after the other are kept as one *run*.
 SQLite cannot take a text out of such an index again: spots that are gone are left out of answers,
 and when most are, the index is thrown away.
-
-This module is imported by every search, so it imports next to nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from cortext import paths
-from cortext.catalog.database import Database, is_damage
+from cortext.catalog.database import Database, Fallback, is_bad_query, remove_database
 from cortext.catalog.fulltext.newest_first import Newest, Place
 from cortext.catalog.fulltext.tables import (
     AS_IS,
@@ -42,8 +40,6 @@ from cortext.catalog.fulltext.tables import (
     put_source,
     put_texts,
 )
-from cortext.durability.replace_file import make_private_dir
-from cortext.errors import reason_of
 
 __all__ = [
     "MARKDOWN",
@@ -66,34 +62,29 @@ _STALE, _STALE_SIZE = 100_000, 64 << 20
 """Texts, and characters, that may be gone."""
 _MAPPED = 1 << 30
 """Bytes."""
-_NAME = "the search index"
-
-
-class _FulltextFile(Database):
-    """Mapped into memory: for a phrase hundreds of its pages are looked at."""
-
-    def _connect(self) -> sqlite3.Connection:
-        db = super()._connect()
-        db.execute(f"PRAGMA mmap_size={_MAPPED}")
-        return db
 
 
 class FulltextIndex:
     """The index in one file, for any number of processes, of which one at a time adds to it.
 
-    Whatever is wrong with the file, it is made anew, empty. Where there cannot be one, what is
-    there is read only, and where nothing is there, an index lasts as long as we do.
+    If the file cannot be written, it is only read; if there is no file then, the index is in
+    memory.
     """
 
     def __init__(self, path: str) -> None:
-        self._path = path
-        self._database: Database = _FulltextFile(path, schema=SCHEMA, version=_VERSION, name=_NAME)
-        self.is_fixed: bool = False
-        """Whether nothing can be added: it is on a disk that cannot be written to."""
+        self._database = Database(
+            path,
+            schema=SCHEMA,
+            version=_VERSION,
+            name="the search index",
+            fallback=Fallback.READ_ONLY,
+            # A phrase query visits hundreds of pages.
+            mapped_bytes=_MAPPED,
+        )
 
     @classmethod
     def at_home(cls) -> FulltextIndex:
-        """The one of this user."""
+        """Return the index of this user."""
         return cls(paths.words())
 
     def __enter__(self) -> FulltextIndex:
@@ -107,13 +98,18 @@ class FulltextIndex:
 
     @property
     def path(self) -> str:
-        """Its file; ":memory:" if there is none."""
-        return self._path
+        """The path of the file; `MEMORY` if there is none."""
+        return self._database.path
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether nothing can be added, because the file cannot be written."""
+        return self._database.is_read_only
 
     @property
     def lock(self) -> str:
-        """The file whose lock whoever adds to it has; "" if nobody else can."""
-        return "" if self._path == ":memory:" else f"{self._path}.lock"
+        """The path of the lock that a process takes to add texts; "" for an index in memory."""
+        return "" if self._database.is_in_memory else f"{self.path}.lock"
 
     def known(self) -> dict[Identity, str]:
         """What is in it, by what was remembered of each."""
@@ -224,9 +220,10 @@ class FulltextIndex:
         are the only ones that are needed, if these are few."""
         try:
             yield from self._run(lambda db: Newest(db, expression, most, before, skips, within))
-        except (sqlite3.DatabaseError, OSError) as error:
-            if not _is_no_question(error) and not self._can_go_on(error):
-                raise
+        except sqlite3.DatabaseError as error:
+            # Some results may have been taken, so the search ends here instead of starting again.
+            if not is_bad_query(error):
+                self._database.recover(error)
 
     @property
     def is_stale(self) -> bool:
@@ -242,96 +239,41 @@ class FulltextIndex:
             there = db.execute("SELECT total(count) FROM runs").fetchone()[0]
             return next_id - 1 - there > max(_STALE, there)
 
-        return self._run(count) and not self.is_fixed and os.access(self._path, os.W_OK)
+        return self._run(count) and not self.is_read_only and os.access(self.path, os.W_OK)
 
     def discard(self) -> None:
         """Throw it away, with every word in it."""
         self._database.discard()
 
     def purge(self, there: Collection[Identity]) -> bool:
-        """Leave no word of what is not there any more: if it has one, or cannot be asked, all of it
-        goes, and the next search makes it anew. Whether it did. OSError if it cannot be removed."""
+        """Remove the index if it has words of conversations that are not `there`; the next search
+        makes it again. Return whether it was removed. OSError if it cannot be removed."""
         if not os.path.isfile(self.path) or os.path.islink(self.path):
-            return False  # what stands in its place is not ours
+            return False  # a link or a folder, which is not ours
         try:
             has = self._database.run(lambda db: fact(db, GONE)) > 0
             has = has or not self.known().keys() <= {*there}
         except (sqlite3.Error, OSError):
             has = True
         if has:
-            self._database.remove()
+            self._database.close()
+            remove_database(self.path)
         return has
 
-    def leave_disk(self, why: str) -> None:
-        """Begin with an empty one that lasts as long as we do."""
-        _warn("this search takes longer, because there cannot be an index: %s", why)
-        self._database.close()
-        self._path = ":memory:"
-        self._database = Database(self._path, schema=SCHEMA, version=_VERSION)
+    def use_memory(self, reason: str) -> None:
+        """Continue with an empty index in memory."""
+        self._database.use_memory(reason)
 
     def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        try:
-            return self._try(work)
-        except (sqlite3.DatabaseError, OSError) as error:
-            if not self._can_go_on(error):
-                raise
-        return self._database.run(work)
+        return self._database.repeat(lambda: self._database.run(work))
 
     def _write(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """As `_run`; AnewError if what is to be written belongs to an index that is no more."""
-        try:
-            return self._try(work)
-        except (sqlite3.DatabaseError, OSError) as error:
-            if not self._can_go_on(error):
-                raise
-        raise AnewError
+        """Do `work`; AnewError if the index was replaced, so that earlier texts are gone."""
+        generation = self._database.generation
 
-    def _try(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        if not self._database.is_open and self._path != ":memory:":
-            make_private_dir(os.path.dirname(self._path))
-        return self._database.run(work)
+        def write() -> T:
+            if self._database.generation != generation:
+                raise AnewError
+            return self._database.run(work)
 
-    def _can_go_on(self, error: Exception) -> bool:
-        """Whether there is another way: a new index, or none on the disk."""
-        if self._path == ":memory:" or self.is_fixed or _is_no_question(error):
-            return False
-        if isinstance(error, sqlite3.DatabaseError) and is_damage(error):
-            try:
-                self._database.discard()
-            except (sqlite3.Error, OSError) as failure:
-                error = failure
-            else:
-                _warn(f"{_NAME} is made anew: %s", error)
-                return True
-        elif self._database.is_open:
-            return False
-        self._without_disk(error)
-        return True
-
-    def _without_disk(self, error: Exception) -> None:
-        self._database.close()
-        fixed = Database(self._path, schema=SCHEMA, version=_VERSION, fixed=True)
-        try:
-            fixed.ready()
-        except (sqlite3.Error, OSError):
-            self.leave_disk(_why(error))
-        else:
-            _warn("what is new is not found, because the index cannot be written: %s", _why(error))
-            self.is_fixed = True
-            self._database = fixed
-
-
-def _is_no_question(error: Exception) -> bool:
-    """Whether it is the question that makes no sense, and not the index."""
-    return str(error).startswith("fts5: ")
-
-
-def _why(error: Exception) -> str:
-    """In small letters, and without what Python puts around it."""
-    return reason_of(error) if isinstance(error, OSError) else str(error)
-
-
-def _warn(sentence: str, error: Exception | str) -> None:
-    import logging
-
-    logging.getLogger("cortext.catalog").warning(sentence, error)
+        return self._database.repeat(write)

@@ -9,18 +9,17 @@ from functools import partial
 from urllib.parse import quote
 
 from cortext import paths
-from cortext.catalog.database import Database
+from cortext.catalog.database import remove_database
 from cortext.features.doctor.problem import NOTHING, WARNING, CheckResult, Problem, Repair, Repaired
 
 _LARGE = 64 << 20
 """Bytes of a database above which only its beginning is looked at, unless all is asked for."""
-_NAMES = ("index.sqlite3", "spawned.sqlite3")
 
 
 def list_databases(folders: Iterable[str]) -> Iterator[str]:
     """All that are there."""
     found = [paths.catalog(), paths.words()]
-    found += [f"{folder}/.cortext/{name}" for folder in folders for name in _NAMES]
+    found += [f"{folder}/.cortext/index.sqlite3" for folder in folders]
     return (path for path in found if os.path.isfile(path))
 
 
@@ -57,5 +56,5 @@ def _why_not(path: str, *, deep: bool) -> str:
 def _repair(path: str) -> Repaired | None:
     if not os.path.exists(path) or not _why_not(path, deep=True):
         return None
-    Database(path, schema="", version=0).remove()
+    remove_database(path)
     return Repaired(f"{path} was removed, and will be made anew", [])

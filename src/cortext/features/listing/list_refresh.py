@@ -59,5 +59,5 @@ def take_in_grown(
         for place in holders.get(session.key, ()):
             now[place] = take_in(now[place])
         seen.append(session)
-    catalog.remember_taken(seen)
+    catalog.remember_captured(seen)
     return sorted(now, key=recency, reverse=True)

@@ -1,8 +1,5 @@
 """Sessions that no AI tool has and no workspace: those of `aur spawn`, and those that programs
 keep, as documents or as logs. Lists have them beside the others.
-
-This module is imported by every list, so it imports next to nothing, and looks at an index only
-where there is a folder.
 """
 
 from __future__ import annotations
@@ -17,6 +14,7 @@ from cortext.catalog.catalog import Catalog
 from cortext.catalog.program_documents import DocumentFolder
 from cortext.catalog.row import AUR, DOCUMENT, ConversationRow
 from cortext.config import Config
+from cortext.errors import CortextError
 from cortext.workspace.inactivity import show_effective_status
 from cortext.workspace.known_folders import document_folders, program_folders
 
@@ -58,7 +56,7 @@ def list_standalone(
     which programs may keep documents. What is new is read for about `patience` seconds."""
     found = Standalone([], [], [])
     if tool in (None, AUR) and isdir(paths.spawn_sessions()):
-        _add_spawned(found)
+        _add_spawned(found, catalog)
     if tool in (None, DOCUMENT) and (there := shelves(config, roots)):
         rows, notes = catalog.document_sessions(there, patience=patience)
         # Programs do not tell when they leave a session, so inactivity decides.
@@ -67,31 +65,24 @@ def list_standalone(
         found.notes.extend(notes)
     if tool in (None, DOCUMENT):
         for folder in log_folders(config):
-            _add_logs(found, folder, float(config["sessions.pause_minutes"]))
+            _add_logs(found, catalog, folder, float(config["sessions.pause_minutes"]))
     return found
 
 
-def _add_logs(found: Standalone, folder: str, minutes: float) -> None:
-    from cortext.catalog.log_index import LogIndex
-    from cortext.errors import CortextError
-
+def _add_logs(found: Standalone, catalog: Catalog, folder: str, minutes: float) -> None:
     try:
-        # Programs do not say that they have one open.
-        with LogIndex(folder, DOCUMENT, lost="active") as index:
-            rows = index.list()
+        # Programs do not tell whether they have a session open.
+        rows = catalog.log_sessions(folder, DOCUMENT, lost="active")
     except CortextError as error:
         found.notes.append(str(error))
         return
     found.documents.extend(show_effective_status(rows, minutes))
 
 
-def _add_spawned(found: Standalone) -> None:
-    from cortext.errors import CortextError
-    from cortext.features.spawn.spawn_list import list_spawned
-
+def _add_spawned(found: Standalone, catalog: Catalog) -> None:
     try:
-        # Only `aur` itself tells what was interrupted from what was paused.
-        found.spawned.extend(list_spawned(lost="paused"))
+        # Only `aur` itself shows interrupted and paused sessions as different.
+        found.spawned.extend(catalog.log_sessions(paths.spawn_sessions(), lost="paused"))
     except CortextError as error:
         found.notes.append(str(error))
 

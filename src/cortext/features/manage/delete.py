@@ -9,8 +9,9 @@ from datetime import timedelta
 
 from cortext import clock, paths
 from cortext.catalog.catalog import Catalog
-from cortext.catalog.log_index import SUFFIX, LogIndex
-from cortext.catalog.row import AUR, DOCUMENT, ConversationRow
+from cortext.catalog.log_rows import SUFFIX
+from cortext.catalog.log_sessions import remove_former_index
+from cortext.catalog.row import ConversationRow
 from cortext.durability.replace_file import all_set_aside, remove_if_there, storage_errors
 from cortext.durability.trash_folder import Trash, TrashEntry
 from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
@@ -125,15 +126,12 @@ def empty(older_than_days: float = 0) -> list[TrashEntry]:
 
 
 def _purge_lists(origins: Iterable[str]) -> None:
-    """What lists know of logs stands beside these."""
-    spawned = paths.spawn_sessions()
+    """Remove what was derived from logs and is kept beside them."""
     logs = {os.path.dirname(origin) for origin in origins if origin.endswith(SUFFIX)}
-    for folder in {spawned, *logs}:
+    for folder in {paths.spawn_sessions(), *logs}:
         with storage_errors("empty the trash of", folder):
             remove_summaries(folder)
-        if os.path.exists(os.path.join(folder, ".cortext", "spawned.sqlite3")):
-            with LogIndex(folder, AUR if folder == spawned else DOCUMENT) as index:
-                index.purge()
+            remove_former_index(folder)
 
 
 def _purge_words() -> None:

@@ -191,7 +191,7 @@ class Search:
         changed them, and no head tells so. Then they are read anew, once."""
         other = [hit for hit in found if hit.number > TITLE and not hit.snippet.spans]
         new = {hit.row.identity for hit in other if not hit.row.tool} - self._anew
-        if not new or self._words.is_fixed:
+        if not new or self._words.is_read_only:
             return False
         self._anew |= new
         # Where that cannot be, as while another process reads, what is there has to do.

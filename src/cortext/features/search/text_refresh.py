@@ -58,7 +58,7 @@ def refresh(
     marked = words.mark()
     if marked == (mark, day) and not anew:
         return RefreshedTexts()
-    if words.is_fixed:
+    if words.is_read_only:
         return RefreshedTexts(left=len(_changed(words, rows)), why="the index cannot be written")
     look = _ListedRows(rows, mark, day, whole=marked[1] != day)
     with _alone(words, patience) as why:
@@ -70,7 +70,7 @@ def refresh(
             found = _Refresh(words, patience, progress).run(look)
         if found.why and not words.known_any():
             # There is nothing to answer from.
-            words.leave_disk(found.why.removeprefix(_CANNOT))
+            words.use_memory(found.why.removeprefix(_CANNOT))
             found = _Refresh(words, None, progress).run(look)
         return found
 

@@ -14,7 +14,8 @@ from msgspec import DecodeError, ValidationError
 from msgspec.json import decode
 
 from cortext import paths
-from cortext.catalog.row import AUR, DOCUMENT, ConversationRow
+from cortext.catalog.log_sessions import remove_former_index
+from cortext.catalog.row import DOCUMENT, ConversationRow
 from cortext.durability.file_lock import FileLock
 from cortext.durability.lifetime_lock import live_holder
 from cortext.durability.read_files import read_file
@@ -71,7 +72,6 @@ def purge_words(rows: Sequence[ConversationRow] | None = None) -> None:
 def _forget(rows: Sequence[ConversationRow]) -> None:
     from cortext.catalog.catalog import Catalog
     from cortext.catalog.fulltext.fulltext_index import FulltextIndex
-    from cortext.catalog.log_index import LogIndex
     from cortext.features.listing.conversation_list import ConversationList
     from cortext.features.search.text_refresh import purge
 
@@ -84,12 +84,11 @@ def _forget(rows: Sequence[ConversationRow]) -> None:
         purge(words, [row for row in everything if row.identity not in changed])
     with collect_errors(failures, "clear", "the catalog"), Catalog.at_home() as catalog:
         catalog.purge({os.path.dirname(row.path) for row in everything if row.tool == DOCUMENT})
-    logs = {os.path.dirname(row.path): row.tool for row in everything if row.is_log}
-    for folder, tool in {**logs, paths.spawn_sessions(): AUR}.items():
+    logs = {os.path.dirname(row.path) for row in everything if row.is_log}
+    for folder in {*logs, paths.spawn_sessions()}:
         with collect_errors(failures, "clear the index of", folder):
-            with LogIndex(folder, tool) as index:
-                index.purge()
             remove_summaries(folder)
+            remove_former_index(folder)
     with collect_errors(failures, "clear", "what was handed to tools"):
         forget_handed()
     if failures:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from cortext import paths
-from cortext.catalog.log_index import LogIndex
+from cortext.catalog.catalog import Catalog
 from cortext.catalog.row import ConversationRow
 
 STATUSES = ("active", "completed", "interrupted")
@@ -23,10 +23,11 @@ _PATIENCE = 8.0
 def list_spawned(
     agent: str | None = None, status: str | None = None, *, lost: str = "interrupted"
 ) -> list[ConversationRow]:
-    """Those of an agent and with a status, or all; the latest first. `lost` is the word for what
-    is interrupted."""
-    with LogIndex(paths.spawn_sessions(), lost=lost) as index:
-        return filter_rows(index.list(), agent, status)
+    """Return the sessions of an agent and with a status, or all, the latest first. `lost` is the
+    word for interrupted sessions."""
+    with Catalog.at_home() as catalog:
+        rows = catalog.log_sessions(paths.spawn_sessions(), lost=lost)
+    return filter_rows(rows, agent, status)
 
 
 def filter_rows(

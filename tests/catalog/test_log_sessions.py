@@ -1,8 +1,6 @@
 """The index of `aur spawn`'s sessions: right whatever happens to the files, and to itself."""
 
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -13,7 +11,7 @@ import pytest
 
 from cortext import SessionStorageError
 from cortext.catalog import log_rows
-from cortext.catalog.log_index import LogIndex
+from cortext.catalog.catalog import Catalog
 from cortext.durability.lifetime_lock import LiveMark
 from tests.catalog.spawn_folder import HOUR, WHEN, Folder, head, turn
 
@@ -36,8 +34,9 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
 
 def test_nothing_is_listed_where_there_is_nothing(tmp_path: Path) -> None:
     """No folder, or an empty one: no rows, and nothing is made."""
-    assert LogIndex(str(tmp_path / "none")).list() == []
-    assert LogIndex(str(tmp_path)).list() == []
+    with Catalog(str(tmp_path / "catalog.sqlite3")) as catalog:
+        assert catalog.log_sessions(str(tmp_path / "none")) == []
+        assert catalog.log_sessions(str(tmp_path)) == []
     assert list(tmp_path.iterdir()) == []
 
 
@@ -220,7 +219,7 @@ def test_a_folder_that_is_none_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "sessions"
     path.write_bytes(b"")
     with pytest.raises(SessionStorageError, match=f"could not list {path}: not a directory"):
-        LogIndex(str(path)).list()
+        Catalog(str(tmp_path / "catalog.sqlite3")).log_sessions(str(path))
 
 
 @pytest.mark.parametrize(
@@ -320,11 +319,11 @@ def test_purged_words_are_nowhere(spawn_folder: Folder) -> None:
     path = spawn_folder.add("one", title="xyzzy")
     spawn_folder.add("two")
     spawn_folder.list()
-    files = [*(spawn_folder.path / ".cortext").glob("spawned*")]
+    files = [*spawn_folder.path.parent.glob("catalog.sqlite3*")]
     assert any(b"xyzzy" in file.read_bytes() for file in files)
     path.unlink()
-    with LogIndex(str(spawn_folder.path)) as index:
-        index.purge()
+    with spawn_folder.catalog() as catalog:
+        catalog.purge()
     assert not any(b"xyzzy" in file.read_bytes() for file in files if file.exists())
     assert set(spawn_folder.list()) == {"two"}
 
@@ -352,17 +351,12 @@ def test_files_from_the_future_are_listed(spawn_folder: Folder) -> None:
     assert spawn_folder.list()["one"].messages == 2
 
 
-def test_a_list_in_which_nothing_changed_loads_little(spawn_folder: Folder) -> None:
-    """No click, json or logging."""
-    spawn_folder.add("one", turn("x"), status="active")
-    spawn_folder.list()
-    program = (
-        "import sys; from cortext.catalog.log_index import LogIndex;"
-        "assert len(LogIndex(sys.argv[1]).list()) == 1; print(*sys.modules)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program, str(spawn_folder.path)],
-        capture_output=True, text=True, check=True, timeout=60,
-    )  # fmt: skip
-    heavy = {"click", "rich", "json", "logging", "cortext.model.session"}
-    assert set(done.stdout.split()) & heavy == set()
+def test_index_of_an_older_version_is_removed_from_the_folder(spawn_folder: Folder) -> None:
+    side = spawn_folder.path / ".cortext"
+    side.mkdir()
+    former = [side / f"spawned.sqlite3{suffix}" for suffix in ("", "-wal", "-lock")]
+    for path in former:
+        path.write_bytes(b"a title that was deleted")
+    spawn_folder.add("one", turn("x"))
+    assert set(spawn_folder.list()) == {"one"}
+    assert [path.name for path in former if path.exists()] == []

@@ -1,4 +1,4 @@
-"""The index of `aur spawn`'s sessions, damaged, and beside others who write."""
+"""Rows of `aur spawn`'s sessions, with a damaged catalog, and while others write."""
 
 import os
 import sqlite3
@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from cortext.catalog.log_index import LogIndex
 from tests.catalog.spawn_folder import Folder, turn
 from tests.faults.mounts import read_only
 
@@ -48,22 +47,22 @@ def test_whatever_is_wrong_with_the_database(how: str, spawn_folder: Folder) -> 
     right = spawn_folder.list()
     assert right == spawn_folder.anew()
     for suffix in ("-wal", "-shm"):
-        (spawn_folder.path / f".cortext/spawned.sqlite3{suffix}").unlink(missing_ok=True)
-    spoil(spawn_folder.path / ".cortext/spawned.sqlite3", how)
+        Path(f"{spawn_folder.database}{suffix}").unlink(missing_ok=True)
+    spoil(spawn_folder.database, how)
     assert spawn_folder.list() == right
     assert spawn_folder.list() == right
 
 
 @pytest.mark.parametrize("known", [True, False])
 def test_where_nothing_can_be_written(known: bool, spawn_folder: Folder) -> None:
-    """The list is right all the same, with an index that is there and with none."""
+    """The list is right all the same, with a catalog that is there and with none."""
     spawn_folder.add("one", turn("x"))
     if known:
         spawn_folder.list()
     spawn_folder.add("two", turn("x"))
-    with read_only(spawn_folder.path):
+    with read_only(spawn_folder.path.parent):
         assert spawn_folder.list() == spawn_folder.anew()
-    assert (spawn_folder.path / ".cortext").exists() == known
+    assert spawn_folder.database.exists() == known
 
 
 def test_the_database_is_for_its_owner(spawn_folder: Folder) -> None:
@@ -74,7 +73,7 @@ def test_the_database_is_for_its_owner(spawn_folder: Folder) -> None:
         spawn_folder.list()
     finally:
         os.umask(old)
-    assert (spawn_folder.path / ".cortext/spawned.sqlite3").stat().st_mode & 0o777 == 0o600
+    assert spawn_folder.database.stat().st_mode & 0o777 == 0o600
 
 
 WRITER = """
@@ -107,9 +106,9 @@ def test_a_reader_lists_while_a_writer_writes(spawn_folder: Folder, times: int) 
     assert writer.stdout is not None
     assert writer.stdout.readline() == "ready\n"
     seen: dict[str, int] = {}
-    with LogIndex(str(spawn_folder.path)) as index:
+    with spawn_folder.catalog() as catalog:
         for _ in range(times):
-            rows = index.list()
+            rows = catalog.log_sessions(str(spawn_folder.path))
             assert [row.note for row in rows if row.note] == []
             assert {row.key for row in rows} >= {f"s{n}" for n in range(19)}
             for row in rows:
@@ -127,17 +126,21 @@ def test_several_read_a_damaged_index_at_once(spawn_folder: Folder) -> None:
     for number in range(50):
         spawn_folder.add(f"s{number}", turn("x"))
     spawn_folder.list()
-    (spawn_folder.path / ".cortext/spawned.sqlite3").write_bytes(b"garbage" * 3000)
+    spawn_folder.database.write_bytes(b"garbage" * 3000)
     program = (
-        "import sys; from cortext.catalog.log_index import LogIndex; sys.stdin.readline();"
-        "print([len(LogIndex(sys.argv[1]).list()) for _ in range(20)])"
+        "import sys; from cortext.catalog.catalog import Catalog; sys.stdin.readline();"
+        "catalog = Catalog(sys.argv[2]);"
+        "print([len(catalog.log_sessions(sys.argv[1])) for _ in range(20)])"
     )
     running = [
         subprocess.Popen(
-            [sys.executable, "-c", program, str(spawn_folder.path)],
+            [sys.executable, "-c", program, str(spawn_folder.path), str(spawn_folder.database)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )
         for _ in range(4)
     ]  # fmt: skip
     ends = [process.communicate("\n", timeout=100) for process in running]
-    assert ends == [(f"{[50] * 20}\n", "")] * 4
+    assert [out for out, _ in ends] == [f"{[50] * 20}\n"] * 4
+    warnings = [error for _, error in ends if error]
+    assert len(warnings) <= 1
+    assert "the catalog is rebuilt" in "".join(warnings)

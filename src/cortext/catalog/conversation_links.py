@@ -1,0 +1,69 @@
+"""Which sessions of tools a conversation takes place in, and which session it was made of.
+
+The catalog keeps these links beside its rows, so that a session is listed once, and a hook finds
+the conversation of its session without a list.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+
+from cortext.catalog.row import ConversationRow
+
+SCHEMA = """
+CREATE TABLE links (workspace BLOB, path BLOB, relation TEXT, id TEXT, last_active INTEGER);
+CREATE INDEX links_of ON links (workspace, path);
+CREATE TABLE captured (id TEXT PRIMARY KEY, fingerprint TEXT) WITHOUT ROWID
+"""
+_BINDING, _COPY = "binding", "copy"
+"""Relations: the conversation takes place in a tool's session, or was made of a standalone one."""
+
+
+def store_links(
+    db: sqlite3.Connection, root: str, rows: Mapping[str, ConversationRow | None]
+) -> None:
+    """Replace the links of conversations. A row of None is a conversation that is gone."""
+    key = os.fsencode(root)
+    for path, row in rows.items():
+        where = (key, os.fsencode(path))
+        db.execute("DELETE FROM links WHERE workspace = ? AND path = ?", where)
+        if row is None:
+            continue
+        found = [(_BINDING, id) for id in row.session_ids]
+        found += [(_COPY, id) for id in row.source_ids]
+        db.executemany(
+            "INSERT INTO links VALUES (?,?,?,?,?)",
+            [(*where, relation, id, row.last_active) for relation, id in found],
+        )
+
+
+def bound_sessions(db: sqlite3.Connection) -> list[tuple[str, str]]:
+    """Return the ids of the sessions that conversations take place in, with the folders of the
+    conversations."""
+    query = "SELECT id, workspace, path FROM links WHERE relation = ?"
+    rows = db.execute(query, (_BINDING,))
+    return [(id, f"{os.fsdecode(root)}/{os.fsdecode(path)}") for id, root, path in rows]
+
+
+def copied_sessions(db: sqlite3.Connection) -> list[tuple[str, str, int]]:
+    """Return the standalone sessions that conversations were made of, as TOOL:ID, with the folder
+    of each conversation and the time of its last activity."""
+    query = "SELECT id, workspace, path, last_active FROM links WHERE relation = ?"
+    rows = db.execute(query, (_COPY,))
+    return [(id, f"{os.fsdecode(root)}/{os.fsdecode(path)}", at) for id, root, path, at in rows]
+
+
+def not_captured(
+    db: sqlite3.Connection, sessions: Sequence[ConversationRow]
+) -> list[ConversationRow]:
+    """Return the sessions whose transcript changed since it was last captured."""
+    known = dict(db.execute("SELECT id, fingerprint FROM captured").fetchall())
+    return [row for row in sessions if known.get(row.key) != row.fingerprint]
+
+
+def store_captured(db: sqlite3.Connection, sessions: Iterable[ConversationRow]) -> None:
+    """Remember that all messages of some sessions were captured."""
+    entries = [(row.key, row.fingerprint) for row in sessions]
+    db.executemany("INSERT OR REPLACE INTO captured VALUES (?,?)", entries)

@@ -1,0 +1,187 @@
+"""The sessions of a folder of logs, as the catalog lists them: of `aur spawn`, and of programs.
+
+A refresh costs a `stat` for each log, and a read for each that changed. Nothing is written into the
+folder.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from cortext.catalog.database import Database
+from cortext.catalog.log_rows import SUFFIX, read_log
+from cortext.catalog.refresh import KnownFolders, KnownRows, SourceChanges, refresh_source
+from cortext.catalog.row import ConversationRow, recency
+from cortext.catalog.row_table import (
+    FRESH_NS,
+    Source,
+    StoredRow,
+    forget_source,
+    load_fingerprints,
+    source_names,
+    store_rows,
+)
+from cortext.durability.lifetime_lock import live_holder, mark_path
+from cortext.durability.replace_file import remove_if_there
+from cortext.stores.session_file_names import is_id
+
+_KIND = "log"
+_FOLDER = ""
+"""The name under which the fingerprint of the folder itself is stored."""
+_FORMER_INDEX = "spawned.sqlite3"
+"""0.1.0 kept the rows of a folder in a database there."""
+
+
+class _FolderLook(NamedTuple):
+    """A look at the folder that is open as `fd`: when it began, and the folder's time."""
+
+    fd: int
+    began: int
+    time: int
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the folder gets another time when a file is added now."""
+        return self.time < self.began - FRESH_NS
+
+
+def list_logs(database: Database, folder: str, tool: str, lost: str) -> list[ConversationRow]:
+    """Return the sessions of a folder as those of a tool, the latest first.
+
+    `last_active` is the time of the last turn, or of the beginning. A session is active while a
+    process has it open; if it is active on disk and not open, `lost` is its status. A damaged
+    session is listed with a note; a torn last line is no damage. OSError if the folder cannot be
+    read.
+    """
+    try:
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return []
+    try:
+        if not database.is_there and not _ids(fd):
+            return []
+        look = _FolderLook(fd, time.time_ns(), os.fstat(fd).st_mtime_ns)
+        rows = refresh_source(
+            database,
+            Source(_KIND, folder),
+            lambda known, folders: _find_changes(folder, tool, look, known, folders),
+        )
+    finally:
+        os.close(fd)
+    listed = [stored.row for stored in rows.values() if stored.row]
+    return sorted(_with_status(listed, folder, lost), key=recency, reverse=True)
+
+
+def forget_changed(db: sqlite3.Connection) -> None:
+    """Forget the rows of logs that were deleted or rewritten; a refresh reads the latter again."""
+    for folder in source_names(db, _KIND):
+        source = Source(_KIND, folder)
+        try:
+            fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError:
+            forget_source(db, source)
+            continue
+        try:
+            store_rows(db, source, {}, _changed(fd, load_fingerprints(db, source)))
+        finally:
+            os.close(fd)
+
+
+def remove_former_index(folder: str) -> None:
+    """Remove the index that 0.1.0 kept in a folder of logs: it may hold deleted titles."""
+    for suffix in ("", "-wal", "-shm", "-lock"):
+        remove_if_there(f"{folder}/.cortext/{_FORMER_INDEX}{suffix}")
+
+
+def _find_changes(
+    folder: str, tool: str, look: _FolderLook, known: KnownRows, folders: KnownFolders
+) -> SourceChanges:
+    """Read the logs that are new or changed."""
+    ids = _changed(look.fd, {id: stored.fingerprint for id, stored in known.items()})
+    # A folder with the same time has the same names.
+    same = folders.get(_FOLDER) == str(look.time) and look.is_settled
+    if not same:
+        ids |= _ids(look.fd) - known.keys()
+    if same and not ids:
+        return SourceChanges()
+    if not folders:
+        remove_former_index(folder)
+    found = {id: _read(folder, id, known, tool, look.began) for id in ids}
+    changes = SourceChanges(
+        {id: row for id, row in found.items() if row is not None and row != known.get(id)},
+        [id for id, row in found.items() if row is None and id in known],
+    )
+    if look.is_settled:
+        changes.folders[_FOLDER] = str(look.time)
+    elif _FOLDER in folders:
+        changes.gone_folders = [_FOLDER]
+    return changes
+
+
+def _read(folder: str, id: str, known: KnownRows, tool: str, began: int) -> StoredRow | None:
+    """Return the row of a log; None if there is no such session."""
+    if not is_id(id) or os.path.isdir(f"{folder}/{id}{SUFFIX}"):
+        return None
+    read = read_log(folder, id, known[id].row if id in known else None, tool)
+    return read.to_store(began) if read else None
+
+
+def _with_status(rows: list[ConversationRow], folder: str, lost: str) -> list[ConversationRow]:
+    """Return the rows with the status of sessions that no process has open."""
+    marked = _marked_ids(folder)
+    return [
+        replace(row, status=lost)
+        if row.status != lost
+        and (
+            row.status == "interrupted"
+            or (row.status == "active" and not _is_live(folder, row.key, marked))
+        )
+        else row
+        for row in rows
+    ]
+
+
+def _is_live(folder: str, id: str, marked: set[str]) -> bool:
+    """Whether a process has the session open."""
+    if id not in marked:
+        return False
+    try:
+        return live_holder(mark_path(folder, id)) is not None
+    except OSError:
+        return False  # a link or a folder, which is not ours
+
+
+def _marked_ids(folder: str) -> set[str]:
+    """Return the sessions that were opened at some time; most folders have no such mark."""
+    try:
+        return set(os.listdir(mark_path(folder)))
+    except OSError:
+        return set()
+
+
+def _ids(fd: int) -> set[str]:
+    """Return the names of files that may be sessions, without their ending."""
+    cut = -len(SUFFIX)
+    return {name[:cut] for name in os.listdir(fd) if name.endswith(SUFFIX)}
+
+
+def _changed(fd: int, known: Mapping[str, str]) -> set[str]:
+    """Return the ids of the logs whose fingerprint is not as `known`, in the folder `fd`."""
+    changed: set[str] = set()
+    stat = os.stat
+    # A plain loop: in a long list this takes most of the time.
+    for id, fingerprint in known.items():
+        try:
+            found = stat(id + SUFFIX, dir_fd=fd)
+        except OSError:
+            changed.add(id)
+            continue
+        if fingerprint != f"{found.st_ino} {found.st_size} {found.st_mtime_ns}":
+            changed.add(id)
+    return changed

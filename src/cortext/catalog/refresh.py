@@ -1,0 +1,70 @@
+"""Bring the rows of the catalog up to date with the files that they are made from.
+
+Every kind of source is refreshed the same way: load what is known, find what changed, store that.
+Only finding the changes differs, because a workspace, a tool and a folder of logs keep their files
+in different ways.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+
+from cortext.catalog.database import Database
+from cortext.catalog.row_table import (
+    Source,
+    StoredRow,
+    load_folders,
+    load_rows,
+    store_folders,
+    store_rows,
+)
+
+KnownRows = Mapping[str, StoredRow]
+KnownFolders = Mapping[str, str]
+
+
+@dataclass(slots=True)
+class SourceChanges:
+    """What differs from the catalog: rows by their keys, and fingerprints of folders."""
+
+    rows: dict[str, StoredRow] = field(default_factory=dict[str, StoredRow])
+    gone: Collection[str] = ()
+    folders: dict[str, str] = field(default_factory=dict[str, str])
+    gone_folders: Collection[str] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.rows or self.gone or self.folders or self.gone_folders)
+
+    def store(self, db: sqlite3.Connection, source: Source) -> None:
+        """Write the changes of a source to the catalog."""
+        store_rows(db, source, self.rows, self.gone)
+        store_folders(db, source, self.folders, self.gone_folders)
+
+
+def refresh_source(
+    database: Database,
+    source: Source,
+    find_changes: Callable[[KnownRows, KnownFolders], SourceChanges],
+    also_store: Callable[[sqlite3.Connection, SourceChanges], None] = lambda _db, _changes: None,
+) -> dict[str, StoredRow]:
+    """Refresh one source, and return its rows by their keys.
+
+    `also_store` writes more in the same transaction. A refresh that is interrupted changes nothing.
+    """
+    rows, folders = database.run(lambda db: (load_rows(db, source), load_folders(db, source)))
+    changes = find_changes(rows, folders)
+    if not changes:
+        return rows
+
+    def write(db: sqlite3.Connection) -> None:
+        db.execute("BEGIN IMMEDIATE")
+        changes.store(db, source)
+        also_store(db, changes)
+
+    database.run(write)
+    for key in changes.gone:
+        rows.pop(key, None)
+    rows.update(changes.rows)
+    return rows

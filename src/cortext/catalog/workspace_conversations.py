@@ -1,0 +1,124 @@
+"""The conversations of a workspace, as the catalog lists them.
+
+A refresh costs a `stat` for each conversation, and a read for each that changed.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from cortext.catalog.conversation_links import store_links
+from cortext.catalog.database import Database, UnreadableError
+from cortext.catalog.refresh import KnownFolders, KnownRows, SourceChanges, refresh_source
+from cortext.catalog.row import ConversationRow
+from cortext.catalog.row_table import FRESH_NS, Source, StoredRow
+from cortext.catalog.workspace_rows import read_conversation
+from cortext.catalog.workspace_scan import NO_CONVERSATION, ChangedDay, Scan, stat_files
+
+WORKSPACE = "workspace"
+"""The kind of source that a workspace is."""
+_IDLE_MICROS = 2 * 86_400 * 1_000_000
+
+
+class WorkspaceRefresh:
+    """One refresh of one workspace. `unread` then says which folders could not be read, and why."""
+
+    def __init__(self, root: str) -> None:
+        self.unread: list[str] = []
+        self._root = root
+        self._idle_since = int(time.time() * 1_000_000) - _IDLE_MICROS
+
+    def run(self, database: Database) -> list[ConversationRow]:
+        """Return the conversations, after reading those that changed."""
+        source = Source(WORKSPACE, self._root)
+        rows = refresh_source(database, source, self._find_changes, self._store_links)
+        return _with_unique_keys([stored.row for stored in rows.values() if stored.row])
+
+    def _find_changes(self, rows: KnownRows, folders: KnownFolders) -> SourceChanges:
+        days = _known_days(rows, folders)
+        scan = Scan(self._root, days, self._growing(rows))
+        changed = [*scan.changed()]
+        self.unread += scan.unread
+        return self._read(changed, days, rows, scan.began)
+
+    def _growing(self, rows: KnownRows) -> dict[str, set[str]]:
+        """Return the names of the conversations that may get lines without a new head, by day."""
+        names: dict[str, set[str]] = {}
+        for path, stored in rows.items():
+            if stored.row and self._may_grow(stored.row):
+                folder, _, name = path.rpartition("/")
+                names.setdefault(folder, set()).add(name)
+        return names
+
+    def _may_grow(self, row: ConversationRow) -> bool:
+        return row.status == "active" or row.last_active >= self._idle_since
+
+    def _read(
+        self,
+        changed: Sequence[ChangedDay],
+        known: dict[str, ChangedDay],
+        rows: KnownRows,
+        began: int,
+    ) -> SourceChanges:
+        """Read the conversations that changed, of the days that changed."""
+        changes, gone = SourceChanges(), list[str]()
+        for day in changed:
+            before = known[day.folder].fingerprints if day.folder in known else {}
+            for name, fingerprint in day.fingerprints.items():
+                path = f"{day.folder}/{name}"
+                if path not in rows or before.get(name) != fingerprint:
+                    old = rows[path].row if path in rows else None
+                    changes.rows[path] = self._read_one(path, old, fingerprint, began)
+            gone += [f"{day.folder}/{name}" for name in before if name not in day.fingerprints]
+        changes.gone = gone
+        changes.folders = {day.folder: str(day.time) for day in changed if day.fingerprints}
+        changes.gone_folders = [day.folder for day in changed if not day.fingerprints]
+        return changes
+
+    def _read_one(
+        self, path: str, old: ConversationRow | None, fingerprint: str, began: int
+    ) -> StoredRow:
+        if fingerprint == NO_CONVERSATION:
+            return StoredRow(fingerprint, None)
+        files = stat_files(f"{self._root}/{path}")
+        row = read_conversation(self._root, path, old, files) if files.is_conversation else None
+        # A file that was just written may be written again within the same tick of the clock.
+        if row is None or files.latest >= began - FRESH_NS:
+            return StoredRow("", row)
+        return StoredRow(files.fingerprint(with_lines=self._may_grow(row)), row)
+
+    def _store_links(self, db: sqlite3.Connection, changes: SourceChanges) -> None:
+        store_links(db, self._root, {path: stored.row for path, stored in changes.rows.items()})
+        store_links(db, self._root, dict.fromkeys(changes.gone))
+
+
+def _known_days(rows: KnownRows, folders: KnownFolders) -> dict[str, ChangedDay]:
+    """Return the days that the catalog knows, with the fingerprints of their conversations."""
+    try:
+        days = {folder: ChangedDay(folder, int(time), {}) for folder, time in folders.items()}
+    except ValueError as error:
+        raise UnreadableError(f"a day cannot be read: {error}") from None
+    for path, stored in rows.items():
+        folder, _, name = path.rpartition("/")
+        day = days.setdefault(folder, ChangedDay(folder, 0, {}))
+        day.fingerprints[name] = stored.fingerprint
+    return days
+
+
+def _with_unique_keys(rows: list[ConversationRow]) -> list[ConversationRow]:
+    """Give the conversations whose id is not unique their address or path as key."""
+    ids = Counter([row.key for row in rows])
+    if len(ids) == len(rows):
+        return rows
+    addresses = Counter([row.address for row in rows])
+    return [
+        row
+        if ids[row.key] == 1
+        else replace(row, key=row.address if addresses[row.address] == 1 else row.path)
+        for row in rows
+    ]
