@@ -19,6 +19,7 @@ from cortext.catalog.row import ConversationRow
 from cortext.errors import CortextError, SessionNotFoundError
 from cortext.features.listing.conversation_list import ConversationList, ListFilter
 from cortext.features.listing.load_row import read, read_all
+from cortext.features.search.find_conversation import find_conversation
 from cortext.stores.folder import FolderStore
 from cortext.tools import scan
 from tests.catalog.spaces import Space
@@ -354,10 +355,10 @@ def test_words_that_were_said(homes: Homes, tmp_path: Path, tool: str) -> None:
     conversations = ConversationList(str(root))
     wanted = ListFilter(tool=tool)
     assert conversations.find("EMPTIED every hour", wanted) == []
-    found = conversations.find("EMPTIED every hour", wanted, contents=True)
+    found, searched = find_conversation(conversations, "EMPTIED every hour", wanted)
     assert said(tool)[0] in [row.key for row in found]
-    assert conversations.searched == (len(sessions(tool)),) * 2
-    assert conversations.find("nobody said this", wanted, contents=True) == []
+    assert searched == (len(sessions(tool)),) * 2
+    assert find_conversation(conversations, "nobody said this", wanted).rows == []
 
 
 def test_words_said_in_a_workspace(tmp_path: Path) -> None:
@@ -367,9 +368,9 @@ def test_words_said_in_a_workspace(tmp_path: Path) -> None:
     space.add("001-plan-a", "the quick fox", "and a lazy dog")
     space.add("002-plan-b", "the quick dog")
     conversations = ConversationList(str(space.root))
-    assert [row.id for row in conversations.find("quick dog", contents=True)] == ["002-plan-b"]
-    assert [row.id for row in conversations.find("lazy FOX", contents=True)] == ["001-plan-a"]
-    assert [row.id for row in conversations.find("lazy fox", contents=False)] == []
+    assert [row.id for row in find_conversation(conversations, "quick dog").rows] == ["002-plan-b"]
+    assert [row.id for row in find_conversation(conversations, "lazy FOX").rows] == ["001-plan-a"]
+    assert [row.id for row in conversations.find("lazy fox")] == []
 
 
 def test_words_that_a_tool_printed(tmp_path: Path) -> None:
@@ -378,8 +379,7 @@ def test_words_that_a_tool_printed(tmp_path: Path) -> None:
     messages = [SessionMessage("user", "list it"), SessionMessage("tool", "zebra.txt")]
     FolderStore(root).save(Session("001-plan-a", status="paused", messages=messages))
     conversations = ConversationList(str(root))
-    assert conversations.find("zebra.txt", contents=True) == []
-    assert conversations.searched == (1, 1)
+    assert find_conversation(conversations, "zebra.txt") == ([], (1, 1))
 
 
 def test_a_live_session_is_active(
@@ -390,7 +390,7 @@ def test_a_live_session_is_active(
     root = Space(tmp_path / "space").root
     move_project(homes, root)
     id, _ = said("claude")
-    monkeypatch.setattr("cortext.tools.running.live_sessions", lambda: {("claude", id): 1})
+    monkeypatch.setattr("cortext.features.listing.conversation_list.live_sessions", lambda: {("claude", id): 1})
     now = max(row.last_active for row in once().values())
     for later, count in ((3600, 1), (90_000, 0)):
         monkeypatch.setattr("time.time", lambda later=later: now / 1e6 + later)

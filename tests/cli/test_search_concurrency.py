@@ -26,7 +26,7 @@ from tests.homes import Homes, lay_out, said
 pytestmark = pytest.mark.long
 
 SEARCHERS = 8
-READ_ALL = "from cortext.features.search.search import read_all; read_all()"
+READ_ALL = "from cortext.features.search.search import index_everything; index_everything()"
 """What a search starts behind itself for what it had no time for."""
 
 

@@ -34,7 +34,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Any:
             assert let_go.wait(DEADLINE)
         return read(row, state)
 
-    monkeypatch.setattr("cortext.features.search.text_entries.read_new", slowly)
+    monkeypatch.setattr("cortext.features.search.text_refresh.read_new", slowly)
     monkeypatch.setattr("cortext.mcp.mcp_server._WAIT", 0.3)
     yield let_go
     let_go.set()
@@ -112,7 +112,7 @@ def test_progress_is_told_to_a_client_that_wants_it(
             "search_workspace", {"query": "cursors"}, progress_callback=hear
         )
 
-    monkeypatch.setattr("cortext.features.search.text_entries.read_new", slowly)
+    monkeypatch.setattr("cortext.features.search.text_refresh.read_new", slowly)
     monkeypatch.setattr("cortext.mcp.mcp_server._WAIT", DEADLINE)
     assert facts(ask(work))["unread"] == 0
     assert told[:5] == [(float(n), 6.0) for n in range(1, 6)]
@@ -133,7 +133,7 @@ def test_the_end_of_the_server_ends_the_reading(
         await client.list_tools()
         assert await anyio.to_thread.run_sync(begun.wait, DEADLINE)
 
-    monkeypatch.setattr("cortext.features.search.text_entries.read_new", noted)
+    monkeypatch.setattr("cortext.features.search.text_refresh.read_new", noted)
     ask(work)
     assert [each.name for each in threading.enumerate() if each.name == "cortext-reads"] == []
 

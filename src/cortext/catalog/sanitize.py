@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cortext.catalog.database import plain
 from cortext.catalog.row import BoundSession
 from cortext.model.safe_text import clean
+from cortext.model.secrets.detector import mask_text
 from cortext.model.secrets.quick_check import could_hold
-
-if TYPE_CHECKING:
-    from cortext.model.session import Session
+from cortext.model.session import Session
 
 _CUT = "..."
 _OWN_IDS = "session_id", "thread_id", "conversation_id"
@@ -35,7 +34,6 @@ def told(text: str) -> str:
     log, what was masked in the file since, and of a tool's file nothing is ever masked."""
     if not could_hold(text):
         return shown(text)
-    from cortext.model.secrets.detector import mask_text
 
     return shown(_without_half(mask_text(text)[0]))
 

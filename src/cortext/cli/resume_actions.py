@@ -130,7 +130,7 @@ def _pick(last: bool, everywhere: bool, which: dict[str, Any]) -> ConversationRo
     """The latest one, or the one that a person chooses."""
     conversations = ConversationList(paths.workspace_root(), everywhere=everywhere)
     resumable = wanted(**which, with_session=True)
-    rows = conversations.list(resumable).rows
+    rows = conversations.list(resumable, capture=True).rows
     keep_up(conversations)
     if not rows:
         say_nothing_to_resume(resumable, everywhere=everywhere)

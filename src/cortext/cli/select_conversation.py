@@ -20,6 +20,7 @@ from cortext.features.capture.current_session import conversation_of_session
 from cortext.features.listing.conversation_list import EVERYTHING, ConversationList, ListFilter
 from cortext.features.listing.conversation_names import Names
 from cortext.features.manage.edit import ours
+from cortext.features.search.find_conversation import find_conversation
 from cortext.formats.text_search.search_query import parse
 
 _SHOWN = 20
@@ -43,12 +44,15 @@ def choose(
     conversations = ConversationList(paths.workspace_root(), everywhere=everywhere)
     bar = ProgressBar("reading conversations")
     try:
-        found = conversations.find(query, wanted, contents=forgiving, progress=bar.progress)
+        if forgiving:
+            found, searched = find_conversation(conversations, query, wanted, bar.progress)
+        else:
+            found, searched = conversations.find(query, wanted), None
     finally:
         bar.clear()
     keep_up(conversations)
-    if conversations.searched:
-        _say_searched(found, *conversations.searched)
+    if searched:
+        _say_searched(found, *searched)
     if not found and forgiving:
         found = _misspelt(query, conversations, wanted)
     if not found:

@@ -201,7 +201,7 @@ def list_conversations(reach: Reach, given: tool_arguments.List) -> ToolAnswer:
     """List the past conversations of this workspace, the latest first."""
     kind, span = reach.kind(given.type), date_range(given.date_range)
     wanted = ListFilter(kind=kind, status=given.status, since=span.since)
-    rows = reach.rows(wanted, everywhere=given.everywhere)
+    rows = reach.rows(wanted, everywhere=given.everywhere, capture=True)
     if span.until is not None:
         rows = [row for row in rows if row.last_active < span.until]
     page = rows[given.first - 1 : given.first - 1 + given.limit]

@@ -63,11 +63,12 @@ class Reach:
         everywhere: bool = False,
         patience: float | None = _PATIENCE,
         copies: bool = False,
+        capture: bool = False,
     ) -> list[ConversationRow]:
-        """What is reached, as `Conversations.list` has it."""
+        """Return the rows that the agent may see, as `ConversationList.list` does."""
         conversations = ConversationList(self.root, everywhere=everywhere)
         conversations.folder = self.folder
-        rows = conversations.list(wanted, patience=patience, copies=copies).rows
+        rows = conversations.list(wanted, capture=capture, patience=patience, copies=copies).rows
         return rows if everywhere else [row for row in rows if self._has(row)]
 
     def one(self, id: str, *, everywhere: bool = False) -> ConversationRow:

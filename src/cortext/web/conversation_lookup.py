@@ -56,6 +56,7 @@ class ConversationLookup:
         return found
 
     def _look(self) -> None:
-        self._rows = ConversationList(paths.workspace_root(), everywhere=True).list().rows
+        conversations = ConversationList(paths.workspace_root(), everywhere=True)
+        self._rows = conversations.list(capture=True).rows
         self._by_key = {key_of(row): row for row in self._rows}
         self._looked = time.monotonic()

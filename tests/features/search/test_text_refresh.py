@@ -264,7 +264,7 @@ def test_killed(current_space: Space) -> None:
     command = [
         sys.executable,
         "-c",
-        "from cortext.features.search.search import read_all; read_all()",
+        "from cortext.features.search.search import index_everything; index_everything()",
     ]
     for _ in range(3):
         with subprocess.Popen(command, cwd=current_space.root) as child:

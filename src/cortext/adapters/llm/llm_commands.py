@@ -16,6 +16,7 @@ from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
 from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.listing.conversation_names import Names
 from cortext.features.listing.load_row import read
+from cortext.features.search.find_conversation import find_conversation
 from cortext.features.transfer.import_sqlite import open_programs, put_items, read_database
 from cortext.formats.llm_messages import KEY, items_of
 
@@ -133,7 +134,7 @@ def put_conversation(session: Session, path: str, model_id: str) -> str:
 
 
 def _choose(query: str) -> ConversationRow:
-    found = ConversationList(paths.workspace_root()).find(query, contents=True)
+    found = find_conversation(ConversationList(paths.workspace_root()), query).rows
     if len(found) == 1:
         return found[0]
     if not found:

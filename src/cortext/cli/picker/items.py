@@ -34,7 +34,7 @@ class PickerItems:
     @classmethod
     def _listed(cls, *, everywhere: bool) -> PickerItems:
         conversations = ConversationList(paths.workspace_root(), everywhere=everywhere)
-        return cls(conversations.list().rows, conversations)
+        return cls(conversations.list(capture=True).rows, conversations)
 
     def titled(self, text: str) -> list[ConversationRow]:
         """Those that have all the words in title, summary, tags, id, type or tool. A quotation mark

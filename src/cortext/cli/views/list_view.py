@@ -135,7 +135,7 @@ def list_here(*, everywhere: bool, wanted: ListFilter, limit: int | None) -> lis
     with ConversationList(paths.workspace_root(), everywhere=everywhere) as conversations:
         if limit is None and sys.stdout.isatty():
             limit = int(conversations.config["list.limit"])
-        listing = conversations.list(wanted)
+        listing = conversations.list(wanted, capture=True)
         _say(conversations, listing)
         rows = listing.rows if limit is None else listing.rows[:limit]
         if sys.stdout.isatty():

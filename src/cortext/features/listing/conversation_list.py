@@ -1,7 +1,5 @@
 """Conversations of workspaces, sessions of tools, of `aur spawn` and of programs: listing them, and
 finding the one that is meant.
-
-This module is imported by every list, so it imports next to nothing.
 """
 
 from __future__ import annotations
@@ -16,9 +14,13 @@ from msgspec.structs import replace
 
 from cortext import paths
 from cortext.catalog.catalog import Catalog
+from cortext.catalog.lookup import by_other_id, by_part, with_words
 from cortext.catalog.row import AUR, DOCUMENT, ConversationRow, recency
+from cortext.catalog.sanitize import shown
 from cortext.config import Config
+from cortext.errors import SessionStorageError
 from cortext.features.listing.folder_filters import in_folder, without_copies
+from cortext.features.listing.list_refresh import capture_grown
 from cortext.features.listing.standalone import (
     find_named,
     imported_from,
@@ -26,6 +28,7 @@ from cortext.features.listing.standalone import (
     without_known,
 )
 from cortext.features.manage.auto_pause import pause_and_record, rested
+from cortext.tools.running import live_sessions
 from cortext.workspace.inactivity import find_idle, show_effective_status
 from cortext.workspace.known_folders import known_workspaces, remember_workspace
 
@@ -107,11 +110,13 @@ class ConversationList:
         """Whether tools have written anything, as far as a list had a look."""
         self.left: int = 0
         """How many transcripts nobody looked at yet."""
-        self.searched: tuple[int, int] | None = None
-        """How many conversations `find` looked through for the words, and of how many."""
+        self.candidates: list[list[ConversationRow]] = []
+        """The rows that the last `find` compared: those here, then those everywhere."""
         self.origin: str = ""
-        """The session that `find` was asked for, where it found what was made of it."""
+        """The session that `find` was asked for, if it found a conversation made of it."""
         self._kept: list[ConversationRow] = []
+        self._grown: Sequence[ConversationRow] = ()
+        """The sessions of listed conversations that may have messages which are not captured."""
 
     def __enter__(self) -> ConversationList:
         return self
@@ -130,13 +135,18 @@ class ConversationList:
         *,
         everywhere: bool | None = None,
         patience: float | None = _PATIENCE,
+        capture: bool = False,
         copies: bool = False,
         empty: bool = False,
     ) -> Listing:
-        """The recency first; workspaces that are gone or moved are named. Transcripts that are not
-        known are looked at for about `patience` seconds; None is until all are. What several copies
-        of a workspace have is listed once, unless `copies` are wanted. Sessions of `aur spawn`
-        without a turn are listed only with `empty`."""
+        """Return the rows, the latest first, and name workspaces that are gone or moved.
+
+        Transcripts that are not known yet are read for about `patience` seconds; None is until
+        all are. With `capture`, messages that were said in tools since the last list are brought
+        into their conversations first. Conversations that several copies of a workspace have are
+        listed once, unless `copies` are wanted. Sessions of `aur spawn` without a turn are listed
+        only with `empty`.
+        """
         everywhere = self.everywhere if everywhere is None else everywhere
         rows, missing = self._conversations(everywhere)
         apart: list[ConversationRow] = []
@@ -146,7 +156,9 @@ class ConversationList:
                 apart = [row for row in apart if row.tool != AUR or not row.is_empty]
         sessions: Sequence[ConversationRow] = ()
         if wanted.may_be_had_in_tool:
-            rows, sessions = self._sessions(rows, apart, everywhere, patience)
+            sessions = self._sessions([*rows, *apart], everywhere, patience)
+            if capture and self._grown:
+                rows = capture_grown(self._catalog, rows, self._grown, patience)
         rows = self._with_status(rows)
         if not everywhere:
             apart = in_folder(apart, self.folder)
@@ -204,31 +216,20 @@ class ConversationList:
         return shown
 
     def _sessions(
-        self,
-        rows: list[ConversationRow],
-        apart: Sequence[ConversationRow],
-        everywhere: bool,
-        patience: float | None,
-    ) -> tuple[list[ConversationRow], Sequence[ConversationRow]]:
-        """The conversations with what was said since in the tools that have them, and the sessions
-        of tools that belong to none."""
-        found = self._catalog.tool_sessions([*rows, *apart], patience=patience)
-        self.left, self.has_transcripts = found.left, found.there
-        if found.grown:
-            from cortext.features.listing.list_refresh import take_in_grown
-
-            rows = take_in_grown(self._catalog, rows, found.grown, patience)
+        self, known: Sequence[ConversationRow], everywhere: bool, patience: float | None
+    ) -> Sequence[ConversationRow]:
+        """Return the sessions of tools that belong to no conversation."""
+        found = self._catalog.tool_sessions(known, patience=patience)
+        self.left, self.has_transcripts, self._grown = found.left, found.there, found.grown
         sessions = found.rows if everywhere else in_folder(found.rows, self.folder)
         limit = int(time.time() * 1_000_000) - _RECENT_MICROS
         if not any(row.last_active >= limit for row in sessions):
-            return rows, sessions
-        from cortext.tools.running import live_sessions
-
+            return sessions
         live = live_sessions()
         if not live:
-            return rows, sessions
+            return sessions
         ids = {id for _, id in live}
-        return rows, [
+        return [
             replace(row, status="active") if row.key in ids and (row.tool, row.key) in live else row
             for row in sessions
         ]
@@ -239,90 +240,52 @@ class ConversationList:
         new = self._catalog.find_unannounced(idle) if idle else ()
         return pause_and_record(self._catalog, new) if new else ()
 
-    def find(
-        self,
-        query: str,
-        wanted: ListFilter = EVERYTHING,
-        *,
-        contents: bool = False,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> Sequence[ConversationRow]:
-        """The one that is meant, several, or none. The id that a list shows comes before any other
-        name, and of what has the same kind of name, what is here before what is elsewhere; a number
-        is that of the last list, wherever it led. With `contents`, if nothing is called so: those
-        in which the words were said; `searched` then says how many were looked through, and
-        `progress` is told while new ones are."""
-        from cortext.catalog.lookup import is_number
+    def find(self, query: str, wanted: ListFilter = EVERYTHING) -> Sequence[ConversationRow]:
+        """Return the conversations that a query names: one, several or none.
 
-        self.searched, self.origin = None, ""
+        The id that a list shows comes before any other name. Of two names of the same kind, the
+        conversation here comes before one elsewhere. A number is a line of the last list.
+        `candidates` then has the rows that were compared.
+        """
+        self.origin = ""
         here = self._all(wanted, self.everywhere)
-        listings = [here]
+        self.candidates = [here]
         found = find_named(query, here) or self._numbered(query, here)
         if not found and len(query.split()) > 1:
-            # Several words are hardly an id, so that no other place can know it better.
-            found = self._by_any_name(query, listings)
+            # Several words are hardly an id, so no other place can know it better.
+            found = self._by_any_name(query)
         if not found:
-            # What is meant may be in what was not read: another of that name would be wrong.
+            # The conversation may be one that could not be read: another of that name is wrong.
             if not (self.everywhere or self._catalog.unread):
-                listings.append(self._all(wanted, True))
-            found = self._by_any_name(query, listings)
-        if found:
-            return without_copies(found, self.root)
-        if self._catalog.unread:
+                self.candidates.append(self._all(wanted, True))
+            found = self._by_any_name(query)
+        if not found and self._catalog.unread:
             raise _could_not_read(self._catalog.unread[0])
-        if not contents or is_number(query):
-            return []
-        return without_copies(self._with_contents(query, listings, progress), self.root)
+        return without_copies(found, self.root)
 
     def _all(self, wanted: ListFilter, everywhere: bool) -> list[ConversationRow]:
-        """All that can be meant."""
-        listing = self.list(wanted, everywhere=everywhere, patience=None, copies=True, empty=True)
-        rows, self.missing = listing
+        """Return every row that a query can name."""
+        rows, self.missing = self.list(
+            wanted, everywhere=everywhere, patience=None, copies=True, empty=True
+        )
         return rows
 
-    def _by_any_name(
-        self, query: str, listings: Sequence[list[ConversationRow]]
-    ) -> list[ConversationRow]:
-        """What has it as the best kind of name that anything has it as."""
-        from cortext.catalog.lookup import by_other_id, by_part
-
-        for names in (find_named, by_other_id, self._became, by_part):
-            for rows in listings:
+    def _by_any_name(self, query: str) -> list[ConversationRow]:
+        """Return the candidates with the best kind of match that any of them has."""
+        for names in (find_named, by_other_id, self._imported_from, by_part):
+            for rows in self.candidates:
                 if found := names(query, rows):
                     return found
         return []
 
-    def _became(self, query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
-        """The conversations that were made of a session which is not listed itself."""
-        from cortext.catalog.lookup import by_other_id
-
+    def _imported_from(self, query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
+        """Return the conversations that were made of a session which is not listed itself."""
         ids = {row.key for row in by_other_id(query, self._kept)}
         if len(query.split()) == 1:  # no id has a space in it
             ids.add(query.strip())
         found = imported_from(ids, rows) if ids else []
         self.origin = next((row.key for row in self._kept if found and row.key in ids), "")
         return found
-
-    def _with_contents(
-        self,
-        query: str,
-        listings: Sequence[Sequence[ConversationRow]],
-        progress: Callable[[int, int], None] | None,
-    ) -> list[ConversationRow]:
-        from cortext.features.search.find_conversation import ConversationFinder
-
-        said = ConversationFinder(progress)
-        seen: set[tuple[str, str]] = set()
-        looked = of = 0
-        for rows in listings:
-            new = [row for row in rows if row.identity not in seen]
-            seen.update(row.identity for row in new)
-            found = said.having(query, new)
-            looked, of = looked + found.looked, of + found.all
-            self.searched = looked, of
-            if found.rows:
-                return found.rows
-        return []
 
     def active(self) -> list[ConversationRow]:
         """Those that are going on; if none is, those that were never stopped."""
@@ -377,8 +340,6 @@ def filter_rows(rows: list[ConversationRow], wanted: ListFilter) -> list[Convers
     if wanted.tags:
         tests.append(lambda row: set(wanted.tags) <= set(row.tags))
     if wanted.owner:
-        from cortext.catalog.sanitize import shown
-
         owner = shown(wanted.owner)  # as rows have it
         tests.append(lambda row: row.owner == owner)
     if wanted.since is not None:
@@ -388,15 +349,11 @@ def filter_rows(rows: list[ConversationRow], wanted: ListFilter) -> list[Convers
     for test in tests:
         rows = [*filter(test, rows)]
     if wanted.words:
-        from cortext.catalog.lookup import with_words
-
         rows = with_words(wanted.words, rows)
     return sorted(rows, key=_ORDERS[wanted.order]) if wanted.order in _ORDERS else rows
 
 
 def _could_not_read(what: str) -> Exception:
-    from cortext.errors import SessionStorageError
-
     return SessionStorageError(f"could not read {what}", hint="nothing was changed")
 
 

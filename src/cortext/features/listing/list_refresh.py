@@ -1,52 +1,42 @@
-"""What a list has to read: on its way, what was said in sessions that conversations hold; in a
-process of its own, the transcripts that there was no time for.
-
-Lists import this module, so it imports next to nothing.
-"""
+"""Reading that a list causes: new messages of conversations while the list waits, and transcripts
+that there was no time for in a process of their own."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from cortext.catalog.catalog import Catalog
 from cortext.catalog.row import ConversationRow, recency
 from cortext.features.archive.background import start_detached
-
-if TYPE_CHECKING:
-    from cortext.catalog.catalog import Catalog
+from cortext.features.capture.capture_pending import take_in
 
 _PROGRAM = "from cortext.features.listing.list_refresh import read_all; read_all()"
 
 
 def read_the_rest() -> bool:
-    """Begin to read what the catalog does not know, and do not wait for it; whether that was
-    begun. In CI nothing goes on after a command."""
+    """Start a process that reads the transcripts which the catalog does not know. Return whether it
+    was started: in CI nothing runs on after a command."""
     if os.environ.get("CI"):
         return False
     return start_detached("-c", _PROGRAM)
 
 
 def read_all() -> None:
-    """Bring the catalog up to date with every transcript that there is."""
-    from cortext.catalog.catalog import Catalog
-
+    """Bring the catalog up to date with every transcript."""
     with Catalog.at_home() as catalog:
         catalog.tool_sessions()
 
 
-def take_in_grown(
+def capture_grown(
     catalog: Catalog,
     rows: list[ConversationRow],
     sessions: Sequence[ConversationRow],
     patience: float | None,
 ) -> list[ConversationRow]:
-    """The rows of a list, after what was said since in these sessions of tools was taken into the
-    conversations that hold them, for about `patience` seconds: also where nobody stopped them and
-    no hook told us."""
-    from cortext.features.capture.capture_pending import take_in
-
+    """Bring the new messages of tools' sessions into their conversations, for about `patience`
+    seconds, and return the rows of the list after that. No hook and no stop is needed for it."""
     end = None if patience is None else time.monotonic() + patience
     holders: dict[str, list[int]] = {}
     for place, row in enumerate(rows):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from cortext.catalog.row import ConversationRow
 from cortext.errors import SessionNotFoundError
+from cortext.features.capture.transcript_reader import transcript_at
+from cortext.features.capture.transcripts import Found, find_transcript
 from cortext.formats.record_lines import Damage
 from cortext.model.session import Session
 from cortext.stores.folder import FolderStore
-
-if TYPE_CHECKING:
-    from cortext.features.capture.transcripts import Found
+from cortext.stores.store_registry import open_session_store
 
 
 class LoadedRow(NamedTuple):
@@ -49,8 +49,6 @@ def _read_conversation(row: ConversationRow) -> LoadedRow:
 
 def transcript_of(row: ConversationRow) -> Found:
     """The transcript of a tool's session; SessionNotFoundError if it is nowhere any more."""
-    from cortext.features.capture.transcript_reader import transcript_at
-
     return _found(row, transcript_at(row.tool, row.key, row.path))
 
 
@@ -61,7 +59,6 @@ def read_from(row: ConversationRow, found: Found, longest: int | None = None) ->
         decoded = bridge.decode(source, longest=longest)
     except FileNotFoundError:
         # It went away between looking and reading.
-        from cortext.features.capture.transcripts import find_transcript
 
         bridge, source = _found(row, find_transcript(row.tool, row.key))
         decoded = bridge.decode(source, longest=longest)
@@ -76,7 +73,6 @@ def _read_apart(row: ConversationRow) -> LoadedRow:
     folder = os.path.dirname(row.path)
     if not os.path.isdir(folder):
         raise SessionNotFoundError(row.key, path=row.path)
-    from cortext.stores.store_registry import open_session_store
 
     kind = "log" if row.is_log else "document"
     session, damages = open_session_store(f"{kind}:{folder}").read(row.key)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from cortext import paths
 from cortext.catalog.catalog import Catalog
+from cortext.catalog.lookup import by_id, by_other_id
 from cortext.catalog.program_documents import DocumentFolder
 from cortext.catalog.row import AUR, DOCUMENT, ConversationRow
 from cortext.config import Config
@@ -122,8 +123,6 @@ def _not_among(
 def find_named_or_imported(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
     """What is kept in the file, or the folder, that is named; or the conversations that were made
     of the session that is called so, if that is not listed itself."""
-    from cortext.catalog.lookup import by_other_id
-
     return (
         find_named(query, rows) or by_other_id(query, rows) or imported_from({query.strip()}, rows)
     )
@@ -131,8 +130,6 @@ def find_named_or_imported(query: str, rows: Sequence[ConversationRow]) -> list[
 
 def find_named(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
     """What is kept in the file, or the folder, that is named, or is listed under this id."""
-    from cortext.catalog.lookup import by_id
-
     text = query.strip()
     if not text.startswith("/"):
         return by_id(text, rows)

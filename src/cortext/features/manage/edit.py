@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from cortext.catalog.row import ConversationRow, NotOursError
 from cortext.errors import CortextError
+from cortext.features.capture.capture_pending import take_in
 from cortext.model.session import Session
 from cortext.workspace.workspace import Started, Workspace
 
@@ -54,7 +55,8 @@ def _tag(name: str) -> str:
 
 
 def fork(row: ConversationRow, *, at: int | None = None, title: str = "") -> Started:
-    """A new conversation that goes on from message `at` of another; without it, from the end."""
+    """Start a conversation that continues after message `at` of another, or after its last one."""
+    row = take_in(row)
     workspace = _workspace(row)
     count = len(workspace.store.read_what_is_left(row.place).messages)
     if at is not None and at > count:

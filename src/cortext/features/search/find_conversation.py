@@ -1,4 +1,4 @@
-"""Finding a conversation by words that were said in it, when nothing is called so."""
+"""Find a conversation by its name, or by words that were said in it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from cortext.catalog.fulltext.fulltext_index import FulltextIndex, Identity
+from cortext.catalog.lookup import is_number
 from cortext.catalog.row import ConversationRow
+from cortext.features.listing.conversation_list import EVERYTHING, ConversationList, ListFilter
+from cortext.features.listing.folder_filters import without_copies
 from cortext.features.search.search import Search
 from cortext.formats.text_search.search_query import Clause, Term, parse
 
@@ -16,33 +19,65 @@ _BEGINNING = 3
 """Characters of a word that may be the beginning of a longer one."""
 _LIKELY = 1000
 _PATIENCE, _LONGEST = 8.0, 2.0
-"""Seconds that what is new is read, and that the index is looked through."""
+"""Seconds for indexing new messages, and for searching the index."""
 
 
-class Searched(NamedTuple):
-    """Those that have the words, the latest first, and how many were looked through of all."""
+class FoundConversations(NamedTuple):
+    """The conversations that match. If their text was searched: of how many, of all that there
+    are."""
 
-    rows: list[ConversationRow]
-    looked: int
-    all: int
+    rows: Sequence[ConversationRow]
+    searched: tuple[int, int] | None = None
 
 
-class ConversationFinder:
-    """What was said in all conversations. It is brought up to date once; the first time that takes
-    as long as there is much, and `progress` is told."""
+def find_conversation(
+    conversations: ConversationList,
+    query: str,
+    wanted: ListFilter = EVERYTHING,
+    progress: Callable[[int, int], None] | None = None,
+) -> FoundConversations:
+    """Find conversations by name; if none has such a name, by words that were said in them.
+
+    Before text is searched, new messages are captured and indexed, which takes long the first
+    time; `progress` is called meanwhile.
+    """
+    named = conversations.find(query, wanted)
+    if named or is_number(query):
+        return FoundConversations(named)
+    texts = ConversationTexts(progress)
+    seen: set[Identity] = set()
+    searched = total = 0
+    found: list[ConversationRow] = []
+    for rows in conversations.candidates:
+        new = [row for row in rows if row.identity not in seen]
+        seen.update(row.identity for row in new)
+        searched, total = searched + texts.count_indexed(new), total + len(new)
+        found = texts.find(query, new)
+        if found:
+            break
+    return FoundConversations(without_copies(found, conversations.root), (searched, total))
+
+
+class ConversationTexts:
+    """The text of all conversations, brought up to date once."""
 
     def __init__(self, progress: Callable[[int, int], None] | None = None) -> None:
         self._words = FulltextIndex.at_home()
         Search(self._words).refresh(patience=_PATIENCE, progress=progress)
         self._known = self._words.known()
 
-    def having(self, query: str, rows: Sequence[ConversationRow]) -> Searched:
-        """Those of the rows in which all the words were said by the person or the agent; in one
-        message, if there is such a one."""
+    def count_indexed(self, rows: Sequence[ConversationRow]) -> int:
+        """Return how many of the rows are in the index."""
+        return sum(1 for row in rows if row.identity in self._known)
+
+    def find(self, query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
+        """Return the rows in which the person or the agent said all the words, the latest first.
+
+        Rows where one message has all the words come alone, if there are such rows.
+        """
         terms = _terms(query)
-        looked = sum(1 for row in rows if row.identity in self._known)
         if not terms:
-            return Searched([], looked, len(rows))
+            return []
         among = {row.identity for row in rows}
         found = self._said(terms, among)
         if not found and len(terms) > 1:
@@ -50,10 +85,10 @@ class ConversationFinder:
             for term in terms:
                 found = self._said([term], found)
         latest = sorted(rows, key=lambda row: row.last_active, reverse=True)
-        return Searched([row for row in latest if row.identity in found], looked, len(rows))
+        return [row for row in latest if row.identity in found]
 
     def _said(self, terms: Sequence[Term], among: set[Identity]) -> set[Identity]:
-        """Those of the conversations in which one message has all the terms, as far as there is
+        """Return the conversations in which one message has all the terms, as far as there is
         time to look."""
         expression = str(Clause(tuple(terms)))
         found: set[Identity] = set()
@@ -71,6 +106,6 @@ class ConversationFinder:
 
 
 def _terms(query: str) -> list[Term]:
-    """Each word for itself: AND and OR are words of a title like others."""
+    """Return a term for each word: AND and OR are ordinary words here."""
     found = [term for word in query.split() for term in parse(word).terms]
     return [term._replace(is_prefix=len(term.tokens[-1]) >= _BEGINNING) for term in found]

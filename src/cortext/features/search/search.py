@@ -6,11 +6,12 @@ This module is imported by every search, so what reads transcripts is imported w
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from cortext import paths
 from cortext.catalog.fulltext.fulltext_index import (
@@ -24,6 +25,7 @@ from cortext.catalog.fulltext.fulltext_index import (
 from cortext.catalog.row import ConversationRow
 from cortext.durability.read_files import open_file, read_file, read_range
 from cortext.errors import CortextError
+from cortext.features.archive.background import start_detached
 from cortext.features.listing.conversation_list import (
     EVERYTHING,
     ConversationList,
@@ -31,12 +33,15 @@ from cortext.features.listing.conversation_list import (
     filter_rows,
 )
 from cortext.features.listing.folder_filters import in_folder, without_copies
+from cortext.features.listing.load_row import LoadedRow, read_all
+from cortext.features.search.text_entries import first_line_end, side_text
 from cortext.features.search.text_refresh import RefreshedTexts, refresh
+from cortext.formats.folder import FOLDER
+from cortext.formats.log import LOG
+from cortext.formats.record_lines import decode_lines
 from cortext.formats.text_search.search_query import Query, Snippet, parse, snippet
+from cortext.formats.text_search.searchable_text import wording
 from cortext.stores import workspace_layout
-
-if TYPE_CHECKING:
-    from cortext.features.listing.load_row import LoadedRow
 
 PATIENCE = 1.0
 """Seconds that a search reads what is new before it answers."""
@@ -48,7 +53,7 @@ _HEADING = 5
 """Lines in which a document says what it is."""
 _FEW = 50
 """Conversations whose texts are looked for and not left over from all others."""
-_REST = "from cortext.features.search.search import read_all; read_all()"
+_REST = "from cortext.features.search.search import index_everything; index_everything()"
 
 
 class SearchCursor(NamedTuple):
@@ -131,7 +136,7 @@ class Search:
     def __init__(self, words: FulltextIndex | None = None) -> None:
         self._words = words or FulltextIndex.at_home()
         self._conversations = ConversationList(paths.workspace_root(), everywhere=True)
-        listing = self._conversations.list(copies=True)
+        listing = self._conversations.list(capture=True, copies=True)
         self.rows: list[ConversationRow] = listing.rows
         self.missing: list[str] = listing.missing
         """Workspaces that are gone or moved; what was said there cannot be found."""
@@ -306,10 +311,6 @@ class Texts:
             return ""
 
     def _whole(self, row: ConversationRow, number: int) -> str:
-        from cortext.features.listing.load_row import read_all
-        from cortext.features.search.text_entries import side_text
-        from cortext.formats.text_search.searchable_text import wording
-
         found = self._read.get(row.identity)
         if found is None:
             found = self._read[row.identity] = read_all(row)
@@ -342,15 +343,11 @@ def _at(row: ConversationRow, spot: TextMatch) -> str:
 
 
 def _first_line_end(fd: int) -> int:
-    from cortext.features.search.text_entries import first_line_end
-
     return first_line_end(fd)
 
 
 def _content(line: bytes, *, is_log: bool) -> str:
     """What a message says. Nearly every line is plain JSON, for which nothing large is loaded."""
-    import json
-
     try:
         record = json.loads(line)
         content = None if record.get("tool_calls") else record["content"]
@@ -358,10 +355,6 @@ def _content(line: bytes, *, is_log: bool) -> str:
         content = None
     if isinstance(content, str):
         return content
-    from cortext.formats.folder import FOLDER
-    from cortext.formats.log import LOG
-    from cortext.formats.record_lines import decode_lines
-    from cortext.formats.text_search.searchable_text import wording
 
     found = decode_lines(line + b"\n", (LOG if is_log else FOLDER).records).messages
     return wording(found[0]) if found else ""
@@ -369,12 +362,10 @@ def _content(line: bytes, *, is_log: bool) -> str:
 
 def _read_the_rest() -> None:
     """Without anybody waiting for it. In CI nothing goes on after a command."""
-    from cortext.features.archive.background import start_detached
-
     if not os.environ.get("CI"):
         start_detached("-c", _REST)
 
 
-def read_all() -> None:
-    """Bring the index up to date with everything that there is."""
+def index_everything() -> None:
+    """Bring the index up to date with every conversation."""
     Search().refresh(patience=None)

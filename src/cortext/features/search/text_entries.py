@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from zlib import crc32
+
+from msgspec.structs import replace
 
 from cortext.catalog.database import micros, plain
 from cortext.catalog.fulltext.fulltext_index import MARKDOWN, SIDE, TITLE, TextEntry, Work
@@ -16,25 +18,23 @@ from cortext.errors import CortextError, where_and_why
 from cortext.features.capture.transcript_reader import beside, current_position, read_new_messages
 from cortext.features.capture.transcripts import Found
 from cortext.features.listing.load_row import LoadedRow, read_all, read_from, transcript_of
-from cortext.features.search.text_refresh import fingerprint_of
 from cortext.features.secrets.index_redactions import (
     find_redactor,
     redact_indexed_text,
     redact_message,
 )
+from cortext.features.secrets.redact_value import Redactor
 from cortext.formats.folder import FOLDER
 from cortext.formats.log import LOG
 from cortext.formats.record_lines import RecordTable, decode_lines
 from cortext.formats.text_search.search_query import spaced
 from cortext.formats.text_search.searchable_text import wording
+from cortext.model import json_codec
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores import workspace_layout
 from cortext.tools.incremental import FilePosition
 from cortext.workspace.conversation_types import Types
-
-if TYPE_CHECKING:
-    from cortext.features.secrets.redact_value import Redactor
 
 _log = logging.getLogger("cortext.features")
 STUB = 300
@@ -288,3 +288,29 @@ def _entry(number: int, message: SessionMessage, at: int = 0, size: int = 0) -> 
     if not text.isascii():
         text = spaced(plain(text))
     return TextEntry(number, message.role, micros(message.timestamp), text, at, size)
+
+
+def fingerprint_of(row: ConversationRow) -> str:
+    """Return a text that changes when there is something new to find in a conversation: in its
+    lines, its head or its markdown."""
+    known = row_fingerprint(row)
+    return known if row.tool else f"{known}|{markdown_fingerprint(row)}"
+
+
+def row_fingerprint(row: ConversationRow) -> str:
+    """Return the part of a fingerprint that needs no file. The status and the key of a row depend
+    on other rows and on the time."""
+    data = json_codec.encode(replace(row, status="", key=""))
+    return f"{row.last_active} {crc32(data):x}"
+
+
+def markdown_fingerprint(row: ConversationRow) -> str:
+    """Return the fingerprint of the markdown, which nearly always has the name of the type."""
+    folder = row.absolute_path
+    for path in (f"{folder}/{row.kind}.md", folder):
+        try:
+            found = os.stat(path)
+        except OSError:
+            continue
+        return f"{found.st_size} {found.st_mtime_ns}"
+    return ""

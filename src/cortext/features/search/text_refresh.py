@@ -6,17 +6,23 @@ This module is imported by every search, so what reads is imported when somethin
 from __future__ import annotations
 
 import os
+import sqlite3
 import time
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
-from msgspec.structs import replace
-
 from cortext.catalog.fulltext.fulltext_index import AnewError, FulltextIndex, Identity, Work
 from cortext.catalog.row import ConversationRow
-from cortext.errors import reason_of
+from cortext.durability.file_lock import FileLock
+from cortext.durability.replace_file import storage_errors
+from cortext.errors import SessionLockedError, reason_of
+from cortext.features.search.text_entries import (
+    markdown_fingerprint,
+    read_new,
+    row_fingerprint,
+)
 from cortext.model import json_codec
 
 if TYPE_CHECKING:
@@ -78,9 +84,6 @@ def refresh(
 def purge(words: FulltextIndex, rows: Sequence[ConversationRow]) -> None:
     """Leave no word in the index of what is not among these rows, which are all that there are.
     SessionLockedError while another process adds to it, which may have read such words already."""
-    from cortext.durability.file_lock import FileLock
-    from cortext.durability.replace_file import storage_errors
-
     if not os.path.lexists(words.path):
         return
     with storage_errors("remove", words.path), FileLock(words.lock, guards=words.path):
@@ -100,34 +103,10 @@ class _ListedRows(NamedTuple):
 def _mark(rows: Sequence[ConversationRow]) -> int:
     """Return a checksum of the rows and of the markdown of recent conversations; never 0."""
     recent = _recently()
-    markdown = [_markdown(row) for row in rows if row.last_active > recent and not row.tool]
+    markdown = [
+        markdown_fingerprint(row) for row in rows if row.last_active > recent and not row.tool
+    ]
     return crc32(json_codec.encode((rows, markdown))) + 1
-
-
-def fingerprint_of(row: ConversationRow) -> str:
-    """Return a text that changes when there is something new to find in a conversation: in its
-    lines, its head or its markdown."""
-    known = _row_fingerprint(row)
-    return known if row.tool else f"{known}|{_markdown(row)}"
-
-
-def _row_fingerprint(row: ConversationRow) -> str:
-    """Return the part of a fingerprint that needs no file. The status and the key of a row depend
-    on other rows and on the time."""
-    data = json_codec.encode(replace(row, status="", key=""))
-    return f"{row.last_active} {crc32(data):x}"
-
-
-def _markdown(row: ConversationRow) -> str:
-    """Return the fingerprint of the markdown, which nearly always has the name of the type."""
-    folder = row.absolute_path
-    for path in (f"{folder}/{row.kind}.md", folder):
-        try:
-            found = os.stat(path)
-        except OSError:
-            continue
-        return f"{found.st_size} {found.st_mtime_ns}"
-    return ""
 
 
 def _recently() -> int:
@@ -151,7 +130,7 @@ def _compare(
         state = known.pop(row.identity, "")
         lines, _, markdown = state.partition("\n")[0].partition("|")
         is_recent = row.last_active > recent and not row.tool
-        if lines != _row_fingerprint(row) or (is_recent and markdown != _markdown(row)):
+        if lines != row_fingerprint(row) or (is_recent and markdown != markdown_fingerprint(row)):
             changed.append((row, state))
     return changed, [*known]
 
@@ -162,8 +141,6 @@ def _alone(words: FulltextIndex, patience: float | None) -> Generator[str]:
     if not words.lock:
         yield ""
         return
-    from cortext.durability.file_lock import FileLock
-    from cortext.errors import SessionLockedError
 
     lock = FileLock(words.lock, wait=_WAIT if patience is None else patience)
     try:
@@ -196,8 +173,6 @@ class _Refresh:
         self._messages = 0
 
     def run(self, look: _ListedRows, anew: Collection[Identity] = ()) -> RefreshedTexts:
-        import sqlite3
-
         changed: list[tuple[ConversationRow, str]] = []
         try:
             if anew:
@@ -225,7 +200,6 @@ class _Refresh:
         go in first: the greater the number of a text, the newer it is."""
         if not changed:
             return 0, 0
-        from cortext.features.search.text_entries import read_new
 
         changed.sort(key=lambda each: each[0].last_active, reverse=self._end is not None)
         done = unread = 0

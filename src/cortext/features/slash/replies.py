@@ -69,7 +69,7 @@ class Slash:
 
     def list(self) -> str:
         """What can be resumed, and how the agent lets the person choose."""
-        rows = self._others(self._conversations.list(_RESUMABLE).rows)
+        rows = self._others(self._conversations.list(_RESUMABLE, capture=True).rows)
         if not rows:
             return (
                 "There are no resumable conversations. Tell the person so in one sentence, and "
@@ -276,7 +276,7 @@ class Slash:
     def _no_match(self, words: str) -> str:
         from cortext.catalog.lookup import misspelt, nearest
 
-        rows = self._conversations.list(_RESUMABLE).rows
+        rows = self._conversations.list(_RESUMABLE, capture=True).rows
         found = misspelt(words, rows)[:_SHOWN] or nearest(words, rows)
         lines = [f'No conversation matches "{plain(words)}". Say so in one sentence.']
         if found:

@@ -134,7 +134,8 @@ def gather(
     read of it is counted."""
     conversations = ConversationList(root, everywhere=everywhere)
     prices = read_prices(str(conversations.config["stats.prices"]))
-    listing = conversations.list(ListFilter(kind=kind, since=since, tool=tool), patience=None)
+    which = ListFilter(kind=kind, since=since, tool=tool)
+    listing = conversations.list(which, capture=True, patience=None)
     start = None if since is None else clock.from_micros(since)
     total = _Total(start, prices)
     for number, row in enumerate(listing.rows, 1):

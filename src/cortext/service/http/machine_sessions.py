@@ -118,7 +118,7 @@ class MachineSessions:
 
 def _list(wanted: ListFilter, limit: int, offset: int) -> SessionPage:
     conversations = ConversationList(paths.workspace_root(), everywhere=True)
-    rows = conversations.list(wanted).rows
+    rows = conversations.list(wanted, capture=True).rows
     end = offset + limit
     return SessionPage(
         [*map(_listed, rows[offset:end])],

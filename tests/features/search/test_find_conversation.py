@@ -6,6 +6,7 @@ import pytest
 
 from cortext import Session, SessionMessage, open_session_store
 from cortext.features.listing.conversation_list import ConversationList
+from cortext.features.search.find_conversation import find_conversation
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def keep(root: Path, id: str, *texts: str) -> None:
 
 
 def said(root: Path, words: str) -> list[str]:
-    return [row.id for row in ConversationList(str(root)).find(words, contents=True)]
+    return [row.id for row in find_conversation(ConversationList(str(root)), words).rows]
 
 
 def test_the_beginning_of_a_word(root: Path) -> None:
@@ -56,8 +57,8 @@ def test_progress(root: Path) -> None:
         keep(root, f"00{number}-plan-a", "a lynx")
     told: list[tuple[int, int]] = []
     conversations = ConversationList(str(root))
-    conversations.find("lynx", contents=True, progress=lambda *far: told.append(far))
+    found = find_conversation(conversations, "lynx", progress=lambda *far: told.append(far))
     assert told[-1] == (3, 3)
-    assert conversations.searched == (3, 3)
-    conversations.find("nobody said it", contents=True, progress=lambda *far: told.append(far))
+    assert found.searched == (3, 3)
+    find_conversation(conversations, "nobody said it", progress=lambda *far: told.append(far))
     assert len(told) == 3
