@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from cortext import paths
 from cortext.durability.gzip_members import SUFFIX
 from cortext.model import record_dicts
-from cortext.model.message import SessionMessage
+from cortext.model.message import SessionMessage, message_from_dict
 from cortext.tools.scan import archive_home, home_of, own_home
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def redact_message(message: SessionMessage, mask: Redactor) -> SessionMessage:
     from cortext.features.secrets.redact_value import redact_json
 
     told = cast("dict[str, Any]", redact_json(record_dicts.message_to_dict(message), mask))
-    return record_dicts.message_from_dict(told)
+    return message_from_dict(told)
 
 
 def redact_indexed_text(text: str, mask: Redactor | None) -> str:
