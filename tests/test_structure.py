@@ -16,7 +16,6 @@ MOST_MODULES = 20
 
 LARGE_PACKAGES = {
     "cli/commands": "one module for each command, named like the command",
-    "tools": "what all tools share; stream_* belong into the packages that use them",
 }
 
 _PER_TOOL = "each AI tool has one, with the same part of its support"

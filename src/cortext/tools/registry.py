@@ -9,7 +9,6 @@ import os
 import re
 import sys
 from functools import cache
-from typing import TYPE_CHECKING
 
 from cortext.errors import CortextError
 from cortext.tools.claude.tool import TOOL as CLAUDE
@@ -17,9 +16,7 @@ from cortext.tools.codex.tool import TOOL as CODEX
 from cortext.tools.descriptor import Tool
 from cortext.tools.gemini.tool import TOOL as GEMINI
 from cortext.tools.opencode.tool import TOOL as OPENCODE
-
-if TYPE_CHECKING:
-    from cortext.tools.protocol import Bridge
+from cortext.tools.protocol import Bridge
 
 GROUP = "cortext.tools"
 BUILT_IN = (CLAUDE, OPENCODE, GEMINI, CODEX)
@@ -66,8 +63,10 @@ def display_name(name: str) -> str:
 
 
 def open_bridge(tool: str, home: str | None = None) -> Bridge:
-    """Open the reader of a tool over `home`, which may be its mirror in the archive, or over the
-    tool's own folder."""
+    """Open the reader of a tool over `home`, or over the tool's own folder without it.
+
+    `home` may be the mirror of the tool's folder in the archive.
+    """
     return find_tool(tool).load("reader")(home)
 
 

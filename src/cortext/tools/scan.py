@@ -1,7 +1,6 @@
 """Where each tool keeps its transcripts, and whether anything there changed.
 
-Names and times, with nothing opened: this module is imported by every list, so it imports next
-to nothing.
+Only names and times are read. No file is opened.
 """
 
 from __future__ import annotations
@@ -9,16 +8,14 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from cortext import paths
 from cortext.durability.read_files import stat_all
 from cortext.errors import reason_of
 from cortext.tools.descriptor import Tool
+from cortext.tools.protocol import TranscriptSource
 from cortext.tools.registry import find_tool
-
-if TYPE_CHECKING:
-    from cortext.tools.protocol import TranscriptSource
 
 
 def own_home(tool: str) -> str:
