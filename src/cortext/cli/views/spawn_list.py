@@ -7,18 +7,15 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cortext.catalog.row import ConversationRow
 from cortext.cli.terminal_text import cells, clean, fit, say, say_damaged, show, spawn
 from cortext.clock import from_micros
 from cortext.features.spawn.cleanup import start_expiry, take_cleanup_notice
 from cortext.features.spawn.spawn_list import filter_rows, list_spawned
-from cortext.features.spawn.spawn_settings import load
+from cortext.features.spawn.spawn_settings import SpawnSettings, load
 from cortext.model.json_codec import encode
-
-if TYPE_CHECKING:
-    from cortext.features.spawn.spawn_settings import SpawnSettings
 
 HEADINGS = ("session_id", "agent", "turn_count", "created_at", "status", "title")
 _TURNS, _TIMES, _TITLES = 2, 3, 5
