@@ -58,6 +58,8 @@ LAZY_IMPORTS = {
     ("cli/commands/spawn.py", "cortext.cli.spawn_actions"): _REPL,
     ("cli/commands/web.py", "cortext.web.web_server"): _SERVER,
     ("cli/launch_tool.py", "cortext.cli.spawn_actions"): _REPL,
+    ("cli/resume_actions.py", "cortext.cli.launch_tool"):
+        "`resume --list` and a briefing start no tool; its 30 modules take 2 bare starts",
     ("cli/main.py", "cortext.tools.registry"): "`cortext --help` loads no tool",
     ("cli/main.py", "cortext.tools.tool_context"): "`cortext --help` loads no tool",
 }  # fmt: skip

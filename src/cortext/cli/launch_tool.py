@@ -10,15 +10,14 @@ from typing import NoReturn
 
 import click
 
-from cortext import paths
 from cortext.catalog.row import AUR, SPAWN, ConversationRow
 from cortext.cli.common_options import print_json
+from cortext.cli.resume_actions import confirm_reopening, history_budget
 from cortext.cli.shell_quoting import quoted
 from cortext.cli.terminal_text import can_ask, clean
 from cortext.cli.views.spawn_list import load_spawn_settings
-from cortext.config import Config
 from cortext.errors import CortextError
-from cortext.features.resume.agent_briefing import activate, refuse_complete
+from cortext.features.resume.agent_briefing import activate
 from cortext.features.resume.reopen import Prepared, choose_tool, finish, prepare
 from cortext.features.resume.resume_checks import LiveError
 from cortext.tools.launch import LaunchPlan, installed
@@ -38,22 +37,6 @@ def can_launch(wanted: str | None) -> bool:
         return True
     say("no AI tool is installed here to reopen it in; this is what an agent needs:")
     return False
-
-
-def history_budget(budget: int | None) -> int:
-    """Return how many characters of a history go into a briefing."""
-    return budget or int(Config.load(paths.workspace_root())["resume.budget"])
-
-
-def confirm_reopening(row: ConversationRow, *, reopen: bool) -> bool:
-    """Ask whether a completed conversation is reopened. Exit if it is not."""
-    if row.status == "completed" and not reopen and can_ask():
-        reopen = click.confirm("it was marked complete; go on with it all the same?", err=True)
-        if not reopen:
-            say("nothing was done")
-            raise click.exceptions.Exit(1)
-    refuse_complete(row, reopen=reopen)
-    return reopen
 
 
 def pick_tool(row: ConversationRow, wanted: str | None) -> str:

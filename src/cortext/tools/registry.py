@@ -9,6 +9,7 @@ import os
 import re
 import sys
 from functools import cache
+from typing import TYPE_CHECKING
 
 from cortext.errors import CortextError
 from cortext.tools.claude.tool import TOOL as CLAUDE
@@ -16,7 +17,9 @@ from cortext.tools.codex.tool import TOOL as CODEX
 from cortext.tools.descriptor import Tool
 from cortext.tools.gemini.tool import TOOL as GEMINI
 from cortext.tools.opencode.tool import TOOL as OPENCODE
-from cortext.tools.protocol import Bridge
+
+if TYPE_CHECKING:  # lists need no messages
+    from cortext.tools.protocol import Bridge
 
 GROUP = "cortext.tools"
 BUILT_IN = (CLAUDE, OPENCODE, GEMINI, CODEX)

@@ -8,14 +8,16 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cortext import paths
 from cortext.durability.read_files import stat_all
 from cortext.errors import reason_of
 from cortext.tools.descriptor import Tool
-from cortext.tools.protocol import TranscriptSource
 from cortext.tools.registry import find_tool
+
+if TYPE_CHECKING:  # lists need no messages
+    from cortext.tools.protocol import TranscriptSource
 
 
 def own_home(tool: str) -> str:
