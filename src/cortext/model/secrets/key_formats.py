@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
 
 Found = tuple[str, int, int]
 """A kind, and the characters from and to."""
@@ -21,23 +22,29 @@ def is_example(text: str) -> bool:
     return "EXAMPLE" in text.upper() or len(set(text[-16:])) <= 3
 
 
-class Rule(NamedTuple):
-    """One kind of secret that is known by its looks."""
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """One kind of secret that has a known format."""
 
     kind: str
     words: tuple[str, ...]
-    pattern: re.Pattern[str]
+    expression: str
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """The pattern. Most texts need none of the rules, so it is compiled at its first use."""
+        return re.compile(self.expression)
 
     def find(self, text: str) -> Iterator[Found]:
-        """The kind and the place of each that is no example."""
+        """Yield the kind and the place of each secret that is no example."""
         group = "secret" if "secret" in self.pattern.groupindex else 0
         for match in self.pattern.finditer(text):
             if not is_example(match[group]):
                 yield self.kind, *match.span(group)
 
 
-def _rule(kind: str, words: str, pattern: str) -> Rule:
-    return Rule(kind, tuple(words.split()), re.compile(pattern))
+def _rule(kind: str, words: str, expression: str) -> Rule:
+    return Rule(kind, tuple(words.split()), expression)
 
 
 # Between the lines of a key: line ends, also written as an escape or as the end of a string in
