@@ -54,6 +54,8 @@ LAZY_IMPORTS = {
     ("cli/command_group.py", "cortext.cli.picker.pick"): "loads textual",
     ("cli/commands/mcp.py", "cortext.mcp.http_transport"): _SERVER,
     ("cli/commands/mcp.py", "cortext.mcp.mcp_server"): _SERVER,
+    ("cli/commands/resume.py", "cortext.cli.resume_actions"):
+        "`resume --list` resumes nothing; the 80 modules take 2 bare starts",
     ("cli/commands/serve.py", "cortext.service.http.http_server"): _SERVER,
     ("cli/commands/spawn.py", "cortext.cli.spawn_actions"): _REPL,
     ("cli/commands/web.py", "cortext.web.web_server"): _SERVER,
