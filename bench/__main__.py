@@ -95,6 +95,7 @@ def measure(folder: str, quick: bool, python: str) -> tuple[dict[str, Any], list
         Bar("(g) import cortext / bare start", g["import cortext"] / g["bare"], 1.15, "x"),
         Bar("(g) from cortext import SessionManager", g[starts.OURS] / g["bare"], 8, "x"),
         Bar("(g) memory of that", memory, 40, "MB"),
+        Bar("(h) list of 5,000, piped", h["plain list"] / h["bare"], 12, "x"),
         Bar("(h) resume --list of 5,000, piped", h["list"] / h["bare"], 12, "x"),
         Bar("(h) the same in a terminal", h["list in a terminal"] / h["bare"], 12, "x"),
         Bar("(h) resume WORDS", h["three words"] / h["bare"], 14, "x"),

@@ -116,6 +116,7 @@ def times(folder: str, rounds: int) -> dict[str, float]:
     return in_turns(
         {
             "bare": run(sys.executable, "-c", "pass"),
+            "plain list": run(CORTEXT, "list"),
             "list": run(CORTEXT, "resume", "--list"),
             "list in a terminal": lambda: _in_terminal(root, environment),
             "three words": run(CORTEXT, "resume", "topic 4321 words", "--context"),

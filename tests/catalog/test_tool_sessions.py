@@ -390,7 +390,9 @@ def test_a_live_session_is_active(
     root = Space(tmp_path / "space").root
     move_project(homes, root)
     id, _ = said("claude")
-    monkeypatch.setattr("cortext.features.listing.conversation_list.live_sessions", lambda: {("claude", id): 1})
+    monkeypatch.setattr(
+        "cortext.features.listing.conversation_list.live_sessions", lambda: {("claude", id): 1}
+    )
     now = max(row.last_active for row in once().values())
     for later, count in ((3600, 1), (90_000, 0)):
         monkeypatch.setattr("time.time", lambda later=later: now / 1e6 + later)

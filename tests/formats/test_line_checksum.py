@@ -20,6 +20,7 @@ from cortext.formats.record_lines import (
     record_ids,
 )
 from cortext.model import record_dicts
+from cortext.model.message import message_from_dict
 from tests.formats import strategies
 
 TABLES = [with_checksums(LOG).records, with_checksums(FOLDER).records]
@@ -79,7 +80,7 @@ def test_a_reader_that_does_not_know_it_keeps_it() -> None:
     """As an earlier release reads and writes a record: the key is one of the unknown ones."""
     line = encode_record(SessionMessage("user", "x", WHEN, "m1"), TABLES[1])
     data = json.loads(line)
-    message = record_dicts.message_from_dict(data)
+    message = message_from_dict(data)
     assert message.extra == {"crc": data["crc"]}
     again = json.dumps(record_dicts.message_to_dict(message), separators=(",", ":")).encode()
     assert again + b"\n" == line

@@ -24,11 +24,11 @@ from collections.abc import (
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from cortext import paths
 from cortext.catalog.catalog import Catalog
-from cortext.catalog.row import DOCUMENT
+from cortext.catalog.row import DOCUMENT, ConversationRow
 from cortext.catalog.sanitize import shown
 from cortext.durability.file_lock import FileLock
 from cortext.durability.replace_file import side_dir, storage_errors
@@ -51,9 +51,6 @@ from cortext.stores.store_registry import (
     without_password,
 )
 from cortext.workspace.known_folders import remember_documents, remember_program
-
-if TYPE_CHECKING:
-    from cortext.catalog.row import ConversationRow
 
 log: logging.Logger = logging.getLogger("cortext.adapters")
 P = ParamSpec("P")

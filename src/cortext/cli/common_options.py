@@ -1,4 +1,4 @@
-"""What several commands have in common. What costs time to import is imported when it is used."""
+"""Options, arguments and shell completion that several commands share."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from cortext import paths
+from cortext.catalog.row import ConversationRow
 from cortext.errors import CortextError
 from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.listing.time_ranges import since, until
 from cortext.model import json_codec
-from cortext.service.stores.server_urls import without_secrets
+from cortext.service.stores.server_urls import folder_of_url, without_secrets
 from cortext.stores.store_registry import SERVERS, STORES, open_session_store
 from cortext.workspace.conversation_types import Types
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
-
-    from cortext.catalog.row import ConversationRow
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -48,10 +47,8 @@ def check_store(ctx: click.Context, param: click.Parameter, value: str | None) -
 
 
 def _folder(path: str) -> str:
-    from cortext.service.stores.open_by_url import folder  # loads asyncio
-
     try:
-        return folder(path)
+        return folder_of_url(path)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
 

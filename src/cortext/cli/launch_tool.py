@@ -6,15 +6,14 @@ import os
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import click
 
-from cortext.catalog.row import AUR, SPAWN
+from cortext.catalog.row import AUR, SPAWN, ConversationRow
 from cortext.cli.common_options import print_json
-from cortext.cli.resume_actions import may_go_on, most_characters
+from cortext.cli.resume_actions import confirm_reopening, history_budget
 from cortext.cli.shell_quoting import quoted
-from cortext.cli.spawn_actions import go_on
 from cortext.cli.terminal_text import can_ask, clean
 from cortext.cli.views.spawn_list import load_spawn_settings
 from cortext.errors import CortextError
@@ -23,9 +22,6 @@ from cortext.features.resume.reopen import Prepared, choose_tool, finish, prepar
 from cortext.features.resume.resume_checks import LiveError
 from cortext.tools.launch import LaunchPlan, installed
 from cortext.tools.tool_context import here
-
-if TYPE_CHECKING:
-    from cortext.catalog.row import ConversationRow
 
 
 def can_talk() -> bool:
@@ -69,12 +65,12 @@ def reopen_in_tool(
     extra: tuple[str, ...] = (),
 ) -> Prepared:
     """In a tool; or, for `printing`, what has to be done for it, and the conversation rests."""
-    reopening = fork or may_go_on(row, reopen=reopen)
+    reopening = fork or confirm_reopening(row, reopen=reopen)
     chosen = pick_tool(row, tool)
     if not row.status:
         # Its session was deleted: there has to be one to go on with.
         activate(row, reopen=False)
-    prepared = get_ready(row, chosen, budget=most_characters(budget), fork=fork, extra=extra)
+    prepared = get_ready(row, chosen, budget=history_budget(budget), fork=fork, extra=extra)
     if not printing or (reopen and row.status == "completed"):
         activate(prepared.row, reopen=reopening)  # whether it cannot is in the notes
     if not printing:
@@ -88,7 +84,9 @@ def is_talk(row: ConversationRow, tool: str | None, *, fork: bool) -> bool:
 
 
 def talk_on(row: ConversationRow) -> NoReturn:
-    """Go on with a session of `spawn`, and exit as that does."""
+    """Continue a session of `spawn`, and exit with its exit code."""
+    from cortext.cli.spawn_actions import go_on  # loads the REPL
+
     raise click.exceptions.Exit(go_on(row.key, None, None, load_spawn_settings()))
 
 

@@ -4,27 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from cortext import paths
-from cortext.catalog.row import AUR
+from cortext.catalog.row import AUR, ConversationRow
 from cortext.cli.common_options import print_json
 from cortext.cli.list_options import wanted
 from cortext.cli.select_conversation import ask, choose
 from cortext.cli.terminal_text import can_ask, clean, say
-from cortext.cli.views.list_view import (
-    keep_up,
-    say_nothing_to_resume,
-    say_paused,
-)
+from cortext.cli.views.list_view import keep_up, say_nothing_to_resume, say_paused
 from cortext.config import Config
 from cortext.errors import CortextError
 from cortext.features.capture.capture_pending import take_in
 from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.resume.agent_briefing import (
     WAS_COMPLETE,
+    Briefing,
     activate,
     brief,
     configured_servers,
@@ -32,10 +29,6 @@ from cortext.features.resume.agent_briefing import (
 )
 from cortext.tools.running import live_sessions
 from cortext.tools.tool_context import here
-
-if TYPE_CHECKING:
-    from cortext.catalog.row import ConversationRow
-    from cortext.features.resume.agent_briefing import Briefing
 
 
 def find_row(
@@ -65,7 +58,7 @@ def resume(
     """Reopen a conversation in a tool, or print the command line or the briefing."""
     reading = context or (as_json and not printing)
     if printing or not reading:
-        from cortext.cli import launch_tool  # a briefing starts no tool
+        from cortext.cli import launch_tool  # 30 modules that --list and --context do not need
 
         if launch_tool.is_talk(row, tool, fork=fork) and (printing or launch_tool.can_talk()):
             if not printing:
@@ -84,13 +77,13 @@ def resume(
     _tell(row, briefing, context=context, reopen=reopen, as_json=as_json)
 
 
-def most_characters(budget: int | None) -> int:
-    """How much of a history is told."""
+def history_budget(budget: int | None) -> int:
+    """Return how many characters of a history go into a briefing."""
     return budget or int(Config.load(paths.workspace_root())["resume.budget"])
 
 
-def may_go_on(row: ConversationRow, *, reopen: bool) -> bool:
-    """Whether one that was completed is reopened; if that is not meant, this is the end."""
+def confirm_reopening(row: ConversationRow, *, reopen: bool) -> bool:
+    """Ask whether a completed conversation is reopened. Exit if it is not."""
     if row.status == "completed" and not reopen and can_ask():
         reopen = click.confirm("it was marked complete; go on with it all the same?", err=True)
         if not reopen:
@@ -109,7 +102,7 @@ def _tell(
     as_json: bool,
 ) -> None:
     """Print the briefing; unless it is for reading only, the conversation goes on by it."""
-    reopening = context or may_go_on(row, reopen=reopen)
+    reopening = context or confirm_reopening(row, reopen=reopen)
     row = take_in(row)
     briefing = brief(row)
     fixed = "" if context else activate(row, reopen=reopening)
@@ -155,7 +148,7 @@ def _latest(rows: list[ConversationRow]) -> ConversationRow:
 def _brief(row: ConversationRow, *, budget: int | None, tools: str | None, tool: str) -> Briefing:
     names = None if tools is None else [name.strip() for name in tools.split(",") if name.strip()]
     servers = partial(_servers, row, tool)
-    return brief(row, budget=most_characters(budget), tools=names, servers=servers)
+    return brief(row, budget=history_budget(budget), tools=names, servers=servers)
 
 
 def _servers(row: ConversationRow, tool: str) -> list[str]:

@@ -12,7 +12,13 @@ import msgspec
 from cortext.formats.record_lines import Damage, encode_plain, may_hide_type
 from cortext.model import json_codec, record_dicts
 from cortext.model.head import HEAD, decode_head, encode_head
-from cortext.model.message import SessionMessage, ToolInvocation, all_complete
+from cortext.model.message import (
+    SessionMessage,
+    ToolInvocation,
+    all_complete,
+    invocation_from_dict,
+    message_from_dict,
+)
 from cortext.model.session import Session
 
 
@@ -100,9 +106,9 @@ def salvage(data: bytes, id: str) -> tuple[Session, list[Damage]]:
         try:
             item = record_dicts.as_dict(json_codec.decode(bare))
             if "tool_name" in item:
-                history.append(record_dicts.invocation_from_dict(item))
+                history.append(invocation_from_dict(item))
             elif "role" in item:
-                messages.append(record_dicts.message_from_dict(item))
+                messages.append(message_from_dict(item))
         except ValueError as error:
             damages.append(Damage(str(error), number))
     return _salvaged(data, id, messages, history), damages

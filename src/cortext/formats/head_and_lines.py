@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from cortext.formats.record_lines import INVOCATIONS, RecordBlock, RecordTable, encode_record
 from cortext.model import record_dicts
 from cortext.model.head import HeadTable, decode_head, encode_head
-from cortext.model.message import SessionMessage, ToolInvocation
+from cortext.model.message import SessionMessage, ToolInvocation, invocation_from_dict
 from cortext.model.session import Session
 
 
@@ -108,4 +108,4 @@ def _trailing(item: dict[str, Any]) -> tuple[int, ToolInvocation]:
     position = item.get("position", 0)
     if not isinstance(position, int):
         raise ValueError("a recorded tool call has no position")
-    return position, record_dicts.invocation_from_dict(record_dicts.as_dict(item.get("invocation")))
+    return position, invocation_from_dict(record_dicts.as_dict(item.get("invocation")))

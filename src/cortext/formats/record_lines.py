@@ -14,7 +14,13 @@ from msgspec.structs import force_setattr
 
 from cortext.formats import line_checksum
 from cortext.model import json_codec, record_dicts
-from cortext.model.message import SessionMessage, ToolInvocation, all_complete
+from cortext.model.message import (
+    SessionMessage,
+    ToolInvocation,
+    all_complete,
+    invocation_from_dict,
+    message_from_dict,
+)
 
 INVOCATIONS = "tool_invocations"
 
@@ -105,8 +111,8 @@ def decode_record(line: bytes, table: RecordTable, notes: list[str]) -> Record:
         if found != table.type:
             raise ValueError(f"a {table.type} was expected, not {found!r:.40}")
     riding = record_dicts.dicts(data.pop(INVOCATIONS, None), INVOCATIONS)
-    message = record_dicts.message_from_dict(data, table.names)
-    return Record(message, [record_dicts.invocation_from_dict(item) for item in riding])
+    message = message_from_dict(data, table.names)
+    return Record(message, [invocation_from_dict(item) for item in riding])
 
 
 def decode_lines(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from types import NoneType
@@ -125,7 +125,7 @@ class SessionMessage(
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> SessionMessage:
-        return record_dicts.message_from_dict(json_copy(data, "the message", around=8))
+        return message_from_dict(json_copy(data, "the message", around=8))
 
     def to_llm_message(self) -> dict[str, Any]:
         """Return the message in the form of chat-completions APIs.
@@ -192,4 +192,17 @@ class ToolInvocation(
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> ToolInvocation:
-        return record_dicts.invocation_from_dict(json_copy(data, "the tool call", around=8))
+        return invocation_from_dict(json_copy(data, "the tool call", around=8))
+
+
+def message_from_dict(
+    data: dict[str, Any], names: Mapping[str, str] = record_dicts.NO_NAMES
+) -> SessionMessage:
+    """Return the message that a dict of a file holds. ValueError if a field does not fit."""
+    return record_dicts.record_from_dict(data, names, SessionMessage, ("role", "content"))
+
+
+def invocation_from_dict(data: dict[str, Any]) -> ToolInvocation:
+    """Return the tool call that a dict of a file holds. ValueError if a field does not fit."""
+    names = record_dicts.NO_NAMES
+    return record_dicts.record_from_dict(data, names, ToolInvocation, ("tool_name",))

@@ -95,13 +95,6 @@ def message_to_dict(
     return data
 
 
-def message_from_dict(data: dict[str, Any], names: Mapping[str, str] = NO_NAMES) -> SessionMessage:
-    """The message that a dict holds; one without an id gets one that is always the same."""
-    from cortext.model.message import SessionMessage
-
-    return _record_from_dict(data, names, SessionMessage, ("role", "content"))
-
-
 def invocation_to_dict(invocation: ToolInvocation) -> dict[str, Any]:
     data: dict[str, Any] = {
         "id": invocation.id,
@@ -115,12 +108,6 @@ def invocation_to_dict(invocation: ToolInvocation) -> dict[str, Any]:
     }
     merge_extra(data, invocation.extra, frozenset(data))
     return data
-
-
-def invocation_from_dict(data: dict[str, Any]) -> ToolInvocation:
-    from cortext.model.message import ToolInvocation
-
-    return _record_from_dict(data, NO_NAMES, ToolInvocation, ("tool_name",))
 
 
 def iso(when: datetime) -> str:
@@ -137,9 +124,14 @@ def message_keys(names: Mapping[str, str] = NO_NAMES) -> frozenset[str]:
     return frozenset(names.get(name, name) for name in ours)
 
 
-def _record_from_dict(
+def record_from_dict(
     data: dict[str, Any], names: Mapping[str, str], kind: type[_Struct], identity: tuple[str, ...]
 ) -> _Struct:
+    """Return the record that a dict holds. ValueError if a field does not fit.
+
+    A record without an id gets one derived from its time and the fields in `identity`, so that it
+    has the same id at every reading.
+    """
     unknown = dict(data)
     known: dict[str, Any] = {}
     for ours in kind.__struct_fields__:

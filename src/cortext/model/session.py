@@ -12,7 +12,13 @@ from cortext.model import json_codec, record_dicts
 from cortext.model.head import FIELDS, HEAD, check_head, decode_head, encode_head
 from cortext.model.ids import new_id
 from cortext.model.json_values import as_utc, json_copy
-from cortext.model.message import Role, SessionMessage, ToolInvocation
+from cortext.model.message import (
+    Role,
+    SessionMessage,
+    ToolInvocation,
+    invocation_from_dict,
+    message_from_dict,
+)
 from cortext.model.status import Status
 
 _JSON_FIELDS = ("metadata", "pending", "native", "extra")
@@ -129,8 +135,8 @@ class Session(Struct, weakref=True):
         history = record_dicts.dicts(head.pop("tool_history", None), "tool_history")
         session = record_dicts.convert(decode_head(head, HEAD), cls)
         session.id = session.id or new_id()
-        session.messages = [record_dicts.message_from_dict(item) for item in messages]
-        session.tool_history = [record_dicts.invocation_from_dict(item) for item in history]
+        session.messages = [message_from_dict(item) for item in messages]
+        session.tool_history = [invocation_from_dict(item) for item in history]
         return session
 
     def to_json(self, indent: int | None = 2) -> str:

@@ -1,7 +1,6 @@
 """Where the conversations of a workspace are: `conversations/DATE/ID/.session/`.
 
-Also read: `TYPE/DATE/ID/` below the workspace or below `conversations/`. This module is
-imported by every list, so it imports next to nothing.
+Also read: `TYPE/DATE/ID/` below the workspace or below `conversations/`.
 """
 
 from __future__ import annotations

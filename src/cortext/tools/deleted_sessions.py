@@ -1,7 +1,7 @@
 """The sessions of tools that a person deleted from the archive: sync never copies them again.
 
 `archive/.forgotten` has one line for each, its fields apart by tabs: the tool, the session's id,
-when, and the names of its copies. Lists may import this module, so it imports next to nothing.
+when, and the names of its copies.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The description of one AI tool: its name, its folders, and what cortext can do with it.
 
-A `Tool` is plain data. Every list imports the descriptions of all tools, so this module imports
-next to nothing. A capability is a dotted path, `package.module:name`, and is imported when it is
-first used. None means that cortext cannot do that with the tool. Only `reader` is required.
+A `Tool` is plain data: a list imports the descriptions of all tools, and none of their readers. A
+capability is a dotted path, `package.module:name`, and is imported when it is first used. None
+means that cortext cannot do that with the tool. Only `reader` is required.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from cortext.tools.descriptor import Tool
 from cortext.tools.gemini.tool import TOOL as GEMINI
 from cortext.tools.opencode.tool import TOOL as OPENCODE
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # lists need no messages
     from cortext.tools.protocol import Bridge
 
 GROUP = "cortext.tools"
@@ -66,8 +66,10 @@ def display_name(name: str) -> str:
 
 
 def open_bridge(tool: str, home: str | None = None) -> Bridge:
-    """Open the reader of a tool over `home`, which may be its mirror in the archive, or over the
-    tool's own folder."""
+    """Open the reader of a tool over `home`, or over the tool's own folder without it.
+
+    `home` may be the mirror of the tool's folder in the archive.
+    """
     return find_tool(tool).load("reader")(home)
 
 

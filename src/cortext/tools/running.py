@@ -1,10 +1,9 @@
-"""Which sessions of the tools are going on now.
+"""The sessions that are open in a running tool.
 
 A session is live if a running process of its tool has it: the process that our hook wrote down,
-one with the session's id among its arguments, or one that has its transcript open. Some tools keep
-sessions in a database: the session of a process is then the one of the process's folder that was
-written to last since the process started. That a file was written lately proves nothing. Lists
-import this module, so it imports next to nothing.
+a process with the session's id among its arguments, or one that has its transcript open. Some
+tools keep sessions in a database: the session of a process is then the one of the process's folder
+that was written to last since the process started. A recent write to a file proves nothing.
 """
 
 from __future__ import annotations
@@ -13,14 +12,12 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from cortext import paths
+from cortext.durability.replace_file import make_private_dir, remove_if_there, replace
 from cortext.tools.descriptor import Tool
+from cortext.tools.processes import Process, ancestors, find_process, folder_of
 from cortext.tools.registry import find_tool, tools
-
-if TYPE_CHECKING:
-    from cortext.tools.processes import Process
 
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|ses_[0-9A-Za-z]{8,64}")
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
@@ -53,10 +50,10 @@ def _is_command_of(tool: Tool, words: Sequence[str]) -> bool:
 
 
 def tool_process(tool: str) -> Process | None:
-    """The process of the tool that started us, the outermost of several in a row: a tool may run
-    its own program once more."""
-    from cortext.tools.processes import ancestors
+    """Return the process of the tool that started us; None if no tool did.
 
+    A tool may run its own program again, so this is the outermost of several in a row.
+    """
     found: Process | None = None
     for process in ancestors():
         if is_program(tool, process.arguments):
@@ -67,10 +64,7 @@ def tool_process(tool: str) -> Process | None:
 
 
 def note_running(tool: str, id: str, process: Process) -> None:
-    """Write down that a process has a session; those whose processes have ended are forgotten."""
-    from cortext.durability.replace_file import make_private_dir, remove_if_there, replace
-    from cortext.tools.processes import find_process
-
+    """Note that a process has a session. Remove the notes of processes that have ended."""
     if not _SAFE.fullmatch(id):
         return
     folder = os.path.join(paths.running(), "live", tool)
@@ -87,15 +81,13 @@ def note_running(tool: str, id: str, process: Process) -> None:
 
 
 def forget_running(tool: str, id: str) -> None:
-    """A session has ended."""
-    from cortext.durability.replace_file import remove_if_there
-
+    """Remove the note of a session that has ended."""
     if _SAFE.fullmatch(id):
         remove_if_there(os.path.join(paths.running(), "live", tool, id))
 
 
 def live_sessions() -> dict[tuple[str, str], int]:
-    """Return the process of every session that is going on, by tool and the tool's own id."""
+    """Return the process of every live session, by tool and the tool's own id."""
     live: dict[tuple[str, str], int] = {}
     for tool in tools():
         for id, pid, started in _noted(tool.name):
@@ -107,8 +99,6 @@ def live_sessions() -> dict[tuple[str, str], int]:
         for id in _named(tool, words) | opened:
             live.setdefault((tool.name, id), pid)
         if database:
-            from cortext.tools.processes import folder_of
-
             openers.setdefault((tool.name, database, folder_of(pid)), []).append(pid)
     for (name, database, folder), pids in openers.items():
         latest = find_tool(name).load("latest_sessions")
@@ -118,9 +108,7 @@ def live_sessions() -> dict[tuple[str, str], int]:
 
 
 def still_runs(pid: int, started: float) -> bool:
-    """Whether this process runs, and no other has got its number."""
-    from cortext.tools.processes import find_process
-
+    """Whether this process still runs; another process may have its number by now."""
     process = find_process(pid)
     return process is not None and abs(process.started - started) < TICK
 

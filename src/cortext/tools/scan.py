@@ -1,7 +1,6 @@
 """Where each tool keeps its transcripts, and whether anything there changed.
 
-Names and times, with nothing opened: this module is imported by every list, so it imports next
-to nothing.
+Only names and times are read. No file is opened.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from cortext.errors import reason_of
 from cortext.tools.descriptor import Tool
 from cortext.tools.registry import find_tool
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # lists need no messages
     from cortext.tools.protocol import TranscriptSource
 
 

@@ -1,4 +1,7 @@
-"""The output of a program while it answers, as pieces of text: plain output, and lines of JSON."""
+"""The output of a program while it answers, as pieces of text.
+
+The output is plain text, lines of JSON, or JSON-RPC.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple, cast
 
 from cortext.errors import CortextError
 from cortext.model import json_codec
+from cortext.tools.json_answers import as_dict
 
 LONGEST = 64 << 20
 """Bytes of an answer, counted as JSON: all of it is one line of a session's file."""
@@ -15,6 +19,8 @@ LONGEST_TURN = LONGEST + (1 << 20)
 """Bytes of such a line, with what stands there besides."""
 _LONGEST_LINE = 2 * LONGEST_TURN
 """Bytes of what a tool writes as one line: an answer, or a file that it read."""
+_NO_SUCH_METHOD = -32601
+_REFUSED = "it asked for a permission that its own settings do not give, and got none"
 
 
 class Heard(NamedTuple):
@@ -104,3 +110,78 @@ class JsonLineStream(Speech):
     def count(self, tokens: object) -> None:
         if isinstance(tokens, int) and not isinstance(tokens, bool) and tokens >= 0:
             self.tokens: int | None = tokens
+
+
+class JsonRpcStream(JsonLineStream):
+    """JSON-RPC on stdin and stdout: the answer to each request of ours leads to the next one.
+
+    The plain output of such a tool comes only when a message is complete, and one tool loses the
+    end of the output in a pipe. Requests of the tool are declined: no person can be asked, and
+    cortext does not loosen the rules of a tool.
+    """
+
+    stays = True
+    _versioned: ClassVar[bool] = True
+
+    def __init__(self, *, cwd: str = "", model: str = "") -> None:
+        super().__init__(cwd=cwd, model=model)
+        self._prompt = ""
+        self._asked: list[str] = []
+
+    def _call(self, method: str, **params: Any) -> dict[str, Any]:
+        self._asked.append(method)
+        return self._framed({"id": len(self._asked) - 1, "method": method, "params": params})
+
+    def _framed(self, message: dict[str, Any]) -> dict[str, Any]:
+        return {"jsonrpc": "2.0", **message} if self._versioned else message
+
+    def opening(self, prompt: str) -> bytes:
+        self._prompt = prompt.encode("utf-8", "replace").decode("utf-8")
+        return json_codec.encode(self._first()) + b"\n"
+
+    def event(self, event: dict[str, Any], replies: list[dict[str, Any]]) -> Iterator[str]:
+        match event:
+            case {"id": id, "method": str(method)}:
+                answer = self._declined(method, event.get("params"))
+                error = {"code": _NO_SUCH_METHOD, "message": "cortext has no such method"}
+                said = {"result": answer} if answer else {"error": error}
+                replies.append(self._framed({"id": id, **said}))
+                if answer:
+                    self.remark: str = _REFUSED + _wanted(as_dict(event.get("params")))
+            case {"method": str(method)}:
+                yield from self._told(method, as_dict(event.get("params")))
+            case {"id": int(id), "error": error} if id < len(self._asked):
+                self._fail(error)
+            case {"id": int(id), "result": result} if id < len(self._asked):
+                replies.extend(self._next(self._asked[id], as_dict(result)))
+            case _:
+                pass
+
+    def _fail(self, error: object) -> None:
+        self.over = True
+        match error:
+            case {"data": {"message": str(message)}} | {"message": str(message)}:
+                self.problem: str = message
+            case _:
+                self.problem = "it failed"
+
+    def _first(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _next(self, method: str, result: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Yield the messages that follow the answer to a request of ours."""
+        raise NotImplementedError
+
+    def _told(self, method: str, params: dict[str, Any]) -> Iterator[str]:
+        """Yield the text in a notification of the tool."""
+        raise NotImplementedError
+
+    def _declined(self, method: str, params: object) -> dict[str, Any] | None:
+        """Return a refusal in the tool's own protocol; None if the request is unknown."""
+        raise NotImplementedError
+
+
+def _wanted(params: dict[str, Any]) -> str:
+    """Return the command or title that a request names, after a colon; "" if it has none."""
+    wanted = params.get("command") or as_dict(params.get("toolCall")).get("title")
+    return f": {wanted}" if isinstance(wanted, str) else ""

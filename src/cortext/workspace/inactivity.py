@@ -1,7 +1,4 @@
-"""Inactivity: an active conversation counts as paused after some minutes without activity.
-
-Lists import this module, so it imports next to nothing.
-"""
+"""Inactivity: an active conversation counts as paused after some minutes without activity."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""The folders that cortext was used in, so that a list can go over all of them: workspaces, and
-those in which programs keep sessions.
+"""The folders that lists look in: workspaces, and folders in which programs keep sessions.
 
-One path a line, in a file that a person can read and edit. This module is imported by every
-list, so it imports next to nothing.
+They are in files with one path a line, which a person can read and edit.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import os
 import threading
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from cortext.catalog.document_index import SessionIndex
 from cortext.durability.lifetime_lock import LiveMark, mark_path
@@ -22,9 +22,6 @@ from cortext.model.title import generate_title
 from cortext.stores.document import SessionStorage
 from cortext.workspace.autosave import start_auto_save, start_thread, stop_auto_save
 from cortext.workspace.session_hooks import Hook, Hooks, log
-
-if TYPE_CHECKING:
-    from cortext.catalog.document_index import SessionIndex
 
 _State = tuple[tuple[SessionMessage, ...], tuple[ToolInvocation, ...], bytes]
 

@@ -14,7 +14,7 @@ from unicodedata import east_asian_width
 import pytest
 
 from cortext import paths
-from cortext.cli.views.spawn_list import HEADINGS, local_times
+from cortext.cli.views.spawn_list import HEADINGS
 from cortext.features.spawn.spawn_sessions import Spawned
 from tests.cli.list_terminal import harmless, terminal
 
@@ -264,17 +264,3 @@ def test_unchanged_spawn_list_loads_nothing_heavy() -> None:
     assert "one" in done.stdout
     heavy = {"rich", "prompt_toolkit", "textual", "rapidfuzz", "asyncio"}
     assert set(done.stdout.split()) & heavy == set()
-
-
-@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "Asia/Kathmandu", "Australia/Lord_Howe"])
-def test_times_are_as_the_clock_shows_them(zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Over all the hours of a year, in which clocks are changed, and before 1970."""
-    monkeypatch.setenv("TZ", zone)
-    time.tzset()
-    try:
-        seconds = [*range(1735689600, 1767225600, 1800), -5_000_000_000, 0, 253_402_214_400]
-        expected = [time.strftime("%Y-%m-%d %H:%M", time.localtime(each)) for each in seconds]
-        assert local_times(f"{each}000000" for each in seconds) == expected
-    finally:
-        monkeypatch.undo()
-        time.tzset()

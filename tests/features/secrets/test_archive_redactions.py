@@ -35,7 +35,7 @@ def tools_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("CODEX_HOME", "GEMINI_CLI_HOME", "OPENCODE_DB", "CLAUDE_CONFIG_DIR"):
         monkeypatch.delenv(name, raising=False)
     # Others may test with the same ids on this machine.
-    monkeypatch.setattr("cortext.tools.running.live_sessions", list)
+    monkeypatch.setattr("cortext.features.secrets.redact.live_sessions", list)
     return tmp_path
 
 

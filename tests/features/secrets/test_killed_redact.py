@@ -131,7 +131,7 @@ def test_killed_before_each_change_of_a_copy(
     """The next scan sees what is left, the next redact ends it, and no sync brings it back."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     # Others may test with the same ids on this machine.
-    monkeypatch.setattr("cortext.tools.running.live_sessions", list)
+    monkeypatch.setattr("cortext.features.secrets.redact.live_sessions", list)
     held = claude(tmp_path / "home", "Hello.", f"my key is {TOKEN}")
     sync()
     before, data = tmp_path / "before", Path(paths.archive())

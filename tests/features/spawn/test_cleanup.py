@@ -200,7 +200,7 @@ def test_session_that_was_resumed_meanwhile_stays(monkeypatch: pytest.MonkeyPatc
     write("one", 40)
     write("two", 40)
     rows = list_spawned()
-    monkeypatch.setattr("cortext.features.spawn.spawn_list.list_spawned", lambda: rows)
+    monkeypatch.setattr(cleanup, "list_spawned", lambda: rows)
     session = Spawned.reopen("one")
     session.take_in([SessionMessage("user", "still here")])
     session.close(completed=True)
@@ -314,7 +314,7 @@ def test_nothing_is_started_without_need(monkeypatch: pytest.MonkeyPatch) -> Non
         started.append(arguments)
         return True
 
-    monkeypatch.setattr("cortext.features.archive.background.start_detached", start)
+    monkeypatch.setattr(cleanup, "start_detached", start)
     assert not start_expiry(MONTH)  # there is no folder
     write("recent", 1)
     assert not start_expiry(MONTH._replace(expiry_days=0), list_spawned())

@@ -9,8 +9,8 @@ import pytest
 from cortext import MemoryConversationStore, RedisConversationStore, open_store
 from cortext.service.http.store_urls import folder_of, shown_store, store_to_show
 from cortext.service.stores.file_store import FileConversationStore
-from cortext.service.stores.open_by_url import folder
 from cortext.service.stores.postgres.postgres_conversations import PostgresConversationStore
+from cortext.service.stores.server_urls import folder_of_url
 
 
 def test_each_kind_is_found(tmp_path: Path) -> None:
@@ -111,6 +111,6 @@ def test_tilde_in_a_file_url_is_the_home_folder(
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "kept").mkdir()
-    assert folder("~/kept") == folder_of("file:~/kept") == str(tmp_path / "kept")
+    assert folder_of_url("~/kept") == folder_of("file:~/kept") == str(tmp_path / "kept")
     assert shown_store("file:~/kept") == f"file:{tmp_path}/kept"
     assert isinstance(store_to_show("file:~/kept"), FileConversationStore)

@@ -11,7 +11,14 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from cortext.adapters.langgraph.value_codec import Broken, Node, StoredValue, read, written
+from cortext.adapters.langgraph.value_codec import (
+    Broken,
+    Node,
+    StoredValue,
+    names_in,
+    read,
+    written,
+)
 from cortext.adapters.record_reader import Follower
 from cortext.model.message import SessionMessage
 from cortext.stores.port import SessionStore
@@ -187,6 +194,4 @@ def as_record(data: Any) -> SessionMessage:
 
 
 def _note(nodes: Iterable[Node], known: dict[str, bool]) -> None:
-    from cortext.adapters.langgraph.value_codec import names_in
-
     known.update((piece.name, True) for node in nodes for piece in names_in(node))

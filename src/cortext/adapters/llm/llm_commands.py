@@ -6,12 +6,13 @@ import functools
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cortext import paths
 from cortext.adapters.llm.call_repair import mended
 from cortext.adapters.llm.plugin import ORIGIN, migrated, one_at_a_time
 from cortext.adapters.missing_framework import needs
+from cortext.catalog.row import ConversationRow
 from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
 from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.listing.conversation_names import Names
@@ -19,14 +20,11 @@ from cortext.features.listing.load_row import read
 from cortext.features.search.find_conversation import find_conversation
 from cortext.features.transfer.import_sqlite import open_programs, put_items, read_database
 from cortext.formats.llm_messages import KEY, items_of
+from cortext.model.session import Session
 
 with needs("llm"):
     import click
     import llm
-
-if TYPE_CHECKING:
-    from cortext.catalog.row import ConversationRow
-    from cortext.model.session import Session
 
 _database = click.option(
     "-d", "--database", metavar="PATH", type=click.Path(), help="Path to log database"

@@ -1,7 +1,7 @@
-"""The plug-in for the command `llm`: what it logs is kept in our store too, and `llm cortext` has
-it go on with any conversation that cortext knows.
+"""The plug-in for the command `llm`.
 
-llm imports it at every start, so it imports next to nothing; without llm nobody imports it.
+cortext stores what llm logs, and `llm cortext` continues any conversation that cortext knows. Only
+llm imports this module. It does so at every start, also in programs that need no commands.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PATIENCE = 30.0
 
 @hookimpl
 def register_commands(cli: Group) -> None:
-    """Have `llm cortext`, and keep what is logged."""
+    """Add the command `llm cortext`, and store what is logged."""
     from cortext.adapters.llm.llm_commands import command
 
     cli.add_command(command)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import click
 
@@ -22,12 +21,14 @@ from cortext.features.doctor.repair import (
     problem_kind,
     run_repairs,
 )
-from cortext.features.doctor.report import diagnose, recheck
-
-if TYPE_CHECKING:
-    from cortext.features.doctor.repair import RepairOutcome
-    from cortext.features.doctor.report import ArchiveHealth, Diagnosis, Health, ToolHealth
-
+from cortext.features.doctor.report import (
+    ArchiveHealth,
+    Diagnosis,
+    Health,
+    ToolHealth,
+    diagnose,
+    recheck,
+)
 
 _SHOWN = 3
 """How much is said of one file, unless all of it is asked for."""

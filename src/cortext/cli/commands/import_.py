@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from cortext import paths
+from cortext.catalog.row import ConversationRow
 from cortext.cli.common_options import check_store, complete_among, json_option, print_json
 from cortext.cli.select_conversation import choose
 from cortext.cli.shell_quoting import quoted
@@ -37,8 +38,6 @@ from cortext.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
-
-    from cortext.catalog.row import ConversationRow
 
 _CHUNK = 1 << 20
 _ENDINGS = (".md", ".html", ".json", ".jsonl", ".db")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,11 +13,9 @@ from cortext.cli.terminal_text import clean, local, one_line, say
 from cortext.cli.views.list_view import as_json as conversations_as_json
 from cortext.cli.views.list_view import columns, list_here, short, show_conversations
 from cortext.features.listing.store_sessions import folder_of, is_server, list_sessions
+from cortext.model.summary import SessionSummary
 from cortext.service.stores.server_urls import without_secrets
 from cortext.workspace.known_folders import forget_gone
-
-if TYPE_CHECKING:
-    from cortext.model.summary import SessionSummary
 
 _ORDERS = ["updated_at", "created_at", "title", "id", "message_count", "total_tokens"]
 

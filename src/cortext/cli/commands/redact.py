@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import click
 
+from cortext.catalog.row import ConversationRow
 from cortext.cli.commands.scan import lasting, listed, look, named, print_findings, theirs, told
 from cortext.cli.common_options import Number, all_option, complete_id
 from cortext.cli.confirm import agree, yes_option
@@ -15,14 +16,9 @@ from cortext.cli.warnings import missed
 from cortext.durability.replace_file import collect_errors
 from cortext.errors import CortextError
 from cortext.features.secrets.purge_index import is_unfinished, purge_after, purge_words
-from cortext.features.secrets.redact import note_vanished, path_of, redact
+from cortext.features.secrets.redact import RedactResult, note_vanished, path_of, redact
 from cortext.features.secrets.redact_archive import redact_copies
-
-if TYPE_CHECKING:
-    from cortext.catalog.row import ConversationRow
-    from cortext.errors import CortextError
-    from cortext.features.secrets.redact import RedactResult
-    from cortext.features.secrets.scan import Finding
+from cortext.features.secrets.scan import Finding
 
 _AGAIN = "resolve that, then run the same command again: it masks what is left"
 

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from cortext.cli import resume_actions
 from cortext.cli.common_options import Number, complete_id, json_option, plain_words, print_json
 from cortext.cli.list_options import filters, tool_option, wanted
 from cortext.cli.terminal_text import can_ask
 from cortext.cli.views.list_view import as_json as rows_as_json
-from cortext.cli.views.list_view import (
-    list_here,
-    show_resumable,
-)
-
-if TYPE_CHECKING:
-    pass
+from cortext.cli.views.list_view import list_here, show_resumable
 
 _EXTRA = "cortext.resume.extra"
 _PRINT = (
@@ -92,6 +85,7 @@ def command(
         raise click.UsageError("give a query or --last, not both")
     if context and reopen:
         raise click.UsageError("--context goes on with nothing, so --reopen has no place beside it")
+    from cortext.cli import resume_actions  # 80 modules that --list does not need
 
     row = resume_actions.find_row(query, last=last, everywhere=everywhere, which=which)
     resume_actions.resume(

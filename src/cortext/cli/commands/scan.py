@@ -6,11 +6,11 @@ import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 import click
 
 from cortext import paths
+from cortext.catalog.row import ConversationRow
 from cortext.cli.common_options import all_option, complete_id, json_option, print_json
 from cortext.cli.list_options import SourceType
 from cortext.cli.progress import ProgressBar
@@ -23,13 +23,16 @@ from cortext.features.capture.capture_pending import take_in
 from cortext.features.listing.conversation_list import ConversationList, ListFilter
 from cortext.features.manage.delete import find_entry
 from cortext.features.secrets.redact_archive import is_archive_redacted
-from cortext.features.secrets.scan import archive_row, scan, state_row, trash_rows
+from cortext.features.secrets.scan import (
+    Finding,
+    ScanResult,
+    archive_row,
+    scan,
+    state_row,
+    trash_rows,
+)
 from cortext.features.secrets.tool_files import how_to_remove
 from cortext.model.secrets.detector import mask_text
-
-if TYPE_CHECKING:
-    from cortext.catalog.row import ConversationRow
-    from cortext.features.secrets.scan import Finding, ScanResult
 
 EMPTY = "a file or a folder in it is called so: `cortext trash empty` removes it for good"
 RENAME = "a file or a folder is called so: rename it; no command does that for you"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cortext import paths
+from cortext.catalog.row import ConversationRow
 from cortext.cli.common_options import (
     Number,
     SinceType,
@@ -23,15 +24,11 @@ from cortext.cli.list_options import SourceType, owner_option, wanted
 from cortext.cli.select_conversation import choose
 from cortext.cli.views.search_view import look, search, typed
 from cortext.features.listing.conversation_list import ConversationList
-from cortext.features.search.results import SearchRequest
+from cortext.features.search.results import Finder, SearchRequest
 from cortext.features.search.search import TextFilter
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
-
-    from cortext.catalog.row import ConversationRow
-    from cortext.features.search.results import Finder
-    from cortext.features.search.search import TextFilter
 
 _ROLES = ("user", "assistant", "tool", "agents", "system", "title", "document")
 _PERSON = ("me", "you", "i")

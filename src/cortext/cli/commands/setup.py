@@ -11,7 +11,14 @@ from cortext.cli.confirm import agree, yes_option
 from cortext.cli.terminal_text import clean
 from cortext.cli.views.list_view import short
 from cortext.errors import CortextError
-from cortext.features.setup.tool_setup import carry_out, found_tools, plan_setup, plugin_of
+from cortext.features.setup.tool_setup import (
+    FileChange,
+    SetupPlan,
+    carry_out,
+    found_tools,
+    plan_setup,
+    plugin_of,
+)
 from cortext.model.secrets.detector import mask_text
 from cortext.tools.registry import find_tool, is_tool, tool_names
 from cortext.tools.registry import tools as tools_there
@@ -19,8 +26,6 @@ from cortext.workspace.init_workspace import difference
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
-
-    from cortext.features.setup.tool_setup import FileChange, SetupPlan
 
 
 def parse_tool_names(

@@ -14,6 +14,7 @@ import click
 
 from cortext import paths
 from cortext.catalog.lookup import is_number
+from cortext.catalog.row import ConversationRow
 from cortext.cli.common_options import (
     AGENTS,
     DOCUMENT,
@@ -44,14 +45,12 @@ from cortext.features.capture.capture_pending import take_in
 from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.listing.load_row import read_all
 from cortext.features.listing.store_sessions import default_store, show_session
+from cortext.formats.record_lines import Damage
+from cortext.model.session import Session
 from cortext.stores.workspace_layout import document_in
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
-
-    from cortext.catalog.row import ConversationRow
-    from cortext.formats.record_lines import Damage
-    from cortext.model.session import Session
 
 
 class Numbers(click.ParamType[range]):

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cortext.cli import spawn_actions
 from cortext.cli.common_options import json_option
 from cortext.cli.views.spawn_list import load_spawn_settings, show_sessions
 from cortext.errors import CortextError
@@ -112,6 +111,8 @@ def command(task_file: str | None, **options: Any) -> int:
     if options["list_sessions"]:
         show_sessions(settings, **{name: options[name] for name in ("agent", "status", "as_json")})
         return 0
+    from cortext.cli import spawn_actions  # loads the REPL, which a list does not need
+
     start_expiry(settings)
     if options["delete_session"] is not None:
         return spawn_actions.delete_one(options["delete_session"])

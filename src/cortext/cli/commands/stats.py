@@ -7,7 +7,7 @@ import shutil
 import sys
 from datetime import date, timedelta
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -17,12 +17,9 @@ from cortext.cli.list_options import SourceType
 from cortext.cli.progress import ProgressBar
 from cortext.cli.terminal_text import cells, clean, fit
 from cortext.cli.views.bar_chart import bar, can_draw, columns, counted, short, size
+from cortext.features.archive.archive_state import Size
 from cortext.features.stats.conversation_stats import UNKNOWN
-from cortext.features.stats.stats import gather
-
-if TYPE_CHECKING:
-    from cortext.features.archive.archive_state import Size
-    from cortext.features.stats.stats import Cost, CountedTokens, Long, Share, Stats
+from cortext.features.stats.stats import Cost, CountedTokens, Long, Share, Stats, gather
 
 _DAYS = 30
 _HEIGHT = 6

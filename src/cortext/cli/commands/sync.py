@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import time
-from typing import TYPE_CHECKING
 
 import click
 
@@ -15,12 +14,9 @@ from cortext.cli.terminal_text import clean
 from cortext.cli.views.bar_chart import bar, can_draw, counted, size
 from cortext.cli.warnings import missed
 from cortext.errors import SessionLockedError
-from cortext.features.archive.archive_sync import sync
+from cortext.features.archive.archive_sync import Progress, Synced, ToolSynced, sync
 from cortext.features.archive.background import notice
 from cortext.tools.registry import is_tool, tool_names
-
-if TYPE_CHECKING:
-    from cortext.features.archive.archive_sync import Progress, Synced, ToolSynced
 
 _PATIENCE = 600.0
 _SOON = 1.0

@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, islice
-from typing import TYPE_CHECKING
 
 import click
 
 from cortext import paths
+from cortext.catalog.row import ConversationRow
 from cortext.cli.common_options import Number, all_option, complete_id, json_option
 from cortext.cli.select_conversation import ask, choose
 from cortext.cli.terminal_text import clean
@@ -25,16 +25,11 @@ from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError
 from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.listing.store_sessions import default_store
 from cortext.features.watch.follow_conversation import ConversationTail
-from cortext.features.watch.live_sources import open_live_source, open_stored_source
+from cortext.features.watch.live_sources import LiveSource, open_live_source, open_stored_source
+from cortext.formats.record_lines import Damage
 from cortext.formats.tool_call_stubs import id_of
 from cortext.model import json_codec, record_dicts
-
-if TYPE_CHECKING:
-    from cortext.catalog.row import ConversationRow
-    from cortext.features.watch.follow_conversation import ConversationTail
-    from cortext.features.watch.live_sources import LiveSource
-    from cortext.formats.record_lines import Damage
-    from cortext.model.session import Session
+from cortext.model.session import Session
 
 _EVERY = 200
 """Milliseconds between two looks."""

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable
 from functools import partial
 from threading import Thread
-from typing import TYPE_CHECKING
 
 from textual.app import App
 
@@ -14,11 +13,8 @@ from cortext.catalog.row import DOCUMENT, ConversationRow
 from cortext.cli.picker import operations
 from cortext.cli.picker.dialogs import ChoiceDialog, Help, LineDialog
 from cortext.cli.picker.items import Chosen, is_spawned
+from cortext.durability.trash_folder import TrashEntry
 from cortext.tools.launch import installed
-
-if TYPE_CHECKING:
-    from cortext.durability.trash_folder import TrashEntry
-
 
 _KEPT = "It becomes a conversation of yours, as with `cortext import`; what is there stays."
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from cortext.catalog.row import ConversationRow
 from cortext.cli.picker.items import is_spawned
 from cortext.cli.standalone_refusals import not_deleted, not_stopped
+from cortext.durability.trash_folder import TrashEntry
 from cortext.errors import CortextError
 from cortext.features.archive.archive_sync import forget
 from cortext.features.capture.capture_pending import take_in
@@ -20,9 +20,6 @@ from cortext.features.transfer.export import format_for, target_file, write_expo
 from cortext.formats.exports.export_codec import encode
 from cortext.model.safe_text import clean
 from cortext.tools.registry import display_name
-
-if TYPE_CHECKING:
-    from cortext.durability.trash_folder import TrashEntry
 
 
 def name_of(row: ConversationRow) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence, Set
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.text import Text
@@ -23,15 +23,13 @@ from cortext.features.listing.load_row import read, read_all
 from cortext.features.search.text_entries import side_text
 from cortext.formats.message_history import history
 from cortext.formats.text_search import search_query as queries
+from cortext.formats.text_search.search_query import Term
 from cortext.formats.text_search.searchable_text import wording
+from cortext.model.message import SessionMessage
 from cortext.model.safe_text import clean
 from cortext.model.session import Session
 from cortext.stores.workspace_layout import document_in
 from cortext.workspace.workspace import Workspace
-
-if TYPE_CHECKING:
-    from cortext.formats.text_search.search_query import Term
-    from cortext.model.message import SessionMessage
 
 _SHOWN = 24
 """Messages."""

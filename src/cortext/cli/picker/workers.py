@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from threading import Thread
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
+from cortext.catalog.fulltext.fulltext_index import Identity
+from cortext.catalog.row import ConversationRow
 from cortext.cli.picker.items import PickedText, PickerItems
 from cortext.cli.picker.preview_content import as_typed
 from cortext.features.search.no_results import explain_no_results
@@ -19,10 +21,6 @@ from cortext.features.search.results import Finder, SearchPage, SearchRequest
 from cortext.features.search.search import TextFilter
 from cortext.formats.text_search.search_query import parse
 from cortext.model.safe_text import clean
-
-if TYPE_CHECKING:
-    from cortext.catalog.fulltext.fulltext_index import Identity
-    from cortext.catalog.row import ConversationRow
 
 SAID = "said in these"
 LOOSE = "with the words, not the signs"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from cortext.cli.repl import prompt_history
 from cortext.cli.repl.answer_output import is_screen, screen_size
 from cortext.cli.repl.end_signals import Ended
+from cortext.cli.repl.repl_state import Repl
 from cortext.cli.terminal_text import clean
 from cortext.features.spawn.agents import find_agents
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.key_binding import KeyBindings
     from prompt_toolkit.output import Output
-
-    from cortext.cli.repl.repl_state import Repl
 
 
 FILES = ("/save", "/save!", "/export", "/export!", "/import")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from cortext.catalog.row import ConversationRow
 from cortext.cli.repl import conversation_files
 from cortext.cli.repl.agent_turn import ask_again
 from cortext.cli.repl.answer_output import screen_size
@@ -15,16 +16,11 @@ from cortext.cli.terminal_text import cells, clean, fit, local, show, to_edge
 from cortext.cli.views.bar_chart import bar, can_draw, counted
 from cortext.clock import ago
 from cortext.errors import CortextError
-from cortext.features.spawn.agents import agent_of, find_agents, get_agent
-from cortext.features.spawn.run_agent import choose_runner
+from cortext.features.spawn.agents import Agent, agent_of, find_agents, get_agent
+from cortext.features.spawn.run_agent import Runner, choose_runner
 from cortext.features.spawn.spawn_list import find_spawned, list_spawned
 from cortext.features.spawn.spawn_sessions import Spawned
-
-if TYPE_CHECKING:
-    from cortext.catalog.row import ConversationRow
-    from cortext.features.spawn.agents import Agent
-    from cortext.features.spawn.run_agent import Runner
-    from cortext.model.message import SessionMessage
+from cortext.model.message import SessionMessage
 
 _WORD = re.compile(r"/(\?|[A-Za-z][A-Za-z0-9_-]*!?)(?:\s+(.*))?", re.DOTALL)
 _HISTORY = 10

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cortext import clock
 from cortext.cli.repl.agent_turn import ask
 from cortext.cli.repl.end_signals import Signals
@@ -13,13 +11,10 @@ from cortext.cli.repl.repl_state import Repl, has_person, tell, tell_error
 from cortext.cli.terminal_text import spawn
 from cortext.errors import CortextError
 from cortext.features.errors_log import write_error
-
-if TYPE_CHECKING:
-    from cortext.features.spawn.agents import Agent
-    from cortext.features.spawn.run_agent import Runner
-    from cortext.features.spawn.spawn_sessions import Spawned
-    from cortext.features.spawn.spawn_settings import SpawnSettings
-
+from cortext.features.spawn.agents import Agent
+from cortext.features.spawn.run_agent import Runner
+from cortext.features.spawn.spawn_sessions import Spawned
+from cortext.features.spawn.spawn_settings import SpawnSettings
 
 _HOW_TO_LEAVE = "/exit or Ctrl+D leaves."
 

@@ -5,20 +5,17 @@ from __future__ import annotations
 import sys
 from datetime import datetime
 from shlex import quote
-from typing import TYPE_CHECKING
 
 from cortext import clock
+from cortext.catalog.row import ConversationRow
 from cortext.cli.error_output import report
 from cortext.cli.repl.end_signals import Signals
 from cortext.cli.terminal_text import clean, say
 from cortext.errors import CortextError, SessionStorageError
-
-if TYPE_CHECKING:
-    from cortext.catalog.row import ConversationRow
-    from cortext.features.spawn.agents import Agent
-    from cortext.features.spawn.run_agent import Runner
-    from cortext.features.spawn.spawn_sessions import Spawned
-    from cortext.features.spawn.spawn_settings import SpawnSettings
+from cortext.features.spawn.agents import Agent
+from cortext.features.spawn.run_agent import Runner
+from cortext.features.spawn.spawn_sessions import Spawned
+from cortext.features.spawn.spawn_settings import SpawnSettings
 
 
 class Repl:

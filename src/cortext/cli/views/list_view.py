@@ -11,7 +11,8 @@ from typing import Any
 
 from cortext import paths
 from cortext.catalog.row import AUR, DOCUMENT, ConversationRow
-from cortext.cli.terminal_text import cells, fit, local, say, say_damaged, show, to_edge
+from cortext.cli.terminal_text import cells, local, say, say_damaged, show, to_edge
+from cortext.cli.views.text_table import align, find_width, format_local_times
 from cortext.clock import ago, from_micros
 from cortext.features.archive.background import notice, start_in_background
 from cortext.features.doctor.history_locations import history_locations
@@ -260,14 +261,15 @@ def table(rows: Sequence[ConversationRow], *, everywhere: bool) -> str:
         now = time.time()
         shown["AGE"] = [age(row.last_active, now) for row in rows]
     else:
-        shown["LAST ACTIVE"] = [_when(row, narrow=narrow) for row in rows]
+        times = format_local_times(row.last_active for row in rows)
+        shown["LAST ACTIVE"] = [_shorten_time(at) for at in times] if narrow else times
     if not (narrow and everywhere):
         shown["STATUS"] = [row.status or "-" for row in rows]
     # Nobody counts the messages of a transcript to list it.
     counts = [str(row.messages) if _counts(row) else "-" for row in rows]
     if not narrow and any(count != "-" for count in counts):
         shown["MESSAGES"] = counts
-    if any(row.tools for row in rows):
+    if any(row.tool or row.bindings for row in rows):
         shown["TOOL"] = [",".join(row.tool_names) for row in rows]
     owners = () if narrow else [row.owner for row in rows]
     if any(owners):
@@ -306,11 +308,8 @@ def _counts(row: ConversationRow) -> bool:
     return row.tool in ("", AUR, DOCUMENT)
 
 
-def _when(row: ConversationRow, *, narrow: bool) -> str:
-    """When it was last active; the year, or the time, is what there may be no room for."""
-    at = local(row.active_at)
-    if not narrow:
-        return at
+def _shorten_time(at: str) -> str:
+    """Return a time of this year without the year, and an older one without the hour."""
     return at[5:] if at[:4] == time.strftime("%Y") else at[:10]
 
 
@@ -327,9 +326,13 @@ def age(micros: int, now: float) -> str:
 
 
 def columns(headings: list[str], rows: list[list[str]]) -> str:
-    """Columns of text; only a terminal cuts lines off at its edge, and a narrow one has those that
-    leave room for the titles."""
-    widths = [max(map(cells, column)) for column in zip(headings, *rows, strict=True)]
+    """Return rows as aligned text under headings.
+
+    Only a terminal cuts lines off at its edge. A narrow one has no columns that would leave no room
+    for the titles.
+    """
+    shown = [list(column) for column in zip(headings, *rows, strict=True)]
+    widths = [find_width(column) for column in shown]
     if edge := _width():
         # What names a conversation must not push out what it is about, nor where it was had.
         widest = _WIDEST - _FOR_TOOL if "TOOL" in headings else _WIDEST
@@ -339,17 +342,13 @@ def columns(headings: list[str], rows: list[list[str]]) -> str:
             for name, width in zip(headings, widths, strict=True)
         ]
         kept = _kept(dict(zip(headings, widths, strict=True)), edge)
-        widths = [widths[n] for n in kept]
-        headings, *rows = [[line[n] for n in kept] for line in (headings, *rows)]
-    return "\n".join(
-        to_edge(
-            "  ".join(
-                cell.rjust(width) if heading in ("#", "MESSAGES") else fit(cell, width)
-                for heading, cell, width in zip(headings, row, widths, strict=True)
-            ).rstrip()
-        )
-        for row in (headings, *rows)
-    )
+        shown, widths = [shown[n] for n in kept], [widths[n] for n in kept]
+    aligned = [
+        align(column, width, right=column[0] in ("#", "MESSAGES"))
+        for column, width in zip(shown, widths, strict=True)
+    ]
+    lines = ["  ".join(line).rstrip() for line in zip(*aligned, strict=True)]
+    return "\n".join(map(to_edge, lines) if edge else lines)
 
 
 def _kept(widths: dict[str, int], edge: int) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from cortext.cli.terminal_text import local
 from cortext.cli.views.bar_chart import counted
@@ -15,10 +15,6 @@ from cortext.formats.tool_call_stubs import ToolCall, ToolResult
 from cortext.model import json_codec
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
-
-if TYPE_CHECKING:
-    from cortext.model.message import SessionMessage
-    from cortext.model.session import Session
 
 _SPOKEN = ("user", "assistant")
 _BESIDE = 2

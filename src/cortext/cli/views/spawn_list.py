@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import shutil
 import sys
-import time
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cortext.catalog.row import ConversationRow
 from cortext.cli.terminal_text import cells, clean, fit, say, say_damaged, show, spawn
+from cortext.cli.views.text_table import align, find_width, format_local_times
 from cortext.clock import from_micros
 from cortext.features.spawn.cleanup import start_expiry, take_cleanup_notice
 from cortext.features.spawn.spawn_list import filter_rows, list_spawned
-from cortext.features.spawn.spawn_settings import load
+from cortext.features.spawn.spawn_settings import SpawnSettings, load
 from cortext.model.json_codec import encode
-
-if TYPE_CHECKING:
-    from cortext.features.spawn.spawn_settings import SpawnSettings
 
 HEADINGS = ("session_id", "agent", "turn_count", "created_at", "status", "title")
 _TURNS, _TIMES, _TITLES = 2, 3, 5
@@ -86,27 +83,16 @@ def as_json(rows: Sequence[ConversationRow]) -> list[dict[str, Any]]:
 
 
 def table(rows: Sequence[ConversationRow]) -> str:
-    """A line for each; only a terminal cuts lines off at its edge."""
+    """Return a line for each row. Only a terminal cuts lines off at its edge."""
     edge = _edge()
     shown = [[name, *column] for name, column in zip(HEADINGS, _columns(rows), strict=True)]
-    widest = [_widest(column) for column in shown]
-    widths = widest
-    if edge and sum(widest) + 2 * (len(widest) - 1) > edge:
-        widths = _narrowed(widest, edge, _apart(row.key for row in rows))
-    lines = _lines(shown, widths, widest)
+    widths = [find_width(column) for column in shown]
+    if edge and sum(widths) + 2 * (len(widths) - 1) > edge:
+        widths = _narrowed(widths, edge, _apart(row.key for row in rows))
+    lines = _lines(shown, widths)
     if edge:
         lines = [line if cells(line) <= edge else fit(line, edge) for line in lines]
     return "\n".join(lines)
-
-
-def _widest(texts: Sequence[str]) -> int:
-    # Most cells are the same as others: those that take long to measure are measured once.
-    return max(map(len, texts) if _is_plain(texts) else map(cells, set(texts)))
-
-
-def _is_plain(texts: Sequence[str]) -> bool:
-    """Whether each character of them takes one column."""
-    return "".join(texts).isascii()
 
 
 def _columns(rows: Sequence[ConversationRow]) -> list[list[str]]:
@@ -115,58 +101,23 @@ def _columns(rows: Sequence[ConversationRow]) -> list[list[str]]:
         [row.key for row in rows],
         [row.agent or "-" for row in rows],
         [str(row.messages) for row in rows],
-        local_times([str(row.created_at) for row in rows]),
+        format_local_times(row.created_at for row in rows),
         ["damaged" if row.is_damaged else row.status for row in rows],
         [row.title for row in rows],
     ]
 
 
-def _lines(columns: list[list[str]], widths: list[int], widest: list[int]) -> list[str]:
-    """The columns side by side. Python itself fills up cells that are plain and fit, which is
-    faster than to look at each."""
-    cells: list[list[str]] = []
-    template: list[str] = []
+def _lines(columns: list[list[str]], widths: list[int]) -> list[str]:
+    """Return the columns side by side. Times lose the hour if there is no room for it."""
+    shown: list[Sequence[str]] = []
     for number, (column, width) in enumerate(zip(columns, widths, strict=True)):
-        align = "" if number == _TURNS else "-"
         if number == _TITLES:
-            template.append("%s")
-        elif number == _TIMES and width != widest[number]:
-            template.append(f"%-{width}.{width}s")
-        elif width != widest[number] or not _is_plain(column):
-            column = [fit(cell, width) for cell in column]
-            template.append("%s")
+            shown.append(column)
+        elif number == _TIMES:
+            shown.append([cell[:width].ljust(width) for cell in column])
         else:
-            template.append(f"%{align}{width}s")
-        cells.append(column)
-    line = "  ".join(template)
-    return [(line % row).rstrip() for row in zip(*cells, strict=True)]
-
-
-def local_times(micros: Iterable[str]) -> list[str]:
-    """Times as the person's clock shows them, to the minute. The system is asked when the day is
-    another, not for each of the thousands of times of a list."""
-    two = [f"{number:02}" for number in range(60)]
-    minutes = [f"{hour}:{minute}" for hour in two[:24] for minute in two]
-    date, midnight, first, last = "", 0, 0, 0
-    shown: list[str] = []
-    for each in map(int, micros):
-        if not first <= each < last:
-            date, midnight, first, last = _day_of(each // 1_000_000)
-        shown.append(date + minutes[(each - midnight) // 60_000_000])
-    return shown
-
-
-def _day_of(seconds: int) -> tuple[str, int, int, int]:
-    """The date of a time, when it was midnight, and the times between which that is so, in
-    microseconds: if the clock is changed on that day, only this second."""
-    now = time.localtime(seconds)
-    midnight = seconds - now.tm_hour * 3600 - now.tm_min * 60 - now.tm_sec
-    first, last = midnight, midnight + 86_400
-    ahead = time.localtime(first).tm_gmtoff, time.localtime(last - 1).tm_gmtoff
-    if ahead != (now.tm_gmtoff, now.tm_gmtoff):
-        first, last = seconds, seconds + 1
-    date = f"{now.tm_year}-{now.tm_mon:02}-{now.tm_mday:02} "
-    return date, midnight * 1_000_000, first * 1_000_000, last * 1_000_000
+            shown.append(align(column, width, right=number == _TURNS))
+    return ["  ".join(cells).rstrip() for cells in zip(*shown, strict=True)]
 
 
 def _narrowed(widths: list[int], edge: int, apart: int) -> list[int]:

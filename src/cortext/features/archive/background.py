@@ -1,7 +1,4 @@
-"""Keeping the archive up to date by the way: a process of its own, started at most now and then.
-
-Lists import this module, so it imports next to nothing.
-"""
+"""Update the archive in a background process, at most once in a few minutes."""
 
 from __future__ import annotations
 
@@ -12,14 +9,17 @@ import time
 from cortext import paths
 from cortext.config import Config
 from cortext.durability.replace_file import make_private_dir
+from cortext.features.errors_log import write_error
 
 EVERY = 300.0
 """Seconds between two starts."""
 
 
 def start_in_background(config: Config | None = None) -> bool:
-    """Start `cortext sync --quiet` and do not wait for it; whether it was started. It is not if
-    one was started a few minutes ago, in CI, or where the archive is turned off."""
+    """Start `cortext sync --quiet` without waiting for it. Return whether it was started.
+
+    Start nothing if one was started a few minutes ago, in CI, or if the archive is turned off.
+    """
     if os.environ.get("CI") or (config or Config.load(None))["archive.enabled"] != "on":
         return False
     try:
@@ -31,9 +31,11 @@ def start_in_background(config: Config | None = None) -> bool:
 
 
 def start_detached(*arguments: str) -> bool:
-    """Start our Python with these arguments, silent and on its own; whether it was started. Why it
-    was not is in the log that `cortext doctor` shows."""
-    # `-P`: a folder `cortext` where the person is now must not be taken for ours.
+    """Start our Python with these arguments as a silent process. Return whether it was started.
+
+    The log that `cortext doctor` shows has the reason if it was not.
+    """
+    # `-P`: a folder named `cortext` in the current folder must not replace our package.
     command = [sys.executable, "-P", *arguments]
     quiet = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (0, 1, 2)]
     try:
@@ -45,14 +47,11 @@ def start_detached(*arguments: str) -> bool:
 
 
 def _tell(error: OSError) -> None:
-    from cortext.features.errors_log import write_error
-
     write_error("in the background", error)
 
 
 def notice() -> str:
-    """Where the archive is and how to turn it off: for whoever has it and was never told. "" once
-    that was said."""
+    """Return where the archive is and how to turn it off; "" if a person was told before."""
     folder = paths.archive()
     told = os.path.join(folder, ".told")
     if not os.path.isdir(folder) or os.path.exists(told):

@@ -1,10 +1,9 @@
-"""How one file of a tool becomes its copy in the archive."""
+"""Copy one file of a tool into the archive."""
 
 from __future__ import annotations
 
 import os
 from functools import partial
-from typing import TYPE_CHECKING
 
 from cortext import paths
 from cortext.durability.gzip_members import SUFFIX
@@ -12,23 +11,22 @@ from cortext.durability.incremental_copy import CopyState, Followed, follow, pri
 from cortext.durability.replace_file import remove_if_there
 from cortext.errors import CortextError
 from cortext.features.archive.archive_state import folder_of, temp_dir
+from cortext.features.secrets.archive_redactions import (
+    ArchiveRedactions,
+    update_redacted_copy,
+    write_redacted,
+)
+from cortext.features.secrets.redact_value import Redactor, redact_line, redact_lines
 from cortext.tools.archive_items import ArchiveItem, archive_source, copy_companion, warm
-
-if TYPE_CHECKING:
-    from cortext.features.secrets.archive_redactions import ArchiveRedactions
-    from cortext.features.secrets.redact_value import Redactor
 
 
 class Copier:
-    """Copies what one tool has, without what was masked in the copies."""
+    """Copy the files of one tool, without the secrets that were redacted in the copies."""
 
     def __init__(self, tool: str) -> None:
         self._tool = tool
         self._masks: ArchiveRedactions | None = None
-        # Most people never masked anything: they need not wait for what looks for secrets.
         if os.path.exists(os.path.join(paths.archive(), ".masked")):
-            from cortext.features.secrets.archive_redactions import ArchiveRedactions
-
             self._masks = ArchiveRedactions(tool)
 
     def copy(self, item: ArchiveItem, known: CopyState | None) -> Followed:
@@ -61,8 +59,6 @@ class Copier:
         mask = self._masks.of_all() if self._masks else None
         if mask is None:
             return copy_companion(self._tool, item, target, known, temp_dir=temp_dir())
-        from cortext.features.secrets.redact_value import redact_lines
-
         change = partial(redact_lines, mask=mask)
         return copy_companion(self._tool, item, target, known, temp_dir=temp_dir(), change=change)
 
@@ -72,8 +68,6 @@ class Copier:
         source = archive_source(self._tool)
         if mask is None:
             return source.copy_rows(item, target, known, temp_dir=temp_dir(), change=None)
-        from cortext.features.secrets.redact_value import redact_line
-
         change = partial(redact_line, mask=mask)
         done = source.copy_rows(item, target, known, temp_dir=temp_dir(), change=change)
         self._remember(item, mask)
@@ -108,8 +102,6 @@ class Copier:
         size = os.stat(target).st_size if os.path.exists(target) else 0
         if known and known.print == mark and known.packed == size:
             return Followed(known)
-        from cortext.features.secrets.archive_redactions import update_redacted_copy, write_redacted
-
         plain = write_redacted(source, item.name, mask)
         try:
             # Before the copy has it: a process that is killed between leaves no copy that nobody

@@ -22,6 +22,7 @@ from cortext.durability.replace_file import (
 )
 from cortext.errors import CortextError, SessionLockedError, SessionStorageError, reason_of
 from cortext.features.archive.archive_state import Memory, folder_of, temp_dir
+from cortext.features.archive.archive_sync import sync
 from cortext.features.doctor.check_state_files import record_redactions
 from cortext.features.doctor.problem import (
     NOTHING,
@@ -32,6 +33,7 @@ from cortext.features.doctor.problem import (
     report_unreadable,
 )
 from cortext.model import json_codec, record_dicts
+from cortext.tools.archive_items import archive_source
 from cortext.tools.registry import tool_names
 
 _OURS = 8 * MOST
@@ -99,8 +101,6 @@ def _name(copy: ArchiveCopy) -> str:
 
 def _source(copy: ArchiveCopy) -> str | None:
     """The file that the tool has of it still."""
-    from cortext.tools.archive_items import archive_source
-
     name = _name(copy)
     return next(
         (item.path for item in archive_source(copy.tool).items({}) if item.name == name), None
@@ -172,8 +172,6 @@ def _second_name(path: str) -> str:
 
 def _again(copy: ArchiveCopy) -> str:
     """What the tool still has is copied anew; a clause that says so."""
-    from cortext.features.archive.archive_sync import sync
-
     try:
         done = sync(tools=[copy.tool], wait=10.0)
     except CortextError as error:

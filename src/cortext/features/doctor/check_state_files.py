@@ -35,6 +35,11 @@ from cortext.features.doctor.problem import (
     pluralize,
     report_unreadable,
 )
+from cortext.features.secrets.archive_redactions import (
+    ArchiveRedactions,
+    archive_name,
+    find_fingerprints,
+)
 from cortext.features.secrets.purge_index import is_unfinished, purge_words
 from cortext.features.secrets.redact_value import redaction_key
 from cortext.model import json_codec, record_dicts
@@ -195,12 +200,6 @@ CopyPaths = Iterable[tuple[str, str]]
 def record_redactions(tool: str, path: str, data: bytes) -> None:
     """Note what is masked in a copy that holds these bytes, whoever holds the archive's lock:
     what is copied of it again is without that then. CortextError."""
-    from cortext.features.secrets.archive_redactions import (
-        ArchiveRedactions,
-        archive_name,
-        find_fingerprints,
-    )
-
     marks = find_fingerprints(data)
     if marks:
         masks = ArchiveRedactions(tool)

@@ -1,35 +1,35 @@
-"""Keeping what was masked in the archive out of the search index as well: the tool has it still,
-and the index is made of the tool's own file."""
+"""Redact the texts of the search index like the copies in the archive.
+
+The index is made from the tool's own file, which still has what was redacted in its copy.
+"""
 
 from __future__ import annotations
 
 import os
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from cortext import paths
 from cortext.durability.gzip_members import SUFFIX
+from cortext.features.secrets.archive_redactions import ArchiveRedactions, archive_name
+from cortext.features.secrets.redact_value import Redactor, redact_json
 from cortext.model import record_dicts
-from cortext.model.message import SessionMessage
+from cortext.model.message import SessionMessage, message_from_dict
+from cortext.model.secrets.detector import mask_text
+from cortext.tools.archive_items import archive_source
 from cortext.tools.scan import archive_home, home_of, own_home
-
-if TYPE_CHECKING:
-    from cortext.features.secrets.archive_redactions import ArchiveRedactions
-    from cortext.features.secrets.redact_value import Redactor
 
 
 def find_redactor(tool: str, id: str, path: str) -> Redactor | None:
-    """What stays masked of a tool's session, given its transcript: all that was masked in copies
-    of that tool, if it was in the copy of this one, or this one has no copy yet. None if nothing
-    does. CortextError where the key is damaged."""
-    # Most people never masked anything: they need not wait for what looks for secrets.
+    """Return the redactor for a tool's session, given its transcript; None if nothing is redacted.
+
+    It redacts everything that was redacted in copies of that tool, if the copy of this session was
+    redacted or does not exist yet. CortextError if the key is damaged.
+    """
     try:
         found = os.stat(os.path.join(paths.archive(), ".masked"))
     except OSError:
         return None
-    from cortext.features.secrets.archive_redactions import archive_name
-    from cortext.tools.archive_items import archive_source
-
     stamp = found.st_ino, found.st_size, found.st_mtime_ns
     masks = _masks(tool, paths.archive(), stamp)
     home = home_of(tool, path) or own_home(tool)
@@ -39,25 +39,19 @@ def find_redactor(tool: str, id: str, path: str) -> Redactor | None:
 
 
 def redact_message(message: SessionMessage, mask: Redactor) -> SessionMessage:
-    """A message as its copy in the archive has it."""
-    from cortext.features.secrets.redact_value import redact_json
-
+    """Return a message as its redacted copy has it."""
     told = cast("dict[str, Any]", redact_json(record_dicts.message_to_dict(message), mask))
-    return record_dicts.message_from_dict(told)
+    return message_from_dict(told)
 
 
 def redact_indexed_text(text: str, mask: Redactor | None) -> str:
-    """The same for a text."""
+    """Return a text as its redacted copy has it."""
     if mask is None:
         return text
-    from cortext.model.secrets.detector import mask_text
-
     return mask_text(text, mask)[0]
 
 
 @lru_cache(maxsize=8)
 def _masks(tool: str, _archive: str, _stamp: tuple[int, int, int]) -> ArchiveRedactions:
-    """Read once for all sessions."""
-    from cortext.features.secrets.archive_redactions import ArchiveRedactions
-
+    """Return the redactions of a tool. They are read once for all sessions."""
     return ArchiveRedactions(tool)

@@ -14,6 +14,8 @@ from msgspec import DecodeError, ValidationError
 from msgspec.json import decode
 
 from cortext import paths
+from cortext.catalog.catalog import Catalog
+from cortext.catalog.fulltext.fulltext_index import FulltextIndex
 from cortext.catalog.log_sessions import remove_former_index
 from cortext.catalog.row import DOCUMENT, ConversationRow
 from cortext.durability.file_lock import FileLock
@@ -26,7 +28,9 @@ from cortext.durability.replace_file import (
     storage_errors,
 )
 from cortext.errors import CortextError
+from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.resume.handoff_files import forget_handed
+from cortext.features.search.text_refresh import purge
 from cortext.model import json_codec
 from cortext.workspace.adapter_summaries import remove_summaries
 
@@ -70,11 +74,6 @@ def purge_words(rows: Sequence[ConversationRow] | None = None) -> None:
 
 
 def _forget(rows: Sequence[ConversationRow]) -> None:
-    from cortext.catalog.catalog import Catalog
-    from cortext.catalog.fulltext.fulltext_index import FulltextIndex
-    from cortext.features.listing.conversation_list import ConversationList
-    from cortext.features.search.text_refresh import purge
-
     changed = {row.identity for row in rows} | _unfinished()
     failures: list[CortextError] = []
     conversations = ConversationList(paths.workspace_root(), everywhere=True)

@@ -11,7 +11,9 @@ import shlex
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from cortext.catalog.document_index import SessionIndex
 from cortext.catalog.row import ConversationRow
+from cortext.durability.file_lock import FileLock
 from cortext.durability.lifetime_lock import live_holder, mark_path
 from cortext.durability.read_files import read_file
 from cortext.durability.replace_file import collect_errors, replace, side_dir, storage_errors
@@ -28,8 +30,13 @@ from cortext.features.secrets.redact_value import (
 )
 from cortext.features.secrets.scan import LEFT, STATE, TRASH, Finding, origins_of, scan_own
 from cortext.features.secrets.temp_files import files_in, sweep, temp_folders
+from cortext.git.committed_files import has_committed
+from cortext.git.outcome import NotRecorded, one_line
 from cortext.model.secrets.detector import Mask
+from cortext.stores.document import SessionStorage
+from cortext.stores.log import LogStore
 from cortext.stores.workspace_layout import conversations_dir
+from cortext.tools.running import live_sessions
 from cortext.workspace.workspace import Workspace
 
 _IN_GIT = (
@@ -60,8 +67,6 @@ def refuse_live(row: ConversationRow) -> None:
         if holder:
             raise _is_live(row, f"{holder} has it open")
         return
-    from cortext.tools.running import live_sessions
-
     own = {row.key} if row.tool else set(row.session_ids)
     for tool, id in live_sessions():
         if id in own:
@@ -218,8 +223,6 @@ def _why_packed(path: str, data: bytes, damages: Unread) -> str:
 def _in_log(
     row: ConversationRow, mask: Mask, notes: list[str], failures: list[CortextError]
 ) -> None:
-    from cortext.stores.log import LogStore
-
     folder = os.path.dirname(row.path)
     store = LogStore(folder)
     with storage_errors("write", row.path), store.changing(row.key):
@@ -234,10 +237,6 @@ def _in_document(
     row: ConversationRow, mask: Mask, notes: list[str], failures: list[CortextError]
 ) -> None:
     """Also in the version before it, which is kept beside it."""
-    from cortext.catalog.document_index import SessionIndex
-    from cortext.durability.file_lock import FileLock
-    from cortext.stores.document import SessionStorage
-
     folder = os.path.dirname(row.path)
     side = side_dir(folder)
     backup = f"{row.path.removesuffix('.json')}.backup"
@@ -260,9 +259,6 @@ def _about_git(
     row: ConversationRow, files: Sequence[str], failures: list[CortextError]
 ) -> list[str]:
     """Return a note if a commit has one of these files, which were masked."""
-    from cortext.git.committed_files import has_committed
-    from cortext.git.outcome import NotRecorded, one_line
-
     if row.tool:
         return []
     folder = row.place.folder

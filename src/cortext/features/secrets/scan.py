@@ -10,6 +10,7 @@ from cortext import paths
 from cortext.catalog.row import AUR, ConversationRow
 from cortext.errors import CortextError, SessionNotFoundError
 from cortext.features.listing.load_row import read_from, transcript_of
+from cortext.features.manage.delete import list_trash
 from cortext.features.secrets.checkpoint_texts import checkpoint_values
 from cortext.features.secrets.conversation_files import (
     NAME,
@@ -272,8 +273,6 @@ def _apart(paths: Iterable[str]) -> tuple[list[str], list[str]]:
 
 def trash_rows() -> list[ConversationRow]:
     """What is in the trash, as lists have conversations; also what has lost its note."""
-    from cortext.features.manage.delete import list_trash
-
     known = {entry.id: entry for entry in list_trash()}
     try:
         names = sorted(os.listdir(paths.trash()))

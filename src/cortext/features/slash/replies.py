@@ -11,10 +11,25 @@ from collections.abc import Sequence
 from functools import partial
 
 from cortext import paths
+from cortext.catalog.lookup import misspelt, nearest
 from cortext.catalog.row import ConversationRow
 from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
-from cortext.features.capture.bindings import Bound
+from cortext.features.capture.bindings import Bound, bind, hold_all
+from cortext.features.capture.capture import capture
+from cortext.features.capture.current_session import bound_here, conversation_of_session, row_of
+from cortext.features.capture.pending_bindings import (
+    bind_process,
+    note_asked,
+    still_in,
+    told_apart,
+    unsettled,
+)
 from cortext.features.listing.conversation_list import ConversationList, ListFilter
+from cortext.features.manage.adopt import as_conversation
+from cortext.features.manage.stop import stop
+from cortext.features.resume.agent_briefing import activate, brief, configured_servers, why_fixed
+from cortext.features.resume.missing_messages import lacking, rest_of
+from cortext.features.slash.list_numbers import numbered, remember
 from cortext.features.slash.reply_texts import (
     document_of,
     entries,
@@ -26,6 +41,7 @@ from cortext.features.slash.reply_texts import (
     title_of,
 )
 from cortext.formats.briefing import render_text
+from cortext.tools.running import note_running
 from cortext.tools.tool_context import here
 from cortext.workspace.workspace import Workspace
 
@@ -52,8 +68,6 @@ class Slash:
     def _session_now(self, typed: bool) -> str:
         """The tool's session, if it is certain: a person may have left the one that was written
         to last for a new one, which is not written yet."""
-        from cortext.features.capture.pending_bindings import note_asked, still_in, told_apart
-
         process = self.inside.process if self.inside else None
         if self.inside is None or self.inside.is_told or not process:
             return self.inside.id if self.inside else ""
@@ -101,8 +115,6 @@ class Slash:
                 f'`cortext slash briefing --reopen "{row.key}"` in a shell and do what it prints; '
                 "on a no stop here."
             )
-        from cortext.features.manage.adopt import as_conversation
-
         return self._resumed(as_conversation(row))
 
     def new(self, kind: str, topic: str) -> str:
@@ -148,9 +160,6 @@ class Slash:
     def stop(self, summary: str, *, id: str = "", done: bool = False) -> tuple[str, Sequence[str]]:
         """Save this session's conversation, or the one that is named; the confirmation, and
         further notes."""
-        from cortext.features.capture.pending_bindings import unsettled
-        from cortext.features.manage.stop import stop
-
         row = self._find(id) if id else self._to_stop()
         stopped = stop(row, summary=" ".join(summary.split()) or None, completed=done)
         title, told = plain(stopped.title), plain(stopped.summary) or "nothing was said yet"
@@ -164,8 +173,6 @@ class Slash:
         return text, [plain(note) for note in stopped.notes]
 
     def _find(self, words: str) -> ConversationRow:
-        from cortext.features.slash.list_numbers import numbered
-
         row = numbered(self._conversations, self.inside, words)
         found = [row] if row else self._named(words)
         if not found:
@@ -185,8 +192,6 @@ class Slash:
         return [row for row in rows if row.key not in own]
 
     def _to_stop(self) -> ConversationRow:
-        from cortext.features.capture.current_session import conversation_of_session
-
         row = conversation_of_session(self._conversations)
         if row is not None:
             return row
@@ -200,17 +205,6 @@ class Slash:
         )
 
     def _resumed(self, row: ConversationRow) -> str:
-        from cortext.features.capture.bindings import hold_all
-        from cortext.features.capture.capture import capture
-        from cortext.features.capture.current_session import row_of
-        from cortext.features.resume.agent_briefing import (
-            activate,
-            brief,
-            configured_servers,
-            why_fixed,
-        )
-        from cortext.features.resume.missing_messages import rest_of
-
         if row.status and not why_fixed(row):
             capture(row.workspace, row.place)
             # It may have found the session that it is had in.
@@ -241,14 +235,10 @@ class Slash:
         """The messages that this session lacks of a conversation; None for all of them."""
         if self.inside is None or self._session not in row.session_ids:
             return None
-        from cortext.features.resume.missing_messages import lacking
-
         return lacking(row, self.inside.tool, self._session)
 
     def _bound(self, *, also_at_rest: bool = False) -> Bound | None:
         """The conversation that is had in this session; one that was stopped is none."""
-        from cortext.features.capture.current_session import bound_here
-
         if self.inside is None:
             return None
         found = bound_here(self.inside, surely=not also_at_rest)
@@ -259,10 +249,6 @@ class Slash:
 
     def _bind(self, conversation: ConversationRow | Bound) -> None:
         """What is said in this session from now on belongs to a conversation."""
-        from cortext.features.capture.bindings import bind
-        from cortext.features.capture.pending_bindings import bind_process
-        from cortext.tools.running import note_running
-
         if self.inside is None:
             return
         if self._session:
@@ -274,9 +260,7 @@ class Slash:
             self.waits = True
 
     def _no_match(self, words: str) -> str:
-        from cortext.catalog.lookup import misspelt, nearest
-
-        rows = self._conversations.list(_RESUMABLE, capture=True).rows
+        rows = self._conversations.list(_RESUMABLE).rows
         found = misspelt(words, rows)[:_SHOWN] or nearest(words, rows)
         lines = [f'No conversation matches "{plain(words)}". Say so in one sentence.']
         if found:
@@ -304,6 +288,4 @@ class Slash:
         )
 
     def _remember(self, rows: Sequence[ConversationRow]) -> None:
-        from cortext.features.slash.list_numbers import remember
-
         remember(self.inside, self.root, rows)

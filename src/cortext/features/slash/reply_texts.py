@@ -10,6 +10,7 @@ from cortext.catalog.row import ConversationRow
 from cortext.clock import ago
 from cortext.durability.read_files import read_file
 from cortext.features.capture.bindings import Bound
+from cortext.features.setup.tool_setup import has_hooks
 from cortext.formats.briefing import render_text
 from cortext.model.safe_text import clean
 from cortext.stores.workspace_layout import document_in
@@ -91,8 +92,6 @@ def text_of(root: str, name: str) -> str:
 
 def saves(inside: Inside | None) -> list[str]:
     """What an agent is told of saving, where hooks do it."""
-    from cortext.features.setup.tool_setup import has_hooks
-
     if inside and has_hooks(inside.tool):
         return ["cortext saves what is said here by itself; do not offer to save it."]
     return []

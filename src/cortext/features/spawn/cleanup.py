@@ -1,7 +1,4 @@
-"""Deleting sessions of `aur spawn`, and cleaning up: always into the trash.
-
-Lists import this module, so it imports next to nothing.
-"""
+"""Delete sessions of `aur spawn`, one or all old ones. They always go to the trash."""
 
 from __future__ import annotations
 
@@ -9,17 +6,20 @@ import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from itertools import takewhile
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from cortext import clock, paths
+from cortext.catalog.log_rows import latest_of, read_log
 from cortext.catalog.row import ConversationRow
+from cortext.durability.file_lock import FileLock
 from cortext.durability.replace_file import all_set_aside, side_dir
+from cortext.durability.trash_folder import Trash, TrashEntry
 from cortext.errors import CortextError, SessionLockedError, SessionNotFoundError
-
-if TYPE_CHECKING:
-    from cortext.durability.file_lock import FileLock
-    from cortext.durability.trash_folder import TrashEntry
-    from cortext.features.spawn.spawn_settings import SpawnSettings
+from cortext.features.archive.background import is_time, start_detached
+from cortext.features.errors_log import write_error
+from cortext.features.spawn.session_paths import open_store, session_path, take_session
+from cortext.features.spawn.spawn_list import list_spawned
+from cortext.features.spawn.spawn_settings import SpawnSettings
 
 _DAY = 86_400 * 1_000_000
 """In microseconds."""
@@ -40,10 +40,10 @@ class Cleaned(NamedTuple):
 
 
 def delete(id: str) -> TrashEntry:
-    """Move a session to the trash, with what was set aside of it. SessionNotFoundError if there is
-    none, SessionLockedError naming the holder if somebody has it open."""
-    from cortext.features.spawn.session_paths import session_path
+    """Move a session to the trash, with the parts of it that were set aside.
 
+    SessionNotFoundError if there is none. SessionLockedError names the holder of an open session.
+    """
     path = session_path(id)
     if not os.path.lexists(path):
         raise SessionNotFoundError(id, path=path)
@@ -57,8 +57,6 @@ def delete(id: str) -> TrashEntry:
 def clean(days: float, *, on_gone: Callable[[TrashEntry], None] | None = None) -> Cleaned:
     """Move the sessions in which nothing was said for so many days to the trash. What cannot be
     read whole, is open now, or says that it is from the future stays, and is named."""
-    from cortext.features.spawn.spawn_list import list_spawned
-
     limits = _Limits.of(days)
     done = Cleaned([], [])
     for row in list_spawned():
@@ -79,14 +77,10 @@ def start_expiry(settings: SpawnSettings, rows: Sequence[ConversationRow] | None
     folder, days = paths.spawn_sessions(), settings.expiry_days
     if not days > 0 or not os.path.isdir(folder):
         return False
-    from cortext.features.archive.background import is_time, start_detached
-
     if rows is None:
         try:
             due = is_time(os.path.join(side_dir(folder), _STARTED), _EVERY)
         except OSError as error:
-            from cortext.features.errors_log import write_error
-
             write_error("starting to clean up", error)
             return False
     else:
@@ -98,8 +92,6 @@ def start_expiry(settings: SpawnSettings, rows: Sequence[ConversationRow] | None
 
 def expire(days: float) -> None:
     """Clean up where nobody looks on: what went is noted, for the next command to tell."""
-    from cortext.features.errors_log import write_error
-
     try:
         clean(days, on_gone=lambda _: _note(days))
     except (CortextError, OSError) as error:
@@ -148,8 +140,6 @@ class _Limits(NamedTuple):
 
 def _why_not(row: ConversationRow, limits: _Limits) -> str | None:
     """Why a session stays, "" if it is simply not old; None if it goes."""
-    from cortext.catalog.log_rows import latest_of
-
     if row.is_damaged:
         return row.note
     latest = latest_of(row)
@@ -186,8 +176,6 @@ def _clean_one(
 @contextmanager
 def _alone(id: str) -> Generator[None]:
     """Nobody else has the session open, nor writes to it, meanwhile."""
-    from cortext.features.spawn.session_paths import open_store, take_session
-
     mark = take_session(id)
     try:
         with open_store().changing(id):
@@ -197,16 +185,12 @@ def _alone(id: str) -> Generator[None]:
 
 
 def _look_again(id: str, path: str, row: ConversationRow | None) -> ConversationRow | None:
-    from cortext.catalog.log_rows import read_log
-
     read = read_log(os.path.dirname(path), id, row)
     return read and read.row
 
 
 def _put(row: ConversationRow) -> TrashEntry:
     """The file, and what was set aside of it."""
-    from cortext.durability.trash_folder import Trash
-
     label = f"{row.key}: {row.title}" if row.title else row.key
     return Trash(paths.trash()).put(label, [row.path, *all_set_aside(row.path)])
 
@@ -223,6 +207,4 @@ def _note(days: float) -> None:
 
 
 def _noting(folder: str) -> FileLock:
-    from cortext.durability.file_lock import FileLock
-
     return FileLock(os.path.join(folder, ".cortext", "locks", f"{_NOTED}.lock"))

@@ -13,6 +13,8 @@ from types import FrameType, TracebackType
 from typing import Any, NamedTuple, Self
 
 from cortext.errors import CortextError, reason_of
+from cortext.features.archive.archive_sync import skip_session
+from cortext.features.errors_log import write_error
 from cortext.features.spawn.agent_process import Talk
 from cortext.features.spawn.agents import Agent
 from cortext.features.spawn.spawn_settings import SpawnSettings
@@ -256,13 +258,9 @@ def choose_runner(given: str | None, agent: Agent | None, settings: SpawnSetting
 
 def _pass_over(tool: str, id: str) -> None:
     """A tool that keeps a session of every turn would fill lists with them."""
-    from cortext.features.archive.archive_sync import skip_session
-
     try:
         skip_session(tool, id, wait=1.0)
     except CortextError as error:
-        from cortext.features.errors_log import write_error
-
         write_error("aur spawn", error)
 
 

@@ -1,7 +1,4 @@
-"""The sessions of `aur spawn`: listing them, and finding the one that is meant.
-
-This module is imported by every such list, so it imports next to nothing.
-"""
+"""List the sessions of `aur spawn`, and find one by id, title or words."""
 
 from __future__ import annotations
 
@@ -11,7 +8,10 @@ from typing import NamedTuple
 
 from cortext import paths
 from cortext.catalog.catalog import Catalog
+from cortext.catalog.lookup import misspelt, resolve
 from cortext.catalog.row import ConversationRow
+from cortext.errors import CortextError
+from cortext.stores.log import LogStore
 
 STATUSES = ("active", "completed", "interrupted")
 SAME = {"paused": "interrupted"}
@@ -52,8 +52,6 @@ class SpawnMatches(NamedTuple):
 def find_spawned(query: str) -> SpawnMatches:
     """Find sessions by id, by the beginning of an id, by words of the title, by words that were
     said, or by a misspelt title. The first of these that any session matches decides."""
-    from cortext.catalog.lookup import misspelt, resolve
-
     rows = list_spawned()
     found = resolve(query, rows)
     if found or not query.strip():
@@ -81,9 +79,6 @@ def _said(text: str, rows: Sequence[ConversationRow]) -> SpawnMatches:
 
 def _look(row: ConversationRow, words: Sequence[str]) -> bool | None:
     """Whether one turn has all the words; None if not even all turns have them."""
-    from cortext.errors import CortextError
-    from cortext.stores.log import LogStore
-
     missing = set(words)
     try:
         for block in LogStore(row.path.rpartition("/")[0]).blocks(row.key):

@@ -15,6 +15,7 @@ from cortext.errors import (
     SessionNotFoundError,
     SessionStorageError,
 )
+from cortext.features.errors_log import write_error
 from cortext.features.spawn.session_paths import live_path, open_store, session_path, take_session
 from cortext.formats.log import LOG
 from cortext.formats.record_lines import TORN, Damage, encode_record
@@ -230,8 +231,6 @@ class Spawned:
         try:
             self._store.delete(self.id)
         except SessionStorageError as error:
-            from cortext.features.errors_log import write_error
-
             write_error("aur spawn", error)
         finally:
             self._mark.release()

@@ -1,7 +1,4 @@
-"""The settings of `aur spawn`, from a file that belongs to another program: read, never written.
-
-Lists start with this, so it imports next to nothing.
-"""
+"""The settings of `aur spawn`. Their file belongs to another program: it is never written."""
 
 from __future__ import annotations
 

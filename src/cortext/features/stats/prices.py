@@ -15,7 +15,9 @@ from fnmatch import fnmatchcase
 from math import isfinite, nan
 from typing import Any, NamedTuple, cast
 
+from cortext.durability.read_files import read_file
 from cortext.errors import CortextError, reason_of
+from cortext.model import json_codec
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 
@@ -101,8 +103,6 @@ def _amount(data: Any, keys: Sequence[str] = _COSTS) -> float | None:
 
 
 def _bytes(path: str) -> bytes:
-    from cortext.durability.read_files import read_file
-
     try:
         if os.path.getsize(path) > _BIGGEST_FILE:
             raise _bad(path, f"it is larger than {_BIGGEST_FILE} bytes")
@@ -114,8 +114,6 @@ def _bytes(path: str) -> bytes:
 def _decoded(path: str, data: bytes) -> dict[str, Any]:
     try:
         if path.endswith(".json"):
-            from cortext.model import json_codec
-
             value = json_codec.decode(data)
         else:
             import tomllib

@@ -13,6 +13,7 @@ from cortext.catalog.row import DOCUMENT, ConversationRow
 from cortext.features.capture.capture import capture
 from cortext.features.capture.current_session import chat_of
 from cortext.features.listing.conversation_list import ConversationList, ListFilter
+from cortext.features.manage.adopt import keep
 from cortext.tools.running import live_sessions
 from cortext.workspace.known_folders import known_workspaces
 
@@ -54,8 +55,6 @@ def import_session(row: ConversationRow, root: str | None = None) -> Imported:
     """Make a conversation of type `chat` of a session. That of a tool is bound to it: what is said
     there later belongs to it too. Of any other, what is new is taken in by another import."""
     if row.is_standalone:
-        from cortext.features.manage.adopt import keep
-
         kept = keep(row, root or paths.workspace_root())
         return Imported(kept.bound.place.name, kept.notes, kept.is_new)
     at_rest = (row.tool, row.key) not in live_sessions()

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from cortext import paths
+from cortext.durability.foreign_database import explain_failure, find_tables, open_foreign
 from cortext.errors import SessionNotFoundError, SessionStorageError, reason_of
 from cortext.features.transfer.import_file import ImportedFile
 from cortext.features.transfer.import_llm import is_of_llm, read_llm
@@ -53,8 +54,6 @@ def read_database(path: str) -> list[ImportedFile]:
     """The sessions of a database, each with what a person should know about it."""
     import sqlite3
 
-    from cortext.durability.foreign_database import explain_failure, open_foreign
-
     try:
         with open_foreign(path, timeout=5) as db:
             db.execute("BEGIN")  # one moment of it, also while a program goes on
@@ -85,8 +84,6 @@ def put_items(session: Session, store: SessionStore) -> bool:
 
 
 def _sessions(db: Connection, path: str) -> Iterator[ImportedFile]:
-    from cortext.durability.foreign_database import find_tables
-
     found = find_tables(db)
     if is_of_llm(found):
         yield from read_llm(db, path, found)

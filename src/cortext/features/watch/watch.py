@@ -25,7 +25,9 @@ from cortext.features.capture.bindings import Bound
 from cortext.features.capture.capture import capture
 from cortext.features.capture.pending_bindings import settle_all
 from cortext.features.errors_log import write_error
+from cortext.features.listing.list_refresh import read_all
 from cortext.features.manage import auto_pause
+from cortext.features.search.results import Finder
 from cortext.features.watch.watcher import EVERYTHING, Watcher
 from cortext.tools.registry import open_bridge, tool_names
 from cortext.workspace.inactivity import REASON, find_idle
@@ -225,9 +227,6 @@ class WatchLoop:
 
     def _index(self) -> None:
         """Bring the catalog and the full-text index up to date."""
-        from cortext.features.listing.list_refresh import read_all
-        from cortext.features.search.results import Finder
-
         with closing(Finder()) as finder:
             left = finder.conversations.left
             found = None if left else finder.refresh(patience=None)

@@ -22,9 +22,9 @@ def is_example(text: str) -> bool:
     return "EXAMPLE" in text.upper() or len(set(text[-16:])) <= 3
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rule:
-    """One kind of secret that is known by its form."""
+    """One kind of secret that has a known format."""
 
     kind: str
     words: tuple[str, ...]
@@ -32,19 +32,19 @@ class Rule:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """The compiled expression. Most starts need no rule, and there are many."""
+        """The pattern. Most texts need none of the rules, so it is compiled at its first use."""
         return re.compile(self.expression)
 
     def find(self, text: str) -> Iterator[Found]:
-        """Yield the kind and the place of each secret that is not an example."""
+        """Yield the kind and the place of each secret that is no example."""
         group = "secret" if "secret" in self.pattern.groupindex else 0
         for match in self.pattern.finditer(text):
             if not is_example(match[group]):
                 yield self.kind, *match.span(group)
 
 
-def _rule(kind: str, words: str, pattern: str) -> Rule:
-    return Rule(kind, tuple(words.split()), pattern)
+def _rule(kind: str, words: str, expression: str) -> Rule:
+    return Rule(kind, tuple(words.split()), expression)
 
 
 # Between the lines of a key: line ends, also written as an escape or as the end of a string in

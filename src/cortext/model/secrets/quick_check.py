@@ -1,6 +1,6 @@
-"""Whether a short text could hold a secret at all: a look that needs none of the rules.
+"""A quick check whether a short text can contain a secret. It needs none of the rules.
 
-Lists ask it of every title that is new, and the rules take longer to import than a list does.
+Lists check every new title. The rules take longer to import than this check takes for a list.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _DIGITS = frozenset("0123456789")
 
 
 def could_hold(text: str) -> bool:
-    """False only where `find_secrets` finds nothing."""
+    """Return False only if `find_secrets` finds nothing."""
     if ";" in text or "asic " in text or ("@" in text and ":" in text):
         return True
     if text.encode("ascii", "replace").translate(_RUNS).find(_RUN) >= 0:

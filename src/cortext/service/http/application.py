@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from litestar import Litestar, MediaType, Request, Response, get
 from litestar.datastructures import State
@@ -19,6 +19,7 @@ from cortext.model.ids import new_id
 from cortext.service.http import app_arguments, metrics, problems
 from cortext.service.http.auth import AccessTokens
 from cortext.service.http.bodies import JsonResponse
+from cortext.service.http.browser_login import Entrance
 from cortext.service.http.event_streams import Streams
 from cortext.service.http.fast_post import Posting
 from cortext.service.http.guard import DATA, LOOPBACK_NAMES, Guard, OwnerOf
@@ -31,10 +32,9 @@ from cortext.service.http.routes import data_router
 from cortext.service.stores.adapter import adapt_store
 from cortext.service.stores.base import Conversations
 from cortext.service.stores.port import ConversationStore
+from cortext.web.error_pages import odd
 from cortext.web.live_updates import Ending
-
-if TYPE_CHECKING:
-    from cortext.service.http.browser_login import Entrance
+from cortext.web.router import pages_router
 
 _READY_WITHIN = 2.0
 _SCHEMA = ("/", "/openapi.json")
@@ -126,8 +126,6 @@ def create_app(
     app: Any = _litestar(adapted, state, max_body, sessions=sessions, pages=pages, close=close)
     entrance = None
     if pages and known is not None:
-        from cortext.service.http.browser_login import Entrance
-
         entrance = Entrance(known, secret)
         app = entrance.in_front_of(app)
     guard = Guard(
@@ -158,8 +156,6 @@ def _litestar(
 
     handlers: list[Any] = [healthz, readyz, metrics_page, data_router(sessions=sessions)]
     if pages:
-        from cortext.web.router import pages_router
-
         state.ending = Ending()
         handlers.append(pages_router(state.ending, machine=sessions, serving=True))
     return Litestar(
@@ -223,8 +219,6 @@ def _framework(request: Request[Any, Any, Any], error: HTTPException) -> Respons
     found = problems.problem_of_status(error.status_code, error.detail, error.extra)
     is_page = "takes_tokens" in request.app.state and not request.scope["path"].startswith(DATA)
     if is_page and found.status == 404 and prefers_html(request.headers.get("accept", "")):
-        from cortext.web.error_pages import odd
-
         return odd(request, error)
     return answer(request, found, error.headers or {})
 

@@ -28,6 +28,7 @@ from cortext.service.http.guard import ANY_ADDRESS, LOOPBACK_NAMES
 from cortext.service.http.open_connections import Connection
 from cortext.service.http.rate_limits import MAX_BODY, MAX_STREAMS
 from cortext.service.http.store_urls import opened_store
+from cortext.web.page_access import PARAMETER
 
 _PATIENCE = 30
 """Seconds that requests have to be answered when the server stops."""
@@ -191,8 +192,6 @@ def _secret(folder: str) -> str:
 
 def page_link(folder: str, address: str) -> str:
     """Where the person of this machine opens the pages, with the token; "" if there is none."""
-    from cortext.web.page_access import PARAMETER
-
     owners = {owner: token for token, owner in read_tokens(folder).items()}
     return f"{address}/?{PARAMETER}={owners['']}" if "" in owners else ""
 

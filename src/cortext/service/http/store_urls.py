@@ -9,8 +9,7 @@ from cortext.errors import CortextError
 from cortext.features.open_store import open_store
 from cortext.installation import install_command
 from cortext.service.stores.base import Conversations
-from cortext.service.stores.open_by_url import folder
-from cortext.service.stores.server_urls import without_secrets
+from cortext.service.stores.server_urls import folder_of_url, without_secrets
 
 _SHOWN = 1000
 """Messages of a conversation that are shown, where a store has so many."""
@@ -36,7 +35,7 @@ def folder_of(url: str) -> str:
     kind, _, path = url.partition(":")
     if kind != "file":
         return ""
-    return os.path.abspath(folder(path))
+    return os.path.abspath(folder_of_url(path))
 
 
 def shown_store(url: str) -> str:

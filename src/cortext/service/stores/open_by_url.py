@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any
@@ -11,7 +10,7 @@ from urllib.parse import parse_qsl
 
 from cortext.service.stores.base import Conversations
 from cortext.service.stores.conversation_log import ConversationLog
-from cortext.service.stores.server_urls import without_secrets
+from cortext.service.stores.server_urls import folder_of_url, without_secrets
 
 _REDIS = ("cortext.service.stores.redis.redis_conversations", "RedisConversationStore")
 _POSTGRES = ("cortext.service.stores.postgres.postgres_conversations", "PostgresConversationStore")
@@ -62,26 +61,13 @@ def open_store(
     if kind == "memory":
         return _opener(kind)(**options)
     if kind == "file":
-        return _opener(kind)(open_log(folder(path)), **options)
+        return _opener(kind)(open_log(folder_of_url(path)), **options)
     return _opener(kind)(url, **options)
 
 
 def _opener(kind: str) -> Callable[..., Conversations]:
     module, name = STORES[kind]
     return getattr(import_module(module), name)
-
-
-def folder(path: str) -> str:
-    """Return the folder that `file:` names: a path, or `///` and the rest of an absolute path."""
-    if not path.startswith("//"):
-        return os.path.expanduser(path)
-    if not path.startswith("///"):
-        name = path.lstrip("/")
-        raise ValueError(
-            f"file:{path} names a host, not a folder: write file:{name} for a folder here, or "
-            f"file:/{name} for one at the root"
-        )
-    return path[2:]
 
 
 def _check_options(kind: str, options: Iterable[str]) -> None:

@@ -1,7 +1,11 @@
-"""URLs of servers, which may hold a password: what is wrong with one is said without it."""
+"""URLs of stores. Messages about a URL leave out its password.
+
+This module loads no store, so a command can check a URL at once.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -14,6 +18,22 @@ def without_secrets(url: str) -> str:
     before, at, after = url.rpartition("@")
     shown = after.partition("?")[0]
     return f"{before.partition(':')[0]}://…@{shown}" if at else shown
+
+
+def folder_of_url(path: str) -> str:
+    """Return the folder that the URL `file:PATH` names. ValueError if it names a host.
+
+    The path may begin with `///`, as in URLs of files.
+    """
+    if not path.startswith("//"):
+        return os.path.expanduser(path)
+    if not path.startswith("///"):
+        name = path.lstrip("/")
+        raise ValueError(
+            f"file:{path} names a host, not a folder: write file:{name} for a folder here, or "
+            f"file:/{name} for one at the root"
+        )
+    return path[2:]
 
 
 def secrets_of(url: str) -> list[str]:

@@ -8,11 +8,10 @@ from typing import Any, ClassVar
 from cortext.tools.headless import Headless
 from cortext.tools.json_answers import AnswerUsage, Report, as_dict, as_text, read_events, sum_of
 from cortext.tools.launch import LaunchPlan
-from cortext.tools.stream_events import Speech
-from cortext.tools.stream_requests import Calls
+from cortext.tools.stream_events import JsonRpcStream, Speech
 
 
-class CodexSpeech(Calls):
+class CodexSpeech(JsonRpcStream):
     """`codex app-server`, on its stdin and stdout."""
 
     _versioned = False

@@ -17,11 +17,10 @@ from cortext.tools.json_answers import (
     sum_of,
 )
 from cortext.tools.launch import LaunchPlan
-from cortext.tools.stream_events import Speech
-from cortext.tools.stream_requests import Calls
+from cortext.tools.stream_events import JsonRpcStream, Speech
 
 
-class OpenCodeSpeech(Calls):
+class OpenCodeSpeech(JsonRpcStream):
     """`opencode acp`, the Agent Client Protocol."""
 
     def _first(self) -> dict[str, Any]:

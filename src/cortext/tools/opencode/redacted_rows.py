@@ -1,19 +1,18 @@
-"""A place of OpenCode, read as the archive keeps it where something was masked."""
+"""The rows of an OpenCode session with secrets redacted, as the archive stores them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from cortext.tools.archive_items import Change
-    from cortext.tools.opencode.storage import Origin, Raw
+from cortext.tools.archive_items import Change
+from cortext.tools.opencode.storage import Origin, Raw
 
 _AS_IS = "surrogatepass"
 
 
 class RedactedOrigin:
-    """An Origin of which every row is read as `change` makes it."""
+    """An Origin that applies `change` to every row that it reads."""
 
     def __init__(self, given: Origin, change: Change) -> None:
         self._given, self._change = given, change

@@ -17,6 +17,7 @@ from cortext.features.capture.ledger import OUT, Taken, add_taken
 from cortext.features.doctor.problem import WARNING, Trouble, pluralize
 from cortext.features.doctor.salvage.line_records import SalvagedLines
 from cortext.features.doctor.salvage.salvage_lines import IsHead, salvage_lines
+from cortext.features.secrets.redact_value import Redactor, redact_file_bytes, redact_json
 from cortext.formats.record_lines import RecordTable
 from cortext.git.committed_files import committed
 from cortext.model import record_dicts
@@ -79,8 +80,6 @@ def _filled(rescued: SalvagedLines, found: SalvagedLines) -> list[_Row]:
 
 
 def _masked(path: str, data: bytes) -> bytes:
-    from cortext.features.secrets.redact_value import Redactor, redact_file_bytes
-
     return redact_file_bytes(path, data, Redactor())
 
 
@@ -108,8 +107,6 @@ def capture_again(root: str, place: ConversationPath, most: int | None) -> str:
 def _mask(root: str, place: ConversationPath, ids: set[str]) -> int:
     """Mask the secrets in messages that came back, and say how many those were: nobody knows any
     more which of them were masked before."""
-    from cortext.features.secrets.redact_value import Redactor, redact_json
-
     mask = Redactor()
 
     def change(value: Any) -> Any:

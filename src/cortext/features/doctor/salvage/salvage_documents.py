@@ -8,8 +8,12 @@ from typing import Any, cast
 from cortext.features.doctor.salvage.json_scan import find_fields, find_objects
 from cortext.features.doctor.salvage.salvage_lines import with_known_role
 from cortext.formats import document
-from cortext.model import record_dicts
-from cortext.model.message import SessionMessage, ToolInvocation
+from cortext.model.message import (
+    SessionMessage,
+    ToolInvocation,
+    invocation_from_dict,
+    message_from_dict,
+)
 from cortext.model.session import Session
 
 _RECORDS = re.compile(r'"(?:messages|tool_history)"\s*:|\{\s*"role"')
@@ -47,9 +51,9 @@ def _records(value: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _record(value: dict[str, Any]) -> SessionMessage | ToolInvocation:
     if "tool_name" in value:
-        return record_dicts.invocation_from_dict(value)
+        return invocation_from_dict(value)
     if "role" in value:
-        return record_dicts.message_from_dict(with_known_role(value) or value)
+        return message_from_dict(with_known_role(value) or value)
     raise ValueError("is no record")
 
 
