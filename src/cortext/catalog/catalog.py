@@ -29,7 +29,7 @@ from cortext.errors import SessionStorageError, reason_of
 T = TypeVar("T")
 WORKSPACE = "workspace"
 """The kind of source that a workspace is."""
-_VERSION = 10
+_VERSION = 11
 _SCHEMA = f"""
 {row_table.SCHEMA};
 CREATE TABLE shown (terminal TEXT, number INTEGER, root BLOB, path TEXT,
@@ -133,6 +133,24 @@ class Catalog:
         rows.sort(key=recency, reverse=True)
         return found._replace(rows=rows, grown=grown)
 
+    def conversations_of_session(self, session_id: str) -> builtins.list[tuple[str, str]]:
+        """Return workspace and path of the conversations that a tool's session is bound to, as the
+        last refresh or `add_link` knew them, the latest first. Nothing is refreshed."""
+        return self._run(lambda db: tools.load_links(db, session_id))
+
+    def add_link(self, root: str, path: str, session_id: str) -> None:
+        """Store that a tool's session was bound to a conversation just now."""
+        self._run(lambda db: tools.add_link(db, root, path, session_id))
+
+    def known_workspaces(self) -> builtins.list[str]:
+        """Return the workspaces that have conversations, as of their last refresh."""
+        return self._run(lambda db: row_table.source_names(db, WORKSPACE))
+
+    def known_rows(self, root: str) -> builtins.list[ConversationRow]:
+        """Return the conversations of a workspace as of its last refresh."""
+        rows = self._run(lambda db: row_table.load_rows(db, Source(WORKSPACE, root)))
+        return [stored.row for stored in rows.values() if stored.row]
+
     def remember_taken(self, sessions: Iterable[ConversationRow]) -> None:
         """All that is said in these sessions now was taken into their conversations."""
         self._run(lambda db: tools.store_captured(db, sessions))
@@ -162,8 +180,9 @@ class Catalog:
     def purge(self, shelves: Collection[str] | None = None) -> None:
         """Forget what is not there any more, also in the pages that it stood on; of documents, also
         what is in other folders than these, which nobody lists or looks into now."""
-        roots = self._run(lambda db: row_table.source_names(db, WORKSPACE))
-        there = {(os.fsencode(row.workspace), row.path) for row in self.list(roots)}
+        there = {
+            (os.fsencode(row.workspace), row.path) for row in self.list(self.known_workspaces())
+        }
         self._run(tools.forget_unmasked)
         self.tool_sessions()
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
 
 from cortext.catalog.database import plain
 from cortext.catalog.row import BoundSession
 from cortext.model.safe_text import clean
 from cortext.model.secrets.quick_check import could_hold
-
-if TYPE_CHECKING:
-    from cortext.model.session import Session
+from cortext.model.session import Session
+from cortext.model.tool_binding import bindings_of
 
 _CUT = "..."
 _OWN_IDS = "session_id", "thread_id", "conversation_id"
@@ -64,10 +62,10 @@ def own_id(session: Session) -> str:
     return told(given) if given != session.id else ""
 
 
-def shown_bindings(entries: Iterable[Mapping[str, Any]]) -> tuple[BoundSession, ...]:
+def shown_bindings(session: Session) -> tuple[BoundSession, ...]:
     """Return the tools' sessions that a head names."""
     return tuple(
-        BoundSession(shown(str(each.get("tool") or "")), id)
-        for each in entries
-        if (id := shown(str(each.get("session_id") or "")))
+        BoundSession(shown(each.tool), id)
+        for each in bindings_of(session)
+        if (id := shown(each.session_id))
     )

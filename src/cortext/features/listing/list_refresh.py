@@ -45,7 +45,7 @@ def take_in_grown(
     """The rows of a list, after what was said since in these sessions of tools was taken into the
     conversations that hold them, for about `patience` seconds: also where nobody stopped them and
     no hook told us."""
-    from cortext.features.capture.capture_pending import take_in
+    from cortext.features.capture.capture import capture_pending
 
     end = None if patience is None else time.monotonic() + patience
     holders: dict[str, list[int]] = {}
@@ -57,7 +57,7 @@ def take_in_grown(
         if end is not None and time.monotonic() > end:
             break
         for place in holders.get(session.key, ()):
-            now[place] = take_in(now[place])
+            now[place] = capture_pending(now[place])
         seen.append(session)
     catalog.remember_taken(seen)
     return sorted(now, key=recency, reverse=True)

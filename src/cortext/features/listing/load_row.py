@@ -49,7 +49,7 @@ def _read_conversation(row: ConversationRow) -> LoadedRow:
 
 def transcript_of(row: ConversationRow) -> Found:
     """The transcript of a tool's session; SessionNotFoundError if it is nowhere any more."""
-    from cortext.features.capture.transcript_reader import transcript_at
+    from cortext.features.capture.transcripts import transcript_at
 
     return _found(row, transcript_at(row.tool, row.key, row.path))
 

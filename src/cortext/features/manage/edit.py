@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 from cortext.catalog.row import ConversationRow, NotOursError
 from cortext.errors import CortextError
+from cortext.features.manage.adopt import as_conversation
 from cortext.model.session import Session
 from cortext.workspace.workspace import Started, Workspace
 
 
 def ours(row: ConversationRow) -> ConversationRow:
     """The conversation; of a session of a tool or a program, one that is made of it."""
-    from cortext.features.manage.adopt import as_conversation
-
     return as_conversation(row, at_rest=row.status != "active")
 
 

@@ -25,7 +25,7 @@ from cortext.durability.replace_file import (
     storage_errors,
 )
 from cortext.errors import CortextError
-from cortext.features.resume.handoff_files import forget_handed
+from cortext.features.resume.handoff_files import delete_handoff_files
 from cortext.model import json_codec
 from cortext.workspace.adapter_summaries import remove_summaries
 
@@ -91,7 +91,7 @@ def _forget(rows: Sequence[ConversationRow]) -> None:
                 index.purge()
             remove_summaries(folder)
     with collect_errors(failures, "clear", "what was handed to tools"):
-        forget_handed()
+        delete_handoff_files()
     if failures:
         raise CortextError(
             f"masked words may still be listed or found: {'; '.join(map(str, failures))}",
