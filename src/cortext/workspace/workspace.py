@@ -29,7 +29,7 @@ from cortext.model.session import Session
 from cortext.model.slug import slugify
 from cortext.model.status import Status, check_transition
 from cortext.model.summary import SessionSummary
-from cortext.model.tool_binding import ToolBinding, binding_to_json
+from cortext.model.tool_binding import binding_from_json
 from cortext.stores.folder import FolderStore
 from cortext.stores.workspace_layout import (
     ConversationPath,
@@ -112,16 +112,14 @@ class Workspace:
     def chat(
         self,
         title: str,
-        binding: ToolBinding | None,
+        native: dict[str, str],
         *,
         cwd: str = "",
         began: datetime | None = None,
         ended: datetime | None = None,
     ) -> Started:
-        """Make a conversation of a session that belongs to none, which took place in `cwd`.
-
-        It has no command. A conversation that `ended` is paused.
-        """
+        """A conversation for a session of a tool that belongs to none, had in `cwd`: it has no
+        command. One that `ended` rests."""
         now = clock.now()
         session = Session(
             title=" ".join(title.split()) or "Untitled",
@@ -129,8 +127,8 @@ class Workspace:
             status="paused" if ended else "active",
             created_at=began or now,
             updated_at=ended or now,
-            agent=binding.tool if binding else "",
-            native=[binding_to_json(binding)] if binding else [],
+            agent=binding_from_json(native).tool,
+            native=[native] if native else [],
             working_dir=cwd or self.root,
         )
         return self._begin(session, title, None)

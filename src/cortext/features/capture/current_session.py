@@ -17,7 +17,7 @@ from cortext.features.capture.pending_bindings import (
 )
 from cortext.features.capture.session_facts import default_title
 from cortext.features.capture.transcripts import find_transcript
-from cortext.model.tool_binding import ToolBinding
+from cortext.model.tool_binding import ToolBinding, binding_to_json
 from cortext.tools.scan import home_of
 from cortext.tools.tool_context import Inside, here
 from cortext.workspace.workspace import Workspace
@@ -74,14 +74,15 @@ def make_conversation(
         except (OSError, CortextError) as error:
             log.warning("the transcript of %s cannot be read: %s", id, error)
     binding = ToolBinding(tool=tool, session_id=id, path=path, start="", end="")
+    native = binding_to_json(binding)
     workspace = Workspace(root)
     title = (glance.title if glance else "") or default_title(tool, id)
     cwd = (glance.cwd if glance else "") or cwd
     if at_rest and glance:
         began, ended = glance.started_at or glance.updated_at, glance.updated_at
-        started = workspace.chat(title, binding, cwd=cwd, began=began, ended=ended)
+        started = workspace.chat(title, native, cwd=cwd, began=began, ended=ended)
     else:
-        started = workspace.chat(title, binding, cwd=cwd)
+        started = workspace.chat(title, native, cwd=cwd)
     made = ConversationRef(root, workspace.store.place_of(started.session.id, started.session))
     allow(made.place, tool, id)
     link_session(made, id)

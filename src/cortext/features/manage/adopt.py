@@ -86,7 +86,7 @@ def _begin(row: ConversationRow, session: Session, root: str) -> ConversationRef
     workspace = Workspace(root)
     ended = max(session.updated_at, row.active_at)
     made = workspace.chat(
-        row.title or session.title, None, cwd=row.working_dir, began=session.created_at, ended=ended
+        row.title or session.title, {}, cwd=row.working_dir, began=session.created_at, ended=ended
     ).session
     return ConversationRef(root, workspace.store.place_of(made.id, made))
 
