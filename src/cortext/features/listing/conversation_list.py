@@ -25,8 +25,7 @@ from cortext.features.listing.standalone import (
     list_standalone,
     without_known,
 )
-from cortext.features.manage.auto_pause import pause_and_record, rested
-from cortext.workspace.inactivity import find_idle, show_effective_status
+from cortext.workspace.inactivity import find_auto_paused, find_idle, show_effective_status
 from cortext.workspace.known_folders import known_workspaces, remember_workspace
 
 
@@ -200,7 +199,7 @@ class ConversationList:
     def _with_status(self, rows: list[ConversationRow]) -> list[ConversationRow]:
         """Return the rows as lists show them, and note which ones are idle."""
         shown = show_effective_status(rows, self.pause_minutes)
-        self.idle = [*find_idle(rows, self.pause_minutes), *rested(shown)]
+        self.idle = [*find_idle(rows, self.pause_minutes), *find_auto_paused(shown)]
         return shown
 
     def _sessions(
@@ -237,7 +236,12 @@ class ConversationList:
         """Pause idle conversations on disk, unless they were announced since they were last active.
         Return those that are paused now, for the caller to announce."""
         new = self._catalog.find_unannounced(idle) if idle else ()
-        return pause_and_record(self._catalog, new) if new else ()
+        if not new:
+            return ()
+        # Few lists pause a conversation: the others start without the modules that capture.
+        from cortext.features.manage.auto_pause import pause_and_record
+
+        return pause_and_record(self._catalog, new)
 
     def find(
         self,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 
 from cortext import paths
@@ -25,28 +25,17 @@ from cortext.model.session import Session
 from cortext.model.tool_binding import ToolBinding, bindings_of
 from cortext.stores.workspace_layout import ConversationPath
 from cortext.tools.running import live_sessions
-from cortext.workspace.inactivity import REASON, find_idle, latest_idle
+from cortext.workspace.inactivity import REASON, find_auto_paused, find_idle, latest_idle
 from cortext.workspace.workspace import Workspace
 
 EVERY = 60.0
 """Seconds between two starts of the process for a workspace: tools call hooks more often."""
-_RECENT_MICROS = 30 * 86_400 * 1_000_000
 _PATIENCE = 1.0
 """Seconds that a list spends on writing pauses; the next list continues."""
 
 
 class _NotIdleError(Exception):
     """The conversation is not idle after all."""
-
-
-def rested(rows: Iterable[ConversationRow]) -> list[ConversationRow]:
-    """Return the rows that were auto-paused in the last 30 days and not continued since."""
-    since = int(time.time() * 1_000_000) - _RECENT_MICROS
-    return [
-        row
-        for row in rows
-        if row.status == "paused" and row.last_active >= since and row.stop_reason == REASON
-    ]
 
 
 def start_pausing(root: str, current: str = "") -> None:
@@ -91,7 +80,7 @@ def pause_and_record(catalog: Catalog, rows: Sequence[ConversationRow]) -> list[
     }
     # What was captured may be later than what the rows say.
     now = [row for row in catalog.list(list(minutes)) if row.identity in settled]
-    return rested(catalog.tell_once(now))
+    return find_auto_paused(catalog.tell_once(now))
 
 
 def _pause_minutes(root: str) -> float:
