@@ -83,7 +83,7 @@ def measure(folder: str, megabytes: int = 10) -> dict[str, float]:
     os.environ |= {"HOME": folder, "XDG_DATA_HOME": f"{folder}/data"}
     for name in ("CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
         os.environ.pop(name, None)
-    from cortext.features.capture.bindings import Bound, bind
+    from cortext.features.capture.bindings import ConversationRef, bind
     from cortext.features.capture.capture import capture
     from cortext.workspace.workspace import Workspace
 
@@ -94,7 +94,7 @@ def measure(folder: str, megabytes: int = 10) -> dict[str, float]:
     workspace = Workspace.init(f"{folder}/w")
     session = workspace.new("brainstorm", "A long one").session
     place = workspace.store.place_of(session.id, session)
-    bind(Bound(workspace.root, place), "claude", SESSION, str(path), after="")
+    bind(ConversationRef(workspace.root, place), "claude", SESSION, str(path), after="")
     first = _time(lambda: capture(workspace.root, place))
     turns: list[float] = []
     for _ in range(TURNS):

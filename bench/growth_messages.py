@@ -18,7 +18,7 @@ from cortext.catalog.catalog import Catalog
 from cortext.catalog.row import DOCUMENT, ConversationRow
 from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.open_store import open_store
-from cortext.features.resume.agent_briefing import brief
+from cortext.features.resume.agent_briefing import make_briefing
 from cortext.features.search.search import Search
 from cortext.formats.history_budget import BUDGET
 from cortext.formats.openai_items import message_of
@@ -157,7 +157,7 @@ def _refresh_search() -> None:
 
 
 def _brief(row: ConversationRow) -> None:
-    if not brief(row, budget=BUDGET).history:
+    if not make_briefing(row, budget=BUDGET).history:
         raise SystemExit("the briefing has no history")
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from cortext.features.capture.bindings import Bound
 from cortext.installation import install_command
 from tests.cli.running_command import Running, await_, running
 from tests.command import SCRIPT, begin, change_head, cortext, head_of, ok
@@ -156,7 +155,7 @@ def test_what_is_bound_is_captured(
     bench = Bench("claude", tmp_path / "bench", monkeypatch)
     bench.bind()
     with running(tmp_path, tmp_path / "said", "watch") as watch:
-        watch.until(f"into {Bound(*bench.bound).place.name}")
+        watch.until(f"into {bench.bound.place.name}")
         assert bench.said() == bench.expected
         watch.until("indexed 2 conversations")
         bench.say("user", "And one more thing.", 1)

@@ -168,8 +168,7 @@ class Worker:
 
     def _arrange(self) -> None:
         """A conversation to the trash and back."""
-        from cortext.features.capture.bindings import Bound
-        from cortext.features.capture.current_session import row_in_list
+        from cortext.features.capture.bindings import ConversationRef, row_of
         from cortext.features.manage.delete import delete, restore
         from cortext.workspace.workspace import Workspace
 
@@ -180,7 +179,7 @@ class Worker:
         self._stores["workspace"].append(id, message)
         self._say("begin", "delete", f"workspace/{id}", "")
         place = workspace.store.place_of(id, started.session)
-        entry = delete(row_in_list(Bound(workspace.root, place)))
+        entry = delete(row_of(ConversationRef(workspace.root, place)))
         self._say("ack", "append", f"trash/{entry.id}/0", message.content)
         self._say("begin", "delete", f"trash/{entry.id}/0", "")
         restore(entry.id)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cortext.features.capture.bindings import Bound, bind
+from cortext.features.capture.bindings import ConversationRef, bind
 from cortext.features.capture.capture import Captured, capture
 from cortext.tools.registry import open_bridge
 from cortext.workspace.workspace import Workspace
@@ -32,10 +32,10 @@ class Bench:
         self.workspace = Workspace.init(folder / "work")
         self.bound = self.begin("The cache")
 
-    def begin(self, topic: str) -> Bound:
+    def begin(self, topic: str) -> ConversationRef:
         started = self.workspace.new("brainstorm", topic)
         place = self.workspace.store.place_of(started.session.id, started.session)
-        return Bound(self.workspace.root, place)
+        return ConversationRef(self.workspace.root, place)
 
     def write(self, lines: list[bytes]) -> None:
         """The transcript as it is when the tool has written so much."""
@@ -47,25 +47,25 @@ class Bench:
         with self.transcript.open("ab") as file:
             file.write(b"".join(lines))
 
-    def bind(self, after: str | None = "", bound: Bound | None = None) -> None:
+    def bind(self, after: str | None = "", bound: ConversationRef | None = None) -> None:
         bind(bound or self.bound, self.tool, self.session, str(self.transcript), after=after)
 
     def capture(self, *, whole: bool = False) -> Captured:
-        return capture(*self.bound, whole=whole)
+        return capture(self.bound.root, self.bound.place, whole=whole)
 
     @property
     def files(self) -> tuple[bytes, bytes]:
         place = self.bound.place
         return Path(place.lines).read_bytes(), Path(place.head).read_bytes()
 
-    def head(self, bound: Bound | None = None) -> dict[str, Any]:
+    def head(self, bound: ConversationRef | None = None) -> dict[str, Any]:
         return json.loads(Path((bound or self.bound).place.head).read_bytes())
 
-    def messages(self, bound: Bound | None = None) -> list[dict[str, Any]]:
+    def messages(self, bound: ConversationRef | None = None) -> list[dict[str, Any]]:
         lines = Path((bound or self.bound).place.lines).read_bytes().split(b"\n")
         return [json.loads(line) for line in lines if line]
 
-    def said(self, bound: Bound | None = None) -> list[list[str]]:
+    def said(self, bound: ConversationRef | None = None) -> list[list[str]]:
         """What people and agents said, as `said.json` has it."""
         spoken = [m for m in self.messages(bound) if m["role"] in ("user", "assistant")]
         return [[m["role"], m["content"]] for m in spoken if m["content"]]

@@ -111,6 +111,24 @@ class Catalog:
         rows.sort(key=recency, reverse=True)
         return found._replace(rows=rows, grown=grown)
 
+    def conversations_of_session(self, session_id: str) -> builtins.list[tuple[str, str]]:
+        """Return workspace and path of the conversations that a tool's session is bound to, as the
+        last refresh or `add_link` knew them, the latest first. Nothing is refreshed."""
+        return self._run(lambda db: conversation_links.load_links(db, session_id))
+
+    def add_link(self, root: str, path: str, session_id: str) -> None:
+        """Store that a tool's session was bound to a conversation just now."""
+        self._run(lambda db: conversation_links.add_link(db, root, path, session_id))
+
+    def known_workspaces(self) -> builtins.list[str]:
+        """Return the workspaces that have conversations, as of their last refresh."""
+        return self._run(lambda db: row_table.source_names(db, WORKSPACE))
+
+    def known_rows(self, root: str) -> builtins.list[ConversationRow]:
+        """Return the conversations of a workspace as of its last refresh."""
+        rows = self._run(lambda db: row_table.load_rows(db, row_table.Source(WORKSPACE, root)))
+        return [stored.row for stored in rows.values() if stored.row]
+
     def remember_captured(self, sessions: Iterable[ConversationRow]) -> None:
         """Remember that all messages of these sessions are in their conversations."""
         self._run(lambda db: conversation_links.store_captured(db, sessions))
@@ -157,8 +175,8 @@ class Catalog:
         Documents outside the folders `shelves` are forgotten, too. SessionStorageError if the file
         cannot be written or removed.
         """
-        roots = self._run(lambda db: row_table.source_names(db, WORKSPACE))
-        there = {(os.fsencode(row.workspace), row.path) for row in self.list(roots)}
+        listed = self.list(self.known_workspaces())
+        there = {(os.fsencode(row.workspace), row.path) for row in listed}
         self._run(tool_sessions.forget_unmasked)
         self.tool_sessions()
 

@@ -10,11 +10,14 @@ import os
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 
+from cortext import clock
+from cortext.catalog.database import micros, plain
 from cortext.catalog.row import ConversationRow
 
 SCHEMA = """
 CREATE TABLE links (workspace BLOB, path BLOB, relation TEXT, id TEXT, last_active INTEGER);
 CREATE INDEX links_of ON links (workspace, path);
+CREATE INDEX links_to ON links (id);
 CREATE TABLE captured (id TEXT PRIMARY KEY, fingerprint TEXT) WITHOUT ROWID
 """
 _BINDING, _COPY = "binding", "copy"
@@ -37,6 +40,21 @@ def store_links(
             "INSERT INTO links VALUES (?,?,?,?,?)",
             [(*where, relation, id, row.last_active) for relation, id in found],
         )
+
+
+def add_link(db: sqlite3.Connection, root: str, path: str, session_id: str) -> None:
+    """Remember a binding that was made just now, until the next refresh reads its conversation."""
+    link = (os.fsencode(root), os.fsencode(path), _BINDING, plain(session_id), micros(clock.now()))
+    db.execute("INSERT INTO links VALUES (?,?,?,?,?)", link)
+
+
+def load_links(db: sqlite3.Connection, session_id: str) -> list[tuple[str, str]]:
+    """Return workspace and path of the conversations that a session is bound to, the latest
+    first."""
+    query = """SELECT workspace, path FROM links WHERE id = ? AND relation = ?
+        GROUP BY workspace, path ORDER BY max(last_active) DESC"""
+    found = db.execute(query, (plain(session_id), _BINDING)).fetchall()
+    return [(os.fsdecode(root), os.fsdecode(path)) for root, path in found]
 
 
 def bound_sessions(db: sqlite3.Connection) -> list[tuple[str, str]]:

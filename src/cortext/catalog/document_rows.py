@@ -82,7 +82,7 @@ def _row(session: Session, path: str, id: str, note: str, fingerprint: str) -> C
         agent=shown(session.agent),
         owner=shown(session.owner),
         parent_id=shown(session.parent_id),
-        bindings=shown_bindings(session.native),
+        bindings=shown_bindings(session),
         working_dir=plain(session.working_dir),
         own_id=own_id(session),
         stop_reason=shown(session.stop_reason),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from cortext.catalog.database import plain
 from cortext.catalog.row import BoundSession
@@ -11,6 +10,7 @@ from cortext.model.safe_text import clean
 from cortext.model.secrets.detector import mask_text
 from cortext.model.secrets.quick_check import could_hold
 from cortext.model.session import Session
+from cortext.model.tool_binding import bindings_of
 
 _CUT = "..."
 _OWN_IDS = "session_id", "thread_id", "conversation_id"
@@ -62,10 +62,10 @@ def own_id(session: Session) -> str:
     return told(given) if given != session.id else ""
 
 
-def shown_bindings(entries: Iterable[Mapping[str, Any]]) -> tuple[BoundSession, ...]:
+def shown_bindings(session: Session) -> tuple[BoundSession, ...]:
     """Return the tools' sessions that a head names."""
     return tuple(
-        BoundSession(shown(str(each.get("tool") or "")), id)
-        for each in entries
-        if (id := shown(str(each.get("session_id") or "")))
+        BoundSession(shown(each.tool), id)
+        for each in bindings_of(session)
+        if (id := shown(each.session_id))
     )

@@ -61,7 +61,7 @@ def read_conversation(
         owner=shown(head.owner),
         parent_id=shown(head.parent_id),
         position=position,
-        bindings=shown_bindings(head.native),
+        bindings=shown_bindings(head),
         # Conversations of a project took place in its workspace, wherever that was then.
         working_dir=shown(head.working_dir) if root == paths.personal_workspace() else "",
         stop_reason=shown(head.stop_reason),

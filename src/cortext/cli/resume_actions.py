@@ -17,14 +17,14 @@ from cortext.cli.terminal_text import can_ask, clean, say
 from cortext.cli.views.list_view import keep_up, say_nothing_to_resume, say_paused
 from cortext.config import Config
 from cortext.errors import CortextError
-from cortext.features.capture.capture_pending import take_in
+from cortext.features.capture.capture import capture_pending
 from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.resume.agent_briefing import (
     WAS_COMPLETE,
     Briefing,
     activate,
-    brief,
     configured_servers,
+    make_briefing,
     refuse_complete,
 )
 from cortext.tools.running import live_sessions
@@ -103,7 +103,7 @@ def _tell(
 ) -> None:
     """Print the briefing; unless it is for reading only, the conversation goes on by it."""
     reopening = context or confirm_reopening(row, reopen=reopen)
-    row = take_in(row)
+    row = capture_pending(row)
     briefing = brief(row)
     fixed = "" if context else activate(row, reopen=reopening)
     for warning in briefing.warnings:
@@ -148,7 +148,7 @@ def _latest(rows: list[ConversationRow]) -> ConversationRow:
 def _brief(row: ConversationRow, *, budget: int | None, tools: str | None, tool: str) -> Briefing:
     names = None if tools is None else [name.strip() for name in tools.split(",") if name.strip()]
     servers = partial(_servers, row, tool)
-    return brief(row, budget=history_budget(budget), tools=names, servers=servers)
+    return make_briefing(row, budget=history_budget(budget), tools=names, servers=servers)
 
 
 def _servers(row: ConversationRow, tool: str) -> list[str]:

@@ -113,7 +113,7 @@ def choose_active(words: tuple[str, ...]) -> ConversationRow:
         return choose(" ".join(words))
 
     conversations = ConversationList(paths.workspace_root())
-    bound = conversation_of_session(conversations)
+    bound = conversation_of_session(conversations.root)
     if bound is not None:
         return bound
     active = conversations.active()

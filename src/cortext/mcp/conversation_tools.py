@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from cortext.catalog.row import AUR, ConversationRow
 from cortext.errors import CortextError
-from cortext.features.capture.capture_pending import take_in
+from cortext.features.capture.capture import capture_pending
 from cortext.features.manage.adopt import as_conversation
 from cortext.features.manage.stop import stop
 from cortext.formats.briefing import Left, Past, escape, render_history, render_record
@@ -74,7 +74,7 @@ def page(
 ) -> ToolAnswer:
     """Return messages of a conversation from a number on, in about `BUDGET` characters; or of
     another part of it. New messages are captured first."""
-    row = take_in(row)
+    row = capture_pending(row)
     id, nonce = reach.name(row), new_nonce()
     total, told, option = conversation_parts.told(
         row, id, part, first=first, full=full, longest=BUDGET // 2

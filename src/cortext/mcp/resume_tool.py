@@ -9,7 +9,12 @@ from cortext.errors import CortextError
 from cortext.features.capture.bindings import bind
 from cortext.features.capture.capture import capture
 from cortext.features.manage.adopt import as_conversation
-from cortext.features.resume.agent_briefing import activate, brief, configured_servers, why_fixed
+from cortext.features.resume.agent_briefing import (
+    activate,
+    configured_servers,
+    explain_read_only,
+    make_briefing,
+)
 from cortext.features.slash.reply_texts import section
 from cortext.formats.briefing import escape_lines, render_text
 from cortext.mcp import tool_arguments
@@ -35,11 +40,11 @@ def resume_conversation(reach: Reach, given: tool_arguments.Resume) -> ToolAnswe
     row = reach.one(given.id, everywhere=given.everywhere)
     _check(reach, row, reopen=given.reopen)
     row = as_conversation(row)
-    if row.status and not why_fixed(row):
+    if row.status and not explain_read_only(row):
         capture(row.workspace, row.place)
     own = own_session()
     servers = partial(configured_servers, row, own.tool, reach.folder) if own else None
-    found = brief(row, budget=BUDGET, servers=servers)
+    found = make_briefing(row, budget=BUDGET, servers=servers)
     fixed = activate(row, reopen=given.reopen)
     kept = not fixed and _bind(row, own, reach.folder)
     note = (

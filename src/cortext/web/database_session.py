@@ -7,11 +7,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from cortext.catalog.row import ConversationRow
-from cortext.features.capture.transcript_reader import (
-    current_position,
-    read_new_messages,
-    transcript_at,
-)
+from cortext.features.capture.transcripts import current_position, read_new_messages, transcript_at
 from cortext.features.watch.follow_conversation import ConversationTail, NewMessages
 from cortext.features.watch.live_sources import LiveSource
 from cortext.model.message import SessionMessage

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from cortext.catalog.row import ConversationRow
 from cortext.errors import SessionNotFoundError
-from cortext.features.capture.capture_pending import take_in
+from cortext.features.capture.capture import capture_pending
 from cortext.features.listing.load_row import read_all
 from cortext.features.watch.follow_conversation import ConversationTail
 from cortext.features.watch.live_sources import (
@@ -37,7 +37,7 @@ class OpenConversation:
     another text after each change. SessionNotFoundError if it is nowhere any more."""
 
     def __init__(self, row: ConversationRow) -> None:
-        self.row: ConversationRow = take_in(row)
+        self.row: ConversationRow = capture_pending(row)
         self._lock = threading.Lock()
         self._name = secrets.token_hex(4)
         self._changes: list[int] = []

@@ -11,6 +11,7 @@ from cortext.catalog.row import ConversationRow
 
 REASON = "idle"
 """The `stop_reason` of a conversation that was paused because it was idle."""
+_RECENT_MICROS = 30 * 86_400 * 1_000_000
 
 
 def find_idle(rows: Iterable[ConversationRow], minutes: float) -> list[ConversationRow]:
@@ -19,6 +20,16 @@ def find_idle(rows: Iterable[ConversationRow], minutes: float) -> list[Conversat
         return []
     limit = latest_idle(minutes)
     return [row for row in rows if row.status == "active" and row.last_active < limit]
+
+
+def find_auto_paused(rows: Iterable[ConversationRow]) -> list[ConversationRow]:
+    """Return the rows that were auto-paused in the last 30 days and not continued since."""
+    since = int(time.time() * 1_000_000) - _RECENT_MICROS
+    return [
+        row
+        for row in rows
+        if row.status == "paused" and row.last_active >= since and row.stop_reason == REASON
+    ]
 
 
 def show_effective_status(rows: list[ConversationRow], minutes: float) -> list[ConversationRow]:

@@ -29,6 +29,7 @@ from cortext.model.session import Session
 from cortext.model.slug import slugify
 from cortext.model.status import Status, check_transition
 from cortext.model.summary import SessionSummary
+from cortext.model.tool_binding import binding_from_json
 from cortext.stores.folder import FolderStore
 from cortext.stores.workspace_layout import (
     ConversationPath,
@@ -126,8 +127,8 @@ class Workspace:
             status="paused" if ended else "active",
             created_at=began or now,
             updated_at=ended or now,
-            agent=native.get("tool", ""),
-            native=[native],
+            agent=binding_from_json(native).tool,
+            native=[native] if native else [],
             working_dir=cwd or self.root,
         )
         return self._begin(session, title, None)

@@ -11,7 +11,7 @@ import pytest
 from cortext import clock
 from cortext.features.archive.archive_sync import sync
 from cortext.features.capture import capture as module
-from cortext.features.capture.bindings import Bound, bind, bound
+from cortext.features.capture.bindings import ConversationRef, bind, find_binding
 from cortext.features.capture.capture import capture
 from cortext.features.capture.pending_bindings import bind_process
 from cortext.model.message import SessionMessage
@@ -54,7 +54,7 @@ def test_growing_transcript_gives_what_the_whole_gives(bench: Bench, seed: int) 
     grown = bench.messages()
     other = bench.begin("The whole")
     bind(other, bench.tool, bench.session, str(bench.transcript), after="")
-    capture(*other)
+    capture(other.root, other.place)
     assert {m["id"] for m in bench.messages(other)} == {m["id"] for m in grown}
     whole = {m["id"]: m for m in bench.messages(other)}
     assert [{**m, "timestamp": ""} for m in grown] == [
@@ -125,10 +125,10 @@ def test_second_conversation_in_a_session_ends_the_first(claude_bench: Bench) ->
     claude_bench.bind()
     second = claude_bench.begin("Another thing")
     claude_bench.bind(None, second)
-    assert bound("claude", claude_bench.session) == second
+    assert find_binding("claude", claude_bench.session) == second
     claude_bench.say("user", "Now this.", 1)
     claude_bench.say("assistant", "Yes.", 2)
-    capture(*second)
+    capture(second.root, second.place)
     claude_bench.capture()
     assert claude_bench.said() == claude_bench.expected
     assert claude_bench.said(second) == [["user", "Now this."], ["assistant", "Yes."]]
@@ -252,9 +252,9 @@ def test_next_turn_of_opencode_reads_only_rows_that_changed(
         database.commit()
         workspace = Workspace.init(tmp_path / "work")
         made = workspace.new("brainstorm", "The cache").session
-        bound = Bound(workspace.root, workspace.store.place_of(made.id, made))
+        bound = ConversationRef(workspace.root, workspace.store.place_of(made.id, made))
         bind(bound, "opencode", session, str(path), after="")
-        capture(*bound)
+        capture(bound.root, bound.place)
         assert len(read(bound)) == len(said) - 2
         for (table, _), found in rows.items():
             marks = ",".join("?" * len(found[0]))
@@ -262,12 +262,15 @@ def test_next_turn_of_opencode_reads_only_rows_that_changed(
         database.commit()
         with monkeypatch.context() as patch:
             patch.setattr(module._Capture, "_reconcile", None)
-            assert (capture(*bound).new, capture(*bound).new) == (2, 0)
+            assert (
+                capture(bound.root, bound.place).new,
+                capture(bound.root, bound.place).new,
+            ) == (2, 0)
     assert read(bound) == said
-    assert capture(*bound, whole=True).new == 0
+    assert capture(bound.root, bound.place, whole=True).new == 0
 
 
-def read(bound: Bound) -> list[list[str]]:
+def read(bound: ConversationRef) -> list[list[str]]:
     """What people and agents said in a conversation."""
     lines = Path(bound.place.lines).read_bytes().splitlines()
     spoken = [m for m in map(json.loads, lines) if m["role"] in ("user", "assistant")]
@@ -289,4 +292,4 @@ def test_waiting_conversation_finds_its_session_by_time(
     assert gemini.said() == gemini.expected
     late = gemini.begin("Later")
     bind_process(late, "gemini", Process(1, 0, began.timestamp() + 60, ("gemini",)))
-    assert capture(*late).new == 0
+    assert capture(late.root, late.place).new == 0

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from cortext.features.capture import capture as module
-from cortext.features.capture.bindings import bind
-from cortext.features.capture.current_session import row_in_list
-from cortext.features.resume.native_sessions import find_native
+from cortext.features.capture.bindings import bind, row_of
+from cortext.features.resume.native_sessions import find_native_session
 from cortext.formats.history_budget import render_briefing_history
 from cortext.model.message import SessionMessage
 from cortext.tools.writer_protocol import turns_of
@@ -91,7 +90,7 @@ def test_branch_that_was_left_is_marked(claude_bench: Bench, tmp_path: Path) -> 
     for text in (told, briefing):
         assert ("Left" in text, "Right?" in text) == (False, True)
     in_folder(claude_bench, tmp_path / "project")
-    found = find_native(row_in_list(claude_bench.bound), "claude")
+    found = find_native_session(row_of(claude_bench.bound), "claude")
     assert found
     assert found.id == claude_bench.session
 
@@ -150,9 +149,9 @@ def test_native_resume_misses_no_message_that_came_late(
     claude_bench.say("user", "Goes on.", 1)
     in_folder(claude_bench, tmp_path / "project")
     claude_bench.capture()
-    assert find_native(row_in_list(claude_bench.bound), "claude")
+    assert find_native_session(row_of(claude_bench.bound), "claude")
     claude_bench.workspace.store.append(name, said("On another machine."))
-    assert find_native(row_in_list(claude_bench.bound), "claude") is None
+    assert find_native_session(row_of(claude_bench.bound), "claude") is None
 
 
 def set_native(bench: Bench, *entries: Any) -> None:
@@ -196,7 +195,7 @@ def test_entry_that_is_none_hides_no_other(claude_bench: Bench, entry: dict[str,
     set_native(claude_bench, entry, *claude_bench.head()["native"])
     assert claude_bench.capture(whole=True).new
     assert claude_bench.said() == claude_bench.expected
-    assert find_native(row_in_list(claude_bench.bound), "gemini") is None
+    assert find_native_session(row_of(claude_bench.bound), "gemini") is None
     if entry["session_id"]:
         assert any("native" in note for note in claude_bench.capture(whole=True).notes)
 

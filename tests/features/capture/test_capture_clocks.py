@@ -45,7 +45,7 @@ def test_two_conversations_of_one_session_are_not_mixed(claude_bench: Bench, tim
     say(claude_bench, "user", "Second?", "c3", time)
     say(claude_bench, "assistant", "Second.", "c4", time)
     for whole in (False, True):
-        capture(*second, whole=whole)
+        capture(second.root, second.place, whole=whole)
         claude_bench.capture(whole=whole)
         assert claude_bench.said() == [
             *claude_bench.expected,
@@ -91,7 +91,7 @@ def test_ended_session_is_read_no_more(
     second = claude_bench.begin("Another thing")
     claude_bench.bind(None, second)
     claude_bench.capture()
-    monkeypatch.setattr(module, "_news", None)
+    monkeypatch.setattr(module, "_read_news", None)
     monkeypatch.setattr(module._Capture, "_reconcile", None)
     claude_bench.say("user", "Of the second.", 1)
     assert claude_bench.capture().new == 0

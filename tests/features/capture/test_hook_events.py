@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from cortext import paths
-from cortext.features.capture.bindings import bound
+from cortext.features.capture.bindings import find_binding
 from cortext.features.capture.hook_events import hook
-from cortext.features.capture.pending_bindings import bind_process, bound_to_process, settle
+from cortext.features.capture.pending_bindings import bind_process, find_pending, resolve_pending
 from cortext.tools.mcp_servers import mcp_servers
 from cortext.tools.processes import find_process
 from cortext.tools.registry import tool_names
@@ -255,15 +255,15 @@ def test_tool_without_a_transcript_is_bound_by_its_process(hook_bench: Bench) ->
     (entry,) = hook_bench.head(waiting)["native"]
     assert (entry["session_id"], entry["pid"]) == ("", os.getpid())
     other = process._replace(started=process.started + 100)
-    assert bound_to_process("gemini", other) is None
-    assert settle("gemini", SESSION, "/x.jsonl", other) is None
-    assert bound_to_process("gemini", process) == waiting
-    assert settle("gemini", SESSION, "/x.jsonl", process) == waiting
+    assert find_pending("gemini", other) is None
+    assert resolve_pending("gemini", SESSION, "/x.jsonl", other) is None
+    assert find_pending("gemini", process) == waiting
+    assert resolve_pending("gemini", SESSION, "/x.jsonl", process) == waiting
     (entry,) = hook_bench.head(waiting)["native"]
     assert (entry["session_id"], entry["path"]) == (SESSION, "/x.jsonl")
     assert not {"pid", "started"} & set(entry)
-    assert bound("gemini", SESSION) == waiting
-    assert bound_to_process("gemini", process) is None
+    assert find_binding("gemini", SESSION) == waiting
+    assert find_pending("gemini", process) is None
 
 
 def test_servers_of_each_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

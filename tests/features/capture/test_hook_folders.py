@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from cortext.features.capture.bindings import Bound
+from cortext.features.capture.bindings import ConversationRef, row_of
 from cortext.features.capture.capture import capture
 from cortext.features.capture.consent import allow
-from cortext.features.capture.current_session import row_in_list
 from cortext.features.capture.hook_events import hook
 from cortext.features.errors_log import last_errors
 from cortext.features.manage.stop import stop
@@ -78,7 +77,9 @@ def test_a_clone_draws_nothing_to_itself(captured_bench: Bench, tmp_path: Path) 
     hook("claude", "Stop", payload_of(captured_bench, cwd="/home/you/project"))
     assert not has(captured_bench, clone, "in private")
     place = captured_bench.bound.place
-    there = Bound(str(clone), place._replace(shelf=place.shelf.replace(root, str(clone), 1)))
+    there = ConversationRef(
+        str(clone), place._replace(shelf=place.shelf.replace(root, str(clone), 1))
+    )
     (note,) = capture(there.root, there.place, whole=True).notes
     assert "was had elsewhere" in note
     assert not has(captured_bench, clone, "in private")
@@ -95,7 +96,7 @@ def test_workspace_that_was_moved(captured_bench: Bench, tmp_path: Path) -> None
 
 def test_closing_phrase_after_it_was_completed(captured_bench: Bench) -> None:
     """There is nothing to stop: no word, no change."""
-    stop(row_in_list(captured_bench.bound), summary=None, completed=True)
+    stop(row_of(captured_bench.bound), summary=None, completed=True)
     before = captured_bench.files
     payload = payload_of(
         captured_bench, prompt="Let's stop here.", cwd=captured_bench.workspace.root

@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from cortext import clock
-from cortext.features.capture.bindings import Bound, bind
+from cortext.features.capture.bindings import ConversationRef, bind
 from cortext.features.capture.capture import capture
-from cortext.features.capture.current_session import bound_here
+from cortext.features.capture.current_session import find_current_binding
 from cortext.features.capture.pending_bindings import (
     bind_process,
-    bound_to_process,
-    note_asked,
-    settle_all,
-    told_apart,
-    unsettled,
+    describe_pending,
+    disambiguate_session,
+    find_pending,
+    note_nonce,
+    resolve_pending_all,
 )
 from cortext.formats.slash_frame import frame
 from cortext.tools.processes import Process, find_process
@@ -60,11 +60,11 @@ def another(bench: Bench, id: str, *said: str) -> Path:
     return path
 
 
-def native(bound: Bound) -> list[dict[str, str]]:
+def native(bound: ConversationRef) -> list[dict[str, str]]:
     return Workspace(bound.root).store.head_at(bound.place).native
 
 
-def name_of(bound: Bound) -> str:
+def name_of(bound: ConversationRef) -> str:
     return bound.place.folder.removeprefix(f"{bound.root}/")
 
 
@@ -85,8 +85,8 @@ def test_the_session_is_the_one_that_has_what_was_printed(gemini: Bench, process
     assert (entry["session_id"], entry["path"]) == ("bbbbbbbb-2", str(path))
     assert not {"pid", "started", "nonce", "cwd"} & set(entry)
     assert [said for _, said in gemini.said()] == ["/workspace.plan A house", "After it"]
-    assert unsettled(gemini.bound) == []
-    capture(*before)
+    assert describe_pending(gemini.bound) == []
+    capture(before.root, before.place)
     assert [m.content for m in Workspace(before.root).store.read(name_of(before))[0].messages] == [
         "Before it"
     ]
@@ -96,12 +96,12 @@ def test_until_it_is_told_nothing_is_taken(gemini: Bench, process: Process) -> N
     """And that is said: while the process runs its session may be written yet."""
     bind_process(gemini.bound, "gemini", process, NONCE)
     assert gemini.capture(whole=True).new == 0
-    assert bound_to_process("gemini", process) == gemini.bound
-    (note,) = unsettled(gemini.bound)
+    assert find_pending("gemini", process) == gemini.bound
+    (note,) = describe_pending(gemini.bound)
     assert note == "which gemini session this is cannot be told; nothing was taken from it"
     another(gemini, "bbbbbbbb-2", framed())
-    settle_all("gemini")
-    assert bound_to_process("gemini", process) is None
+    resolve_pending_all("gemini")
+    assert find_pending("gemini", process) is None
     assert gemini.capture().new == 1
 
 
@@ -122,7 +122,7 @@ def test_without_that_a_session_of_another_folder_is_never_it(
             )
             patch.setattr(clock, "now", lambda: began)
             bind_process(bound, "gemini", then)
-        assert bool(capture(*bound).new) == takes
+        assert bool(capture(bound.root, bound.place).new) == takes
 
 
 def test_an_agent_is_in_the_session_of_the_last_command(gemini: Bench, process: Process) -> None:
@@ -130,11 +130,11 @@ def test_an_agent_is_in_the_session_of_the_last_command(gemini: Bench, process: 
     for id, said in (("aaaaaaaa-1", "Another"), ("bbbbbbbb-2", framed())):
         another(gemini, id, said)
     several = Inside("gemini", ("aaaaaaaa-1", "bbbbbbbb-2"), process)
-    assert told_apart(several) == several
-    assert note_asked("gemini", process, NONCE)
-    assert told_apart(several).id == "bbbbbbbb-2"
-    assert not note_asked("gemini", process, "f" * 32)
-    assert told_apart(several) == several
+    assert disambiguate_session(several) == several
+    assert note_nonce("gemini", process, NONCE)
+    assert disambiguate_session(several).id == "bbbbbbbb-2"
+    assert not note_nonce("gemini", process, "f" * 32)
+    assert disambiguate_session(several) == several
 
 
 def test_a_session_that_belongs_to_nothing_is_not_the_other_one(
@@ -144,6 +144,6 @@ def test_a_session_that_belongs_to_nothing_is_not_the_other_one(
     path = another(gemini, "bbbbbbbb-2", "Hello")
     bind(gemini.bound, "gemini", "bbbbbbbb-2", str(path), after="")
     both = Inside("gemini", ("aaaaaaaa-1", "bbbbbbbb-2"), process)
-    assert bound_here(both) == gemini.bound
-    assert bound_here(both, surely=True) is None
-    assert bound_here(both._replace(ids=("bbbbbbbb-2",)), surely=True) == gemini.bound
+    assert find_current_binding(both) == gemini.bound
+    assert find_current_binding(both, surely=True) is None
+    assert find_current_binding(both._replace(ids=("bbbbbbbb-2",)), surely=True) == gemini.bound

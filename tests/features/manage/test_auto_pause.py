@@ -12,7 +12,7 @@ import pytest
 from cortext import paths
 from cortext.config import workspace_file
 from cortext.durability.file_lock import FileLock
-from cortext.features.capture.bindings import Bound, bind
+from cortext.features.capture.bindings import ConversationRef, bind
 from cortext.features.capture.capture import Captured, capture
 from cortext.features.capture.hook_events import hook
 from cortext.features.capture.pending_bindings import bind_process
@@ -43,7 +43,7 @@ def pause_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git_identity: N
     return made
 
 
-def rest(bench: Bench, bound: Bound, minutes: float) -> None:
+def rest(bench: Bench, bound: ConversationRef, minutes: float) -> None:
     """Its last activity was so long ago."""
     head = bench.head(bound)
     head["last_active"] = (datetime.now(UTC) - timedelta(minutes=minutes)).isoformat()
@@ -70,11 +70,11 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
         found.append(words)
         return True
 
-    monkeypatch.setattr("cortext.features.archive.background.start_detached", start)
+    monkeypatch.setattr("cortext.features.manage.auto_pause.start_detached", start)
     return found
 
 
-def status(bench: Bench, bound: Bound) -> tuple[str, str | None]:
+def status(bench: Bench, bound: ConversationRef) -> tuple[str, str | None]:
     head = bench.head(bound)
     return head["status"], head.get("stop_reason")
 
@@ -171,7 +171,7 @@ def test_one_that_was_bound_in_its_tool_goes_on(
     row = next(
         r for r in ConversationList(pause_bench.workspace.root).list().rows if r.title == "Bound"
     )
-    bound = Bound(row.workspace, row.place)
+    bound = ConversationRef(row.workspace, row.place)
     rest(pause_bench, bound, 60)
     pause(pause_bench)
     assert status(pause_bench, bound)[0] == "active"
@@ -242,7 +242,7 @@ def test_what_was_resumed_meanwhile_goes_on(
             pause_bench.workspace.store.append(said.path, SessionMessage("user", "Wait."))
         return done
 
-    monkeypatch.setattr("cortext.features.capture.capture.capture", and_then)
+    monkeypatch.setattr("cortext.features.manage.auto_pause.capture", and_then)
     pause(pause_bench)
     assert [status(pause_bench, bound)[0] for bound in (idle, said)] == ["active", "active"]
     assert status(pause_bench, pause_bench.bound)[0] == "active"

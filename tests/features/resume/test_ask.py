@@ -15,7 +15,7 @@ import pytest
 
 from cortext.errors import CortextError
 from cortext.features.archive.archive_state import folder_of
-from cortext.features.capture.current_session import row_in_list
+from cortext.features.capture.bindings import row_of
 from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.resume.ask import ask
 from cortext.tools.gemini.writer import GeminiWriter
@@ -47,7 +47,7 @@ echo answered"""
     program(tmp_path, "gemini", script, monkeypatch)
     monkeypatch.chdir(gemini.workspace.root)
     before = sorted(gemini.home.rglob("session-*"))
-    assert ask(row_in_list(gemini.bound), "What?", "gemini", budget=10_000).text == "answered\n"
+    assert ask(row_of(gemini.bound), "What?", "gemini", budget=10_000).text == "answered\n"
     assert sorted(gemini.home.rglob("session-*")) == before
     assert gemini.said() == gemini.expected
 
@@ -61,7 +61,7 @@ def test_codex_without_a_repository_has_a_hint(
     program(tmp_path, "codex", f"echo '{said}' >&2; exit 1", monkeypatch)
     monkeypatch.chdir(codex.workspace.root)
     with pytest.raises(CortextError, match="codex failed") as caught:
-        ask(row_in_list(codex.bound), "What?", "codex", budget=10_000)
+        ask(row_of(codex.bound), "What?", "codex", budget=10_000)
     assert "git init" in caught.value.hint
 
 
@@ -71,7 +71,7 @@ def test_an_empty_folder_is_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     gemini.bind()
     program(tmp_path, "gemini", f"pwd >> {tmp_path}/ran; echo answered", monkeypatch)
     monkeypatch.chdir(gemini.workspace.root)
-    row = row_in_list(gemini.bound)
+    row = row_of(gemini.bound)
     for _ in range(3):
         assert ask(row, "What?", "gemini", budget=10_000).text == "answered\n"
         folders = [Path(line) for line in (tmp_path / "ran").read_text("utf-8").splitlines()]
@@ -93,7 +93,7 @@ def test_the_copy_is_no_session_of_anybody(tmp_path: Path, monkeypatch: pytest.M
         monkeypatch,
     )
     monkeypatch.chdir(gemini.workspace.root)
-    ask(row_in_list(gemini.bound), "What?", "gemini", budget=10_000)
+    ask(row_of(gemini.bound), "What?", "gemini", budget=10_000)
     id = (tmp_path / "id").read_text("utf-8").strip()
     held = [source.id for source in open_bridge("gemini", folder_of("gemini")).sources()]
     assert gemini.session in held
@@ -139,7 +139,7 @@ def test_one_that_never_answers_is_ended(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("cortext.features.resume.ask._PATIENCE", 1.0)
     monkeypatch.chdir(claude.workspace.root)
     with pytest.raises(CortextError, match="did not answer within 1 s"):
-        ask(row_in_list(claude.bound), "What?", "claude", budget=10_000)
+        ask(row_of(claude.bound), "What?", "claude", budget=10_000)
     pid = int((tmp_path / "pid").read_text("ascii"))
     until(lambda: gone(pid))
 
@@ -180,7 +180,7 @@ def test_a_model_that_only_a_project_names_has_a_hint(
     program(tmp_path, "opencode", script, monkeypatch)
     monkeypatch.chdir(bench.workspace.root)
     with pytest.raises(CortextError, match="opencode failed") as caught:
-        ask(row_in_list(bench.bound), "What?", "opencode", budget=10_000)
+        ask(row_of(bench.bound), "What?", "opencode", budget=10_000)
     assert "opencode.json" in caught.value.hint
     ran = (tmp_path / "ran").read_text(encoding="utf-8").splitlines()
     assert ran[-1] == "session delete ses_1"

@@ -7,7 +7,12 @@ from pathlib import Path
 import pytest
 
 from cortext import paths
-from cortext.features.resume.handoff_files import INSTRUCTIONS, PIECES, folder_of, make_room
+from cortext.features.resume.handoff_files import (
+    INSTRUCTIONS,
+    PIECES,
+    folder_of,
+    prepare_handoff_dir,
+)
 from tests.command import begin, ok
 from tests.features.secrets.tool_sessions import TOKEN
 
@@ -76,10 +81,10 @@ def test_masking_leaves_none(handoff_space: Path) -> None:
 def test_what_nobody_waits_for_goes_when_the_next_one_comes(
     data_home: Path, kind: str, days: int
 ) -> None:
-    folder = Path(make_room(kind))
+    folder = Path(prepare_handoff_dir(kind))
     for name, age in (("old", days + 0.1), ("new", days - 0.1)):
         (folder / name).write_text("x", encoding="utf-8")
         then = time.time() - age * 86_400
         os.utime(folder / name, (then, then))
-    make_room(kind)
+    prepare_handoff_dir(kind)
     assert handed(kind) == ["new"]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cortext.features.capture.bindings import Bound, bind
+from cortext.features.capture.bindings import ConversationRef, bind
 from cortext.features.doctor.report import examine
 from cortext.features.setup.tool_setup import has_hooks
 from cortext.tools.opencode.plugin import plugin_path, plugin_text
@@ -183,7 +183,7 @@ def test_a_turn_is_captured(
     workspace = Workspace.init(tmp_path / "work")
     started = workspace.new("brainstorm", "The cache")
     place = workspace.store.place_of(started.session.id, started.session)
-    bind(Bound(workspace.root, place), "opencode", "ses_1", after="")
+    bind(ConversationRef(workspace.root, place), "opencode", "ses_1", after="")
 
     def call() -> None:
         given = json.dumps({"session_id": "ses_1"})

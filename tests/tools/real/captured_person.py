@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cortext.features.capture.bindings import Bound, bind
+from cortext.features.capture.bindings import ConversationRef, bind
 from cortext.workspace.workspace import Workspace
 from tests.tools.real.four_tools import FOUR
 from tests.tools.real.record import Said
@@ -32,7 +32,7 @@ class Person:
         self.workspace = Workspace.init(self.tool.project)
         started = self.workspace.new("brainstorm", "The cache")
         self.id = started.session.id
-        self.bound = Bound(self.workspace.root, self.workspace.store.place_of(self.id))
+        self.bound = ConversationRef(self.workspace.root, self.workspace.store.place_of(self.id))
 
     @property
     def messages(self) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from cortext.cli.common_options import check_store, complete_id
 from cortext.cli.select_conversation import choose
 from cortext.cli.terminal_text import can_ask, clean
 from cortext.errors import SessionNotFoundError
-from cortext.features.capture.capture_pending import take_in
+from cortext.features.capture.capture import capture_pending
 from cortext.features.listing.load_row import read_all
 from cortext.features.listing.store_sessions import show_session
 from cortext.features.transfer.export import FORMATS, format_for, target_file, write_export
@@ -66,7 +66,7 @@ def _find(query: str, store: str | None) -> _ExportedSession:
         missing = SessionNotFoundError(row.key)
         missing.hint = f"only its markdown is there: {clean(row.place.folder, lines=False)}"
         raise missing
-    read = read_all(take_in(row))
+    read = read_all(capture_pending(row))
     return _ExportedSession(read.session, read.damages, len(read.side))
 
 

@@ -19,7 +19,7 @@ from cortext.cli.terminal_text import one_line
 from cortext.cli.views.list_view import say_missing
 from cortext.cli.warnings import missed
 from cortext.errors import SessionNotFoundError
-from cortext.features.capture.capture_pending import take_in
+from cortext.features.capture.capture import capture_pending
 from cortext.features.listing.conversation_list import ConversationList, ListFilter
 from cortext.features.manage.delete import find_entry
 from cortext.features.secrets.redact_archive import is_archive_redacted
@@ -68,7 +68,7 @@ def command(query: tuple[str, ...], everywhere: bool, tool: str | None, as_json:
 def named(query: str, tool: str | None = None) -> ConversationRow:
     """The conversation that is meant; one that was deleted is found in the trash."""
     try:
-        return take_in(choose(query, wanted=ListFilter(tool=tool)))
+        return capture_pending(choose(query, wanted=ListFilter(tool=tool)))
     except SessionNotFoundError:
         entry = None if tool else find_entry(query)
         if entry is None:

@@ -41,7 +41,7 @@ from cortext.cli.views.session_blocks import (
 )
 from cortext.durability.read_files import read_file
 from cortext.errors import InvalidIdError, SessionNotFoundError
-from cortext.features.capture.capture_pending import take_in
+from cortext.features.capture.capture import capture_pending
 from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.listing.load_row import read_all
 from cortext.features.listing.store_sessions import default_store, show_session
@@ -189,7 +189,7 @@ def _conversation(words: str, everywhere: bool) -> _ShownSession:
 
 def _read(row: ConversationRow) -> _ShownSession:
     """A conversation; of one without a session, its markdown is what there is."""
-    row = take_in(row)
+    row = capture_pending(row)
     document = "" if row.tool else document_in(row.place.folder)
     markdown = f"{row.place.folder}/{document}" if document else ""
     try:

@@ -10,7 +10,7 @@ from cortext.cli.standalone_refusals import not_deleted, not_stopped
 from cortext.durability.trash_folder import TrashEntry
 from cortext.errors import CortextError
 from cortext.features.archive.archive_sync import forget
-from cortext.features.capture.capture_pending import take_in
+from cortext.features.capture.capture import capture_pending
 from cortext.features.listing.load_row import read
 from cortext.features.manage import delete as trash
 from cortext.features.manage import edit
@@ -63,7 +63,7 @@ def export(row: ConversationRow, path: str) -> str:
     except CortextError as error:
         error.hint = "the ending says how: .md, .html, .json, .jsonl"
         raise
-    session, damages = read(take_in(row))
+    session, damages = read(capture_pending(row))
     target = target_file(given, session.id, format)
     if os.path.lexists(target):
         raise CortextError(f"{target} is there already", hint="give it another name")

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from cortext import paths
 from cortext.durability.read_files import read_file
 from cortext.durability.replace_file import remove_if_there, replace
-from cortext.features.capture.transcript_reader import find_model
-from cortext.features.resume.handoff_files import MODELS, folder_of, make_room
+from cortext.features.capture.transcripts import find_model
+from cortext.features.resume.handoff_files import MODELS, folder_of, prepare_handoff_dir
 from cortext.model.session import Session
 from cortext.stores.workspace_layout import ConversationPath
 from cortext.tools.mcp_servers import mcp_servers, merge_tools, record_tools
@@ -73,7 +73,7 @@ def note_config_here(workspace: Workspace, session: Session) -> None:
 
 def remember_model(tool: str, session_id: str, model: str) -> None:
     """Keep the model of a session until the session is bound, or ends."""
-    make_room(MODELS)
+    prepare_handoff_dir(MODELS)
     replace(_path(tool, session_id), [model.encode("utf-8", "replace")])
 
 

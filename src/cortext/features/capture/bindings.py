@@ -1,10 +1,8 @@
-"""Binding: which part of which tool session is a workspace conversation.
+"""Bindings: which conversation the messages of a tool session belong to.
 
-An entry of a head's `native` is {tool, session_id, path, from, to}. What was said after `from` and
-not after `to` belongs to the conversation; "" is the beginning, or no end yet. Both are ids of
-messages, for clocks go back: `since` and `until` are the times of these, for a session that went
-another way and has them no more. Where no message was known, they are times themselves. `held` is
-a digest of what the conversation had when it was bound: the session was told of that.
+`bind` writes a `ToolBinding` into the head of the conversation and a link into the catalog.
+`find_binding` asks the catalog for the links of a session and checks each head that they name, so
+it reads no other conversation. A link is only a hint: the head decides.
 """
 
 from __future__ import annotations
@@ -13,15 +11,18 @@ import os
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from hashlib import blake2b
-from typing import Any, NamedTuple
 
-from cortext import clock
+from msgspec import Struct, structs
+
+from cortext import clock, paths
+from cortext.catalog.catalog import Catalog
 from cortext.catalog.row import ConversationRow
 from cortext.durability.read_files import read_file
 from cortext.errors import CortextError, SessionCorruptedError, SessionNotFoundError
 from cortext.features.capture.agent_config import AgentConfig, fill_in, find_config
-from cortext.features.capture.consent import allow, may_take
+from cortext.features.capture.consent import allow, may_capture
 from cortext.features.capture.transcripts import Found, find_transcript
+from cortext.features.errors_log import write_error
 from cortext.formats.folder import FOLDER
 from cortext.formats.message_history import is_abandoned
 from cortext.formats.record_lines import decode_lines
@@ -29,32 +30,39 @@ from cortext.model import record_dicts
 from cortext.model.json_values import parse_time
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
+from cortext.model.tool_binding import ToolBinding, bindings_of, change_bindings, set_bindings
+from cortext.stores.folder import FolderStore
 from cortext.stores.workspace_layout import ConversationPath
 from cortext.tools.registry import find_tool, is_tool
+from cortext.workspace.known_folders import known_workspaces
 from cortext.workspace.workspace import Workspace
 
-Entry = dict[str, Any]
 
-
-class Bound(NamedTuple):
-    """A conversation, and where it is."""
+class ConversationRef(Struct, frozen=True):
+    """A conversation: its workspace, and its place there."""
 
     root: str
     place: ConversationPath
 
     @property
     def path(self) -> str:
-        """Where it is below the root, as lists and stores have it."""
+        """The folder of the conversation below the workspace, as rows and stores name it."""
         return self.place.folder[len(self.root) + 1 :]
 
     @property
     def workspace(self) -> str:
-        """The root, as rows name it."""
+        """The root, under the name that rows have for it."""
         return self.root
+
+    @classmethod
+    def at(cls, root: str, path: str) -> ConversationRef:
+        """Return the conversation in a folder below a workspace; ValueError if it cannot be one."""
+        shelf, day, name = path.rsplit("/", 2)
+        return cls(root, ConversationPath(f"{root}/{shelf}", day, name))
 
 
 def bind(
-    conversation: ConversationRow | Bound,
+    conversation: ConversationRow | ConversationRef,
     tool: str,
     session_id: str,
     path: str = "",
@@ -62,124 +70,202 @@ def bind(
     after: str | None = None,
     cwd: str = "",
 ) -> None:
-    """From now on what is said in a tool session belongs to a conversation; bound already:
-    nothing changes. `after` is where it begins, "" for all of it, a time, or the id of the last
-    message before; else it is where the exchange begins that is going on now. Another conversation
-    that was had in that session ends there. `cwd` is the folder that the tool works in, if that is
-    not the current one."""
+    """Bind a tool session to a conversation, unless it is bound already.
+
+    Messages after `after` belong to the conversation: "" for all of the session, a time, or the id
+    of the last message before. Without it, the current exchange is the first. Another conversation
+    that the session was bound to ends there. `cwd` is the folder that the tool works in, if that is
+    not the current folder.
+    """
     find_tool(tool)
-    root, place = conversation.workspace, conversation.place
-    workspace = Workspace(root)
-    if any(_is_open(e, tool, session_id) for e in workspace.store.head_at(place).native):
+    ref = ConversationRef(conversation.workspace, conversation.place)
+    if any(each.is_open_for(tool, session_id) for each in _bindings_at(ref)):
         return
-    others = [b for b in bound_to(session_id) if b.place != place and is_bound(b, tool, session_id)]
+    bound = bound_conversations(tool, session_id, cwd)
+    others = [each for each in bound if each.place != ref.place]
     found = find_transcript(tool, session_id, path)
     model, said = _model_and_messages(found)
-    start = start_of_exchange(said) if after is None else _pinned(said, after)
-    start = start or (record_dicts.iso(clock.now()) if others and after is None else "")
+    now = record_dicts.iso(clock.now())
+    start = find_exchange_start(said) if after is None else _pin_time(said, after)
+    start = start or (now if others and after is None else "")
     times = {message.id: record_dicts.iso(message.timestamp) for message in said}
     for other in others:
-        _end(other, tool, session_id, start or record_dicts.iso(clock.now()), times.get(start, ""))
-    entry = {"tool": tool, "session_id": session_id, "path": found[1].path if found else path}
-    entry |= {"from": start, "to": ""}
-    if start:
-        entry |= {"since": times[start]} if start in times else {}
-        entry["held"] = digest_of(message.id for message in _live_in(place))
-    add_entry(workspace, place, entry, find_config(tool, session_id, model=model, cwd=cwd))
+        end_binding(other, tool, session_id, start or now, times.get(start))
+    binding = ToolBinding(
+        tool=tool,
+        session_id=session_id,
+        path=found[1].path if found else path,
+        start=start,
+        end="",
+        start_time=times.get(start) if start else None,
+        seen_digest=digest_ids(m.id for m in _live_messages(ref.place)) if start else None,
+    )
+    add_binding(ref, binding, find_config(tool, session_id, model=model, cwd=cwd))
 
 
-def hold_all(conversation: ConversationRow | Bound, tool: str, session_id: str) -> None:
-    """A session was told of all that its conversation has now: it lacks none of it any more."""
-    place = conversation.place
-    live = _live_in(place)
+def add_binding(ref: ConversationRef, binding: ToolBinding, known: AgentConfig) -> None:
+    """Add a binding to a head, with what is known of its agent."""
+    if binding.session_id:
+        # The person who binds a session allows the conversation to capture it.
+        allow(ref.place, binding.tool, binding.session_id)
 
     def change(session: Session) -> bool:
-        for entry in session.native:
-            if _is_open(entry, tool, session_id):
-                found = find_transcript(tool, session_id, _text(entry, "path"))
-                _, said = _model_and_messages(found)
-                own = {message.id for message in within(entry, said)}
-                entry["held"] = digest_of(m.id for m in live if m.id not in own)
+        set_bindings(session, [*bindings_of(session), binding])
+        fill_in(session, known)
         return False
 
-    Workspace(conversation.workspace).change(place, change)
+    Workspace(ref.root).change(ref.place, change)
+    link_session(ref, binding.session_id)
 
 
-def bound(tool: str, session_id: str, cwd: str = "") -> Bound | None:
-    """The conversation that what is said now in a tool session belongs to; `cwd` is the folder
-    that the tool works in."""
-    found = [each for each in bound_to(session_id) if is_bound(each, tool, session_id)]
-    return one_of(found, session_id, cwd or os.getcwd())
+def link_session(ref: ConversationRef, session_id: str) -> None:
+    """Tell the catalog that a head names a session, so that the next hook finds the head."""
+    if session_id:
+        with Catalog.at_home() as catalog:
+            catalog.add_link(ref.root, ref.path, session_id)
 
 
-def one_of(found: Sequence[Bound], session_id: str, cwd: str) -> Bound | None:
-    """Of several checkouts that have a conversation, the one that the tool works in. Where that
-    does not tell, none: words in the wrong one are worse than words that are taken later."""
-    if len(found) < 2:
-        return found[0] if found else None
-    place = f"{os.path.realpath(cwd)}/"
-    around = {b: os.path.realpath(b.root) for b in found}
-    here = [b for b in found if place.startswith(f"{around[b]}/")]
-    nearest = max((len(around[b]) for b in here), default=0)
-    left = [b for b in here if len(around[b]) == nearest] or found
-    if len(left) == 1:
-        return left[0]
-    from cortext.features.errors_log import write_error
+def end_binding(
+    ref: ConversationRef, tool: str, session_id: str, end: str, end_time: str | None
+) -> None:
+    """End a binding, because another conversation continues in the session after `end`."""
 
-    names = ", ".join(b.place.folder for b in left)
-    write_error("capture", CortextError(f"session {session_id} belongs to several: {names}"))
-    return None
+    def change(session: Session) -> bool:
+        times = {"end_time": end_time} if end_time else {}
+        change_bindings(session, lambda b: b.is_open_for(tool, session_id), end=end, **times)
+        return False
+
+    Workspace(ref.root).change(ref.place, change)
 
 
-def bound_to(session_id: str) -> list[Bound]:
-    """Every conversation that was had in a tool session, the latest first."""
-    from cortext.catalog.catalog import Catalog
-    from cortext.workspace.known_folders import known_workspaces
+def mark_all_seen(
+    conversation: ConversationRow | ConversationRef, tool: str, session_id: str
+) -> None:
+    """Note that a session was told about all messages that its conversation has now."""
+    live = _live_messages(conversation.place)
 
-    roots = [root for root in known_workspaces() if os.path.isdir(root)]
+    def mark(binding: ToolBinding) -> ToolBinding:
+        if not binding.is_open_for(tool, session_id):
+            return binding
+        _, said = _model_and_messages(find_transcript(tool, session_id, binding.path))
+        own = {message.id for message in bound_messages(binding, said)}
+        return structs.replace(
+            binding, seen_digest=digest_ids(m.id for m in live if m.id not in own)
+        )
+
+    def change(session: Session) -> bool:
+        set_bindings(session, map(mark, bindings_of(session)))
+        return False
+
+    Workspace(conversation.workspace).change(conversation.place, change)
+
+
+def find_binding(
+    tool: str, session_id: str, cwd: str = "", *, refresh: bool = False
+) -> ConversationRef | None:
+    """Return the conversation that new messages of a tool session belong to.
+
+    `cwd` is the folder that the tool works in. With `refresh`, the catalog reads the workspace of
+    that folder even if it has a link.
+    """
+    found = bound_conversations(tool, session_id, cwd, refresh=refresh)
+    return _choose_checkout(found, session_id, cwd or paths.current_folder())
+
+
+def bound_conversations(
+    tool: str, session_id: str, cwd: str = "", *, refresh: bool = False
+) -> list[ConversationRef]:
+    """Return every conversation that new messages of a tool session belong to.
+
+    If the workspace that contains `cwd` has none, the catalog may not know its latest heads: they
+    may come from another machine. Then that workspace and the personal one are read again, and the
+    workspaces that the catalog does not know yet.
+    """
+    here = paths.workspace_root(cwd or None)
     with Catalog.at_home() as catalog:
-        rows = catalog.list(roots)
-    return [Bound(row.workspace, row.place) for row in rows if session_id in row.session_ids]
+        found = [] if refresh else _linked(catalog, tool, session_id)
+        if os.path.realpath(here) not in {os.path.realpath(ref.root) for ref in found}:
+            known = catalog.known_workspaces()
+            new = [root for root in known_workspaces() if root not in known]
+            roots = dict.fromkeys([here, paths.personal_workspace(), *new])
+            catalog.list([root for root in roots if os.path.isdir(root)])
+            found = _linked(catalog, tool, session_id)
+    return found
 
 
-def within(entry: Entry, messages: Sequence[SessionMessage]) -> list[SessionMessage]:
-    """Those of a session's messages that an entry makes a conversation's own."""
-    begin = begins(entry, messages)
-    return [] if begin is None else list(messages[begin : _ends(entry, messages, begin)])
+def _linked(catalog: Catalog, tool: str, session_id: str) -> list[ConversationRef]:
+    links = catalog.conversations_of_session(session_id)
+    found = [ConversationRef.at(root, path) for root, path in links]
+    return [ref for ref in found if is_bound(ref, tool, session_id)]
 
 
-def begins(entry: Entry, messages: Sequence[SessionMessage]) -> int | None:
-    """Where among a session's messages the conversation begins; None if it has not yet. What
-    comes later in the session is later, whatever the clock said."""
-    start = _text(entry, "from")
-    if not start:
+def is_bound(ref: ConversationRef, tool: str, session_id: str) -> bool:
+    """Return whether new messages of a tool session belong to this conversation."""
+    try:
+        bindings = _bindings_at(ref)
+    except (SessionNotFoundError, SessionCorruptedError):
+        return False  # `doctor` and lists name a damaged head
+    if not any(each.is_open_for(tool, session_id) for each in bindings):
+        return False
+    return may_capture(ref.root, ref.place, tool, session_id)
+
+
+def is_sound(binding: ToolBinding) -> bool:
+    """Return whether a binding names a session of a known tool, and where it starts and ends."""
+    bad = {"path", "from", "to"}.intersection(binding.malformed)
+    return is_tool(binding.tool) and bool(binding.session_id) and not bad
+
+
+def row_of(ref: ConversationRef) -> ConversationRow:
+    """Return the row of a conversation; SessionNotFoundError if it is gone."""
+    with Catalog.at_home() as catalog:
+        rows = catalog.list([ref.root])
+    row = next((row for row in rows if row.place == ref.place), None)
+    if row is None:
+        raise SessionNotFoundError(ref.place.name, path=ref.place.folder)
+    return row
+
+
+def bound_messages(
+    binding: ToolBinding, messages: Sequence[SessionMessage]
+) -> list[SessionMessage]:
+    """Return the messages of a session that belong to the conversation."""
+    start = find_start(binding, messages)
+    return [] if start is None else list(messages[start : _find_end(binding, messages, start)])
+
+
+def find_start(binding: ToolBinding, messages: Sequence[SessionMessage]) -> int | None:
+    """Return the index of the conversation's first message; None if the session has none yet.
+
+    The order of the messages counts, not their times: clocks go back.
+    """
+    if not binding.start:
         return 0
-    at = _place_of(start, messages)
+    at = _index_of(binding.start, messages)
     if at is not None:
         return at + 1
-    when = _time(start) or _time(_text(entry, "since"))
+    when = _time(binding.start) or _time(binding.start_time)
     return _first_after(when, messages) if when else 0
 
 
-def _ends(entry: Entry, messages: Sequence[SessionMessage], begin: int) -> int:
-    end = _text(entry, "to")
-    if not end:
+def _find_end(binding: ToolBinding, messages: Sequence[SessionMessage], start: int) -> int:
+    if not binding.end:
         return len(messages)
-    at = _place_of(end, messages)
+    at = _index_of(binding.end, messages)
     if at is not None:
         return at + 1
-    when = _time(end) or _time(_text(entry, "until"))
+    when = _time(binding.end) or _time(binding.end_time)
     if when is None:
-        return begin  # what cannot be told apart is left
-    after = _first_after(when, messages[begin:])
-    return len(messages) if after is None else begin + after
+        return start  # without an end, any message may belong to another conversation
+    after = _first_after(when, messages[start:])
+    return len(messages) if after is None else start + after
 
 
-def start_of_exchange(messages: Sequence[SessionMessage]) -> str:
-    """The id of the last message before the exchange that is going on; "" if it is the first.
+def find_exchange_start(messages: Sequence[SessionMessage]) -> str:
+    """Return the id of the last message before the current exchange; "" if it is the first.
 
-    If the last answer is complete, the next request is not written yet: tools write it when
-    what it runs has run.
+    If the last answer is complete, the next request is not written yet: tools write it after what
+    it runs has run.
     """
     if not messages:
         return ""
@@ -190,14 +276,42 @@ def start_of_exchange(messages: Sequence[SessionMessage]) -> str:
     return messages[asked[-1] - 1].id if asked and asked[-1] else ""
 
 
-def digest_of(ids: Iterable[str]) -> str:
-    """Of messages, in whatever order; "" of none."""
+def digest_ids(ids: Iterable[str]) -> str:
+    """Return a digest of the ids of messages, in any order; "" if there are none."""
     listed = "\n".join(sorted(ids)).encode("utf-8", "surrogatepass")
     return blake2b(listed, digest_size=16).hexdigest() if listed else ""
 
 
-def _live_in(place: ConversationPath) -> list[SessionMessage]:
-    """What a conversation has now, without what was abandoned."""
+def _choose_checkout(
+    found: Sequence[ConversationRef], session_id: str, cwd: str
+) -> ConversationRef | None:
+    """Return the conversation in the checkout that the tool works in.
+
+    If that is not certain, return None: a message that is captured later is better than a message
+    in the wrong checkout.
+    """
+    # A workspace may be known by several names.
+    found = [*{os.path.realpath(ref.place.folder): ref for ref in found}.values()]
+    if len(found) < 2:
+        return found[0] if found else None
+    folder = f"{os.path.realpath(cwd)}/"
+    roots = {ref: os.path.realpath(ref.root) for ref in found}
+    around = [ref for ref in found if folder.startswith(f"{roots[ref]}/")]
+    nearest = max((len(roots[ref]) for ref in around), default=0)
+    left = [ref for ref in around if len(roots[ref]) == nearest] or found
+    if len(left) == 1:
+        return left[0]
+    names = ", ".join(ref.place.folder for ref in left)
+    write_error("capture", CortextError(f"session {session_id} belongs to several: {names}"))
+    return None
+
+
+def _bindings_at(ref: ConversationRef) -> list[ToolBinding]:
+    return bindings_of(FolderStore(ref.root).head_at(ref.place))
+
+
+def _live_messages(place: ConversationPath) -> list[SessionMessage]:
+    """Return the messages of a conversation, without abandoned ones."""
     try:
         data = read_file(place.lines)
     except FileNotFoundError:
@@ -205,17 +319,18 @@ def _live_in(place: ConversationPath) -> list[SessionMessage]:
     return [m for m in decode_lines(data, FOLDER.records).messages if not is_abandoned(m)]
 
 
-def _pinned(messages: Sequence[SessionMessage], after: str) -> str:
-    """A time as the last message that is not after it: later ones may have earlier times."""
+def _pin_time(messages: Sequence[SessionMessage], after: str) -> str:
+    """Return the id of the last message that is not after a time: later messages may have earlier
+    times."""
     when = _time(after)
-    if when is None or _place_of(after, messages) is not None:
+    if when is None or _index_of(after, messages) is not None:
         return after
     first = _first_after(when, messages)
     before = messages if first is None else messages[:first]
     return before[-1].id if before else after
 
 
-def _place_of(id: str, messages: Sequence[SessionMessage]) -> int | None:
+def _index_of(id: str, messages: Sequence[SessionMessage]) -> int | None:
     return next((place for place, message in enumerate(messages) if message.id == id), None)
 
 
@@ -235,62 +350,7 @@ def _model_and_messages(found: Found | None) -> tuple[str, Sequence[SessionMessa
     return session.model, session.messages
 
 
-def add_entry(
-    workspace: Workspace, place: ConversationPath, entry: Entry, known: AgentConfig
-) -> None:
-    """Add an entry to a head's `native`, and what is known of its agent. This person thereby allows
-    the conversation to take the session."""
-    if entry["session_id"]:
-        allow(place, str(entry["tool"]), str(entry["session_id"]))
-
-    def change(session: Session) -> bool:
-        session.native = [*session.native, entry]
-        fill_in(session, known)
-        return False
-
-    workspace.change(place, change)
-
-
-def _end(other: Bound, tool: str, session_id: str, at: str, time: str) -> None:
-    """Another conversation begins in a session: this one has what was said before."""
-
-    def change(session: Session) -> bool:
-        for entry in session.native:
-            if _is_open(entry, tool, session_id):
-                entry |= {"to": at} | ({"until": time} if time else {})
-        return False
-
-    Workspace(other.root).change(other.place, change)
-
-
-def is_bound(bound: Bound, tool: str, session_id: str) -> bool:
-    """Whether what is said now in a tool session belongs to this conversation."""
-    try:
-        entries = Workspace(bound.root).store.head_at(bound.place).native
-    except (SessionNotFoundError, SessionCorruptedError):
-        return False  # it is gone, or damaged: `doctor` and lists name it
-    if not any(_is_open(entry, tool, session_id) for entry in entries):
-        return False
-    return may_take(bound.root, bound.place, tool, session_id)
-
-
-def _is_open(entry: Entry, tool: str, session_id: str) -> bool:
-    ours = entry.get("tool") == tool and entry.get("session_id") == session_id
-    return ours and not entry.get("to")
-
-
-def is_sound(entry: Entry) -> bool:
-    """Whether an entry can be followed: it comes from a file that others may have written."""
-    tool, id = entry.get("tool"), entry.get("session_id")
-    texts = all(isinstance(entry.get(name, ""), str) for name in ("path", "from", "to"))
-    return is_tool(tool) and isinstance(id, str) and bool(id) and texts
-
-
-def _text(entry: Entry, name: str) -> str:
-    return str(entry.get(name) or "")
-
-
-def _time(text: str) -> datetime | None:
+def _time(text: str | None) -> datetime | None:
     try:
         return parse_time(text) if text else None
     except (ValueError, OverflowError):

@@ -1,11 +1,15 @@
-"""Capture: what was said in the tools, taken into the conversation that it belongs to.
+"""Capture: copy new messages of the tools' sessions into their conversation.
 
-Messages keep the ids that the bridge derives from the tool's own, so taking them twice changes
-nothing. What was taken stays, also where the tool went back and took another way.
+Messages keep the ids that the reader derives from the tool's own ids, so a second capture changes
+nothing. A captured message stays, even if the person went back in the tool and took another branch.
+
+A capture follows each transcript from the position of the last one. If that is not possible, it
+reads all of the transcripts and reconciles them with the stored messages.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -14,28 +18,56 @@ from typing import NamedTuple
 
 from msgspec import structs
 
+from cortext.catalog.row import ConversationRow
 from cortext.durability.file_lock import FileLock
 from cortext.durability.read_files import read_file
 from cortext.durability.replace_file import side_dir, storage_errors
 from cortext.errors import CortextError, where_and_why
-from cortext.features.capture import capture_progress
-from cortext.features.capture.bindings import Bound, Entry, begins, is_sound, within
-from cortext.features.capture.capture_progress import Point, Progress, key_of
-from cortext.features.capture.consent import may_take
-from cortext.features.capture.ledger import OUT, Taken, Took, add_taken, print_of, session_of
-from cortext.features.capture.reconcile import Copies, ToolTranscript, changes, rewriting
+from cortext.features.capture.bindings import (
+    ConversationRef,
+    bound_messages,
+    find_start,
+    is_sound,
+    row_of,
+)
+from cortext.features.capture.capture_state import (
+    REMOVED,
+    CapturedMessage,
+    CaptureLedger,
+    Point,
+    Progress,
+    load_progress,
+    message_fingerprint,
+    point_key,
+    store_progress,
+)
+from cortext.features.capture.consent import may_capture
+from cortext.features.capture.pending_bindings import describe_pending, resolve_pending_by_content
+from cortext.features.capture.reconcile import (
+    Copies,
+    Ledger,
+    ToolTranscript,
+    apply_changes,
+    find_changes,
+)
 from cortext.features.capture.session_facts import (
-    TranscriptFacts,
-    facts_of,
-    facts_of_new,
+    FactsOfBinding,
+    facts_of_messages,
+    facts_of_session,
     note_facts,
 )
-from cortext.features.capture.transcript_reader import read_new_messages, transcript_at
-from cortext.features.capture.transcripts import find_transcript, is_own
+from cortext.features.capture.transcripts import (
+    find_transcript,
+    is_own,
+    read_new_messages,
+    transcript_at,
+)
 from cortext.formats.folder import FOLDER
 from cortext.formats.record_lines import decode_lines, in_time_order
-from cortext.model import record_dicts
+from cortext.model.closing_phrases import is_closing
 from cortext.model.message import SessionMessage
+from cortext.model.tool_binding import ToolBinding, bindings_of
+from cortext.stores.folder import FolderStore
 from cortext.stores.workspace_layout import ConversationPath, conversations_dir
 from cortext.tools.incremental import FilePosition, Follows, FollowsRows, mark_of
 from cortext.tools.protocol import Bridge, TranscriptSource
@@ -43,236 +75,258 @@ from cortext.tools.registry import find_tool
 from cortext.workspace.inactivity import REASON
 from cortext.workspace.workspace import Workspace
 
+_log = logging.getLogger("cortext.features")
 _STOPPING = "/workspace.stop-conversation"
 
 
 class Captured(NamedTuple):
-    """How many messages are new, and what a person should know about it."""
+    """The number of new messages, and notes for a person."""
 
     new: int = 0
     notes: Sequence[str] = ()
 
 
 def capture(root: str, place: ConversationPath, *, whole: bool = False) -> Captured:
-    """Take what is new in the tool sessions of a conversation into it.
+    """Copy new messages of the bound sessions into a conversation.
 
-    `whole` reads all of them, whatever is known of them, and also takes what was said after the
-    conversation was stopped; else that waits until the person says more.
+    With `whole`, read all of the sessions, and also capture the messages after the conversation was
+    stopped. Otherwise these wait until the person continues.
     """
-    if not Workspace(root).store.head_at(place).native:
+    if not FolderStore(root).head_at(place).native:
         return Captured()
     locks = f"{side_dir(conversations_dir(root))}/locks"
     lock = FileLock(f"{locks}/{place.day}~{place.name}.capture.lock", guards=place.folder)
     with storage_errors("write", place.session), lock:
-        return _Capture(Workspace(root), place, whole=whole).run()
+        return _Capture(ConversationRef(root, place), whole=whole).run()
+
+
+def capture_pending(row: ConversationRow) -> ConversationRow:
+    """Capture what no hook captured, before a conversation is shown; return the row after that.
+
+    A failure is logged: there is still something to show.
+    """
+    if row.tool or not row.status:
+        return row
+    try:
+        if not capture(row.workspace, row.place).new:
+            return row
+        return structs.replace(row_of(ConversationRef(row.workspace, row.place)), key=row.key)
+    except (OSError, CortextError) as error:
+        _log.info("new messages of %s were not captured: %s", row.key, error)
+        return row
 
 
 class _Capture:
-    """One capture, under its lock."""
+    """One capture, while its lock is held."""
 
-    def __init__(self, workspace: Workspace, place: ConversationPath, *, whole: bool) -> None:
-        self._workspace, self._place, self._whole = workspace, place, whole
-        self._head = workspace.store.head_at(place)
+    def __init__(self, ref: ConversationRef, *, whole: bool) -> None:
+        self._ref, self._place, self._whole = ref, ref.place, whole
+        self._store = FolderStore(ref.root)
         self._notes: list[str] = []
-        if any(entry.get("pid") for entry in self._head.native):
-            self._settle()
-        named = [entry for entry in self._head.native if entry.get("session_id")]
-        self._entries = [entry for entry in named if is_sound(entry)]
-        if len(self._entries) < len(named):
-            self._notes.append(f"{place.head}: an entry of `native` is of no tool that we know")
+        self._head = self._store.head_at(self._place)
+        if any(each.is_pending for each in bindings_of(self._head)):
+            resolve_pending_by_content(ref)
+            self._notes += describe_pending(ref)
+            self._head = self._store.head_at(self._place)
+        found = bindings_of(self._head)
+        self._bindings = [each for each in found if is_sound(each)]
+        if any(each.session_id or each.malformed for each in found if not is_sound(each)):
+            self._notes.append(
+                f"{self._place.head}: an entry of `native` is of no tool that we know"
+            )
         self._points: dict[str, Point] = {}
         self._before: dict[str, Point] = {}
-        self._facts: list[tuple[Entry, TranscriptFacts]] = []
-        self._of = f"{self._head.id} {record_dicts.iso(self._head.created_at)}"
-        self._sessions: dict[str, str] = {}  # of messages, by their ids
-
-    def _settle(self) -> None:
-        from cortext.features.capture.pending_bindings import settle_by_time, unsettled
-
-        try:
-            bound = Bound(self._workspace.root, self._place)
-            settle_by_time(bound)
-            self._notes += unsettled(bound)
-        except (KeyError, TypeError, ValueError):
-            self._notes.append(f"{self._place.head}: an entry of `native` cannot be read")
-        self._head = self._workspace.store.head_at(self._place)
+        self._facts: list[FactsOfBinding] = []
+        self._ledger = CaptureLedger(self._place, self._head)
+        self._sessions: dict[str, str] = {}
+        """The session of each message, by the id of the message."""
 
     def run(self) -> Captured:
-        if not self._entries:
+        if not self._bindings:
             return Captured(0, self._notes)
-        known = capture_progress.load(self._place)
+        known = load_progress(self._place)
         self._before = known.points if known else {}
         known = None if self._whole else known
-        news = [self._follow(entry, known) for entry in self._entries] if known else [None]
+        news = [self._follow(each, known) for each in self._bindings] if known else [None]
         if known is None or None in news:
             return self._reconcile()
         recent = set(known.recent)
         new = [m for each in news for m in each or () if m.id not in recent]
-        if self._waits(new):
+        if self._must_wait(new):
             return Captured(0, self._notes)
         done = self._finish(known, new)
-        note_facts(self._workspace, self._place, self._facts)
+        note_facts(self._ref.root, self._place, self._facts)
         return done
 
-    def _follow(self, entry: Entry, known: Progress) -> Sequence[SessionMessage] | None:
-        """What was said in one session since; None if all of it has to be read."""
-        point = known.points.get(key_of(entry))
-        if point and (entry.get("to") or (point.mark is None and not self._may_be_here(entry))):
+    def _follow(self, binding: ToolBinding, known: Progress) -> Sequence[SessionMessage] | None:
+        """Return the new messages of one session; None if all of it has to be read."""
+        point = known.points.get(point_key(binding))
+        if point and (
+            not binding.is_open or (point.mark is None and not self._may_be_here(binding))
+        ):
             return ()  # it was read to its end, or is on another machine
         try:
-            news = _news(entry, point.mark, set(known.recent)) if point and point.mark else None
+            news = (
+                _read_news(binding, point.mark, set(known.recent)) if point and point.mark else None
+            )
         except (OSError, CortextError):
-            return None  # reading all of it says what is wrong
+            return None  # a complete read reports the error
         if point is None or news is None:
             return None
         said, mark = news
         if said and point.last and said[0].timestamp < point.last:
-            return None  # where time goes back, something else happened than a next turn
-        new = _rising(said, point.last)
+            return None  # if time goes back, this is not simply the next turn
+        new = _with_rising_times(said, point.last)
         last = new[-1].timestamp if new else point.last
-        own = new if point.begun else within(entry, new)
-        self._points[key_of(entry)] = Point(mark, last, point.begun or bool(own))
-        self._sessions |= dict.fromkeys((m.id for m in own), session_of(entry))
+        own = new if point.begun else bound_messages(binding, new)
+        self._points[point_key(binding)] = Point(mark, last, point.begun or bool(own))
+        self._sessions |= dict.fromkeys((m.id for m in own), binding.label)
         if any(message.role == "assistant" for message in own):
-            self._facts.append((entry, facts_of_new(entry, self._head, own)))
+            self._facts.append((binding, facts_of_messages(binding, self._head, own)))
         return own
 
-    def _may_be_here(self, entry: Entry) -> bool:
-        """Whether a session without a transcript may have one by now: the latest of the open
-        ones, which may be the one that is going on, or one whose file is there."""
-        latest = [each for each in self._entries if not each.get("to")][-1]
-        path = str(entry.get("path") or "")
-        return entry is latest or (is_own(str(entry["tool"]), path) and os.path.exists(path))
+    def _may_be_here(self, binding: ToolBinding) -> bool:
+        """Return whether a session without a transcript may have one by now: it is the latest open
+        one, or its file exists."""
+        latest = [each for each in self._bindings if each.is_open][-1]
+        return binding is latest or (
+            is_own(binding.tool, binding.path) and os.path.exists(binding.path)
+        )
 
     def _reconcile(self) -> Captured:
-        """Compare all that was said with all that is there."""
+        """Compare all messages of the sessions with all stored messages."""
         stored = decode_lines(read_file(self._place.lines), FOLDER.records).messages
-        taken = Taken(self._place, self._of)
+        ledger = self._ledger.read()
         there = {message.id for message in stored}
-        reads = [r for e in self._entries if (r := self._read(e, taken, bool(stored)))]
-        out = [id for id in taken.found if id not in there]
-        new = _new(reads, stored, {*there, *out})
-        if self._waits(new):
+        reads = [r for b in self._bindings if (r := self._read(b, ledger, bool(stored)))]
+        removed = [id for id in ledger if id not in there]
+        new = _find_new(reads, stored, {*there, *removed})
+        if self._must_wait(new):
             return Captured(0, self._notes)
-        if changed := changes(taken, stored, reads):
-            self._workspace.store.rewrite_at(self._place, rewriting(changed))
-        self._remember(taken, stored)
+        if changed := find_changes(ledger, stored, reads):
+            self._store.rewrite_at(self._place, apply_changes(changed))
+        self._update_ledger(ledger, stored)
         times = [message.timestamp for message in stored]
-        recent = [*out[-100:], *(m.id for m in stored[-100:])]
+        recent = [*removed[-100:], *(m.id for m in stored[-100:])]
         known = Progress(last=max(times, default=None), recent=recent)
         done = self._finish(known, new, ordered=in_time_order(stored))
-        note_facts(self._workspace, self._place, self._facts)
+        note_facts(self._ref.root, self._place, self._facts)
         return done
 
-    def _remember(self, taken: Taken, stored: Sequence[SessionMessage]) -> None:
-        """Write down what is there and was not known to be, and what a person took out."""
+    def _update_ledger(self, ledger: Ledger, stored: Sequence[SessionMessage]) -> None:
+        """Add stored messages that the ledger lacks, and note those that a person removed."""
         found = [
-            Took(message.id, session, print_of(message))
+            CapturedMessage(message.id, session, message_fingerprint(message))
             for message in stored
-            if message.id not in taken.found and (session := self._sessions.get(message.id))
+            if message.id not in ledger and (session := self._sessions.get(message.id))
         ]
         there = {message.id for message in stored}
-        gone = [took for id, took in taken.found.items() if id not in there and took.print != OUT]
+        gone = [
+            captured
+            for id, captured in ledger.items()
+            if id not in there and captured.fingerprint != REMOVED
+        ]
         if gone:
             self._notes.append(
                 f"what was taken out of messages.jsonl stays out of it ({len(gone)} messages)"
             )
-        add_taken(self._place, self._of, [*found, *(took._replace(print=OUT) for took in gone)])
+        self._ledger.add([*found, *(each._replace(fingerprint=REMOVED) for each in gone)])
 
-    def _read(self, entry: Entry, taken: Taken, some: bool) -> ToolTranscript | None:
-        """All that one session has of the conversation; what cannot be read is said."""
-        tool, id = str(entry["tool"]), str(entry["session_id"])
+    def _read(self, binding: ToolBinding, ledger: Ledger, some: bool) -> ToolTranscript | None:
+        """Read one session; note why it could not be read."""
+        tool, id = binding.tool, binding.session_id
         try:
-            path = str(entry.get("path") or "")
-            found = find_transcript(tool, id, path, search=self._whole)
+            found = find_transcript(tool, id, binding.path, search=self._whole)
             if found is None:
-                ended = entry.get("to") and key_of(entry) in self._before
-                if not ended and (session_of(entry) in taken.sessions or not some):
+                ended = not binding.is_open and point_key(binding) in self._before
+                captured = any(each.session == binding.label for each in ledger.values())
+                if not ended and (captured or not some):
                     self._notes.append(f"the {tool} session {id} has no transcript any more")
-                self._points[key_of(entry)] = Point(None)
+                self._points[point_key(binding)] = Point(None)
                 return None
-            if not may_take(self._workspace.root, self._place, tool, id, path):
+            if not may_capture(self._ref.root, self._place, tool, id, binding.path):
                 self._notes.append(
                     f"the {tool} session {id} was had elsewhere, and is not bound here: it is left"
                 )
                 return None
             bridge, source = found
-            mark = _mark(bridge, source)
+            mark = _current_mark(bridge, source)
             decoded = bridge.decode(source)
         except (OSError, CortextError) as error:
             self._notes.append(f"the {tool} session {id} could not be read: {where_and_why(error)}")
             return None
         self._notes += [f"{d.path or source.path}: {d.detail}" for d in decoded.damages if d.fatal]
-        messages = _rising(decoded.session.messages, None)
-        own = within(entry, messages)
+        messages = _with_rising_times(decoded.session.messages, None)
+        own = bound_messages(binding, messages)
         if mark:
             last = messages[-1].timestamp if messages else None
-            begun = begins(entry, messages) is not None
-            self._points[key_of(entry)] = Point(mark, last, begun)
-        self._facts.append((entry, facts_of(decoded.session, own, source.path)))
-        self._sessions |= dict.fromkeys((m.id for m in own), session_of(entry))
+            begun = find_start(binding, messages) is not None
+            self._points[point_key(binding)] = Point(mark, last, begun)
+        self._facts.append((binding, facts_of_session(decoded.session, own, source.path)))
+        self._sessions |= dict.fromkeys((m.id for m in own), binding.label)
         return ToolTranscript(
-            session_of(entry),
+            binding.label,
             own,
             [m.id for m in messages],
             not any(d.fatal for d in decoded.damages),
         )
 
-    def _waits(self, new: Sequence[SessionMessage]) -> bool:
-        """Whether what is new is to wait: the conversation was stopped, perhaps committed, and
-        all that came since is how that was said."""
-        by_itself = self._head.status == "paused" and self._head.stop_reason == REASON
-        going_on = self._head.status == "active" or by_itself
-        return not (self._whole or going_on or _goes_on(new))
+    def _must_wait(self, new: Sequence[SessionMessage]) -> bool:
+        """Return whether new messages wait: the conversation was stopped, perhaps committed, and
+        they are only about that."""
+        paused_as_idle = self._head.status == "paused" and self._head.stop_reason == REASON
+        continues = self._head.status == "active" or paused_as_idle
+        return not (self._whole or continues or _has_new_request(new))
 
     def _finish(
         self, known: Progress, new: list[SessionMessage], *, ordered: bool = True
     ) -> Captured:
-        """Append what is new, in the order of time, and remember how far that was."""
+        """Append new messages in the order of time, and store the progress."""
         new.sort(key=attrgetter("timestamp"))
         if new:
-            self._workspace.store.append(Bound(self._workspace.root, self._place).path, *new)
-            took = [Took(m.id, self._sessions.get(m.id, ""), print_of(m)) for m in new]
-            add_taken(self._place, self._of, took)
+            self._store.append(self._ref.path, *new)
+            self._ledger.add(
+                CapturedMessage(m.id, self._sessions.get(m.id, ""), message_fingerprint(m))
+                for m in new
+            )
             if not ordered or (known.last and new[0].timestamp < known.last):
-                self._workspace.store.sort_at(self._place)
+                self._store.sort_at(self._place)
             if self._head.status == "paused" and not self._whole:
-                self._workspace.reactivate(self._place, reopen=False)
+                Workspace(self._ref.root).reactivate(self._place, reopen=False)
             known.last = max(filter(None, (known.last, new[-1].timestamp)))
             known.remember(message.id for message in new)
         known.points |= self._points
-        capture_progress.store(self._place, known)
+        store_progress(self._place, known)
         return Captured(len(new), self._notes)
 
 
-def _mark(bridge: Bridge, source: TranscriptSource) -> FilePosition | None:
-    """How far a session goes now, if its bridge can go on from there."""
+def _current_mark(bridge: Bridge, source: TranscriptSource) -> FilePosition | None:
+    """Return the end of a transcript, if its reader can continue from there."""
     if isinstance(bridge, FollowsRows):
         return bridge.latest(source)
     return mark_of(source.path) if isinstance(bridge, Follows) else None
 
 
-def _news(
-    entry: Entry, mark: FilePosition, known: set[str]
+def _read_news(
+    binding: ToolBinding, mark: FilePosition, known: set[str]
 ) -> tuple[Sequence[SessionMessage], FilePosition] | None:
-    """What was said since a mark, and the next one; None where all has to be read."""
-    tool, id, path = (str(entry.get(name) or "") for name in ("tool", "session_id", "path"))
-    found = transcript_at(tool, id, path)
+    """Return the messages after a mark, and the next mark; None if all has to be read."""
+    found = transcript_at(binding.tool, binding.session_id, binding.path)
     changed = read_new_messages(*found, mark) if found else None
     if changed is None:
         return None
     said = [*changed.again, *changed.new]
-    if find_tool(tool).has_databases:
+    if find_tool(binding.tool).has_databases:
         if any(m.id in known and m.role != "user" for m in said):
-            return None  # there is more of something that is captured
+            return None  # a captured message has grown
         said = [m for m in said if m.id not in known]
     return said, changed.mark
 
 
-def _new(
+def _find_new(
     reads: Sequence[ToolTranscript], stored: Sequence[SessionMessage], known: set[str]
 ) -> list[SessionMessage]:
-    """What was said and is not known, but for copies of what another session has."""
+    """Return the messages that are not known, without copies of messages of other sessions."""
     several = len({read.session for read in reads}) > 1
     new: dict[str, SessionMessage] = {}
     for read in reads:
@@ -284,8 +338,10 @@ def _new(
     return list(new.values())
 
 
-def _rising(messages: Iterable[SessionMessage], last: datetime | None) -> list[SessionMessage]:
-    """Messages with times that never go back: a result may have a later one than what follows."""
+def _with_rising_times(
+    messages: Iterable[SessionMessage], last: datetime | None
+) -> list[SessionMessage]:
+    """Return messages whose times never go back: a result may be later than what follows it."""
     made: list[SessionMessage] = []
     for message in messages:
         if last and message.timestamp < last:
@@ -295,15 +351,13 @@ def _rising(messages: Iterable[SessionMessage], last: datetime | None) -> list[S
     return made
 
 
-def _goes_on(new: Sequence[SessionMessage]) -> bool:
-    """Whether a person says more than that this is the end."""
-    from cortext.model.closing_phrases import is_closing
-
+def _has_new_request(new: Sequence[SessionMessage]) -> bool:
+    """Return whether a person says more than that they stop."""
     for place, message in enumerate(new):
         said = message.content.lstrip()
         if message.role != "user" or said.startswith(_STOPPING) or is_closing(said):
             continue
-        # What the tool does itself, as `/exit`, is no word to the agent.
+        # A command that the tool handles itself, such as `/exit`, is no request.
         if not said.startswith(("/", "!")) or _is_answered(new[place + 1 :]):
             return True
     return False

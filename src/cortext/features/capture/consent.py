@@ -1,8 +1,8 @@
-"""Which tool sessions a conversation may take from, as decided on this machine.
+"""Consent: which tool sessions a conversation may capture, as decided on this machine.
 
-A head says it too, but a head comes with git: somebody else's must not draw a person's sessions
-into a repository. So what was bound here is written down here, for the very folder: a clone is
-another one, and a folder that was moved is the same.
+A head names sessions too, but a head comes with git: somebody else's head must not copy a person's
+sessions into a repository. So each binding made here is noted here, for that folder: a clone is
+another folder, and a folder that was moved is the same.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cortext.stores.workspace_layout import ConversationPath
 
 
 def allow(place: ConversationPath, tool: str, session: str) -> None:
-    """A conversation may have what is said in a session from now on."""
+    """Allow a conversation to capture a session."""
     path = _file(place, tool, session)
     make_private_dir(os.path.dirname(path))
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
@@ -30,14 +30,16 @@ def is_allowed(place: ConversationPath, tool: str, session: str) -> bool:
         return False  # the conversation is gone
 
 
-def may_take(root: str, place: ConversationPath, tool: str, session: str, path: str = "") -> bool:
-    """Whether a conversation may have what is said in a session: it was bound here, or was had in
-    the workspace itself."""
+def may_capture(
+    root: str, place: ConversationPath, tool: str, session: str, path: str = ""
+) -> bool:
+    """Return whether a conversation may capture a session: it was bound on this machine, or took
+    place in the workspace itself."""
     if is_allowed(place, tool, session):
         return True
     found = find_transcript(tool, session, path)
     if found is None:
-        return True  # there is nothing to take
+        return True  # there is nothing to capture
     bridge, source = found
     try:
         folder = source.cwd or bridge.glance(source).cwd

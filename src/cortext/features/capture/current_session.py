@@ -1,20 +1,23 @@
-"""The session of an AI tool that a command was started in, and its conversation."""
+"""The tool session that a command was started in, and its conversation."""
 
 from __future__ import annotations
 
 import logging
 import os
 
-from cortext.catalog.catalog import Catalog
 from cortext.catalog.row import ConversationRow
 from cortext.errors import CortextError, SessionNotFoundError
-from cortext.features.capture.bindings import Bound, bound
+from cortext.features.capture.bindings import ConversationRef, find_binding, link_session, row_of
 from cortext.features.capture.capture import capture
 from cortext.features.capture.consent import allow
-from cortext.features.capture.pending_bindings import bound_to_process, settle_all, told_apart
-from cortext.features.capture.session_facts import unnamed
+from cortext.features.capture.pending_bindings import (
+    disambiguate_session,
+    find_pending,
+    resolve_pending_all,
+)
+from cortext.features.capture.session_facts import default_title
 from cortext.features.capture.transcripts import find_transcript
-from cortext.features.listing.conversation_list import ConversationList
+from cortext.model.tool_binding import ToolBinding, binding_to_json
 from cortext.tools.scan import home_of
 from cortext.tools.tool_context import Inside, here
 from cortext.workspace.workspace import Workspace
@@ -22,38 +25,45 @@ from cortext.workspace.workspace import Workspace
 log: logging.Logger = logging.getLogger("cortext.features")
 
 
-def conversation_of_session(conversations: ConversationList) -> ConversationRow | None:
-    """The conversation that this tool session is bound to, or a new one made for it; None outside
-    any tool, and in one whose session cannot be told."""
+def conversation_of_session(root: str) -> ConversationRow | None:
+    """Return the conversation of this tool session; if there is none, make one in a workspace.
+
+    Return None outside any tool, and if the session is unknown.
+    """
     inside = here()
     if inside is None:
         return None
-    inside = told_apart(inside)
-    found = bound_here(inside)
+    inside = disambiguate_session(inside)
+    found = find_current_binding(inside)
     if found is None and inside.id:
-        found = chat_of(conversations.root, inside.tool, inside.id, cwd=os.getcwd())
-    return row_of(conversations, found) if found else None
+        found = make_conversation(root, inside.tool, inside.id, cwd=os.getcwd())
+    return find_row(found) if found else None
 
 
-def bound_here(inside: Inside, *, surely: bool = False) -> Bound | None:
-    """The conversation that a tool session is bound to, if it is certain which. `surely`: also
-    none of the other sessions that it may be belongs to nothing."""
+def find_current_binding(inside: Inside, *, surely: bool = False) -> ConversationRef | None:
+    """Return the conversation that a tool session is bound to, if it is certain which.
+
+    If several sessions may be the current one, all that are bound have to agree; with `surely`, all
+    of them have to be bound.
+    """
     if inside.process and not inside.is_told:
-        settle_all(inside.tool)
-        if waiting := bound_to_process(inside.tool, inside.process):
-            return waiting
-    found = [bound(inside.tool, id) for id in inside.ids]
+        resolve_pending_all(inside.tool)
+        if pending := find_pending(inside.tool, inside.process):
+            return pending
+    found = [find_binding(inside.tool, id) for id in inside.ids]
     if not surely:
         found = [each for each in found if each]
     return found[0] if len(set(found)) == 1 else None
 
 
-def chat_of(
+def make_conversation(
     root: str, tool: str, id: str, path: str = "", *, cwd: str = "", at_rest: bool = False
-) -> Bound:
-    """A new conversation of type `chat` for all of a tool session, with what was said in it, had
-    where the session was, or in `cwd` if it does not say. One that is `at_rest` has the times of
-    the session."""
+) -> ConversationRef:
+    """Make a conversation of type `chat` of a whole tool session, with its messages.
+
+    It took place in the session's folder, or in `cwd` if the session names none. With `at_rest`, it
+    is paused and has the times of the session.
+    """
     found = find_transcript(tool, id, path)
     glance = None
     if found:
@@ -63,34 +73,26 @@ def chat_of(
             glance = bridge.glance(source)
         except (OSError, CortextError) as error:
             log.warning("the transcript of %s cannot be read: %s", id, error)
-    entry = {"tool": tool, "session_id": id, "path": path, "from": "", "to": ""}
+    binding = ToolBinding(tool=tool, session_id=id, path=path, start="", end="")
+    native = binding_to_json(binding)
     workspace = Workspace(root)
-    title = (glance.title if glance else "") or unnamed(tool, id)
+    title = (glance.title if glance else "") or default_title(tool, id)
     cwd = (glance.cwd if glance else "") or cwd
     if at_rest and glance:
         began, ended = glance.started_at or glance.updated_at, glance.updated_at
-        started = workspace.chat(title, entry, cwd=cwd, began=began, ended=ended)
+        started = workspace.chat(title, native, cwd=cwd, began=began, ended=ended)
     else:
-        started = workspace.chat(title, entry, cwd=cwd)
-    made = Bound(root, workspace.store.place_of(started.session.id, started.session))
+        started = workspace.chat(title, native, cwd=cwd)
+    made = ConversationRef(root, workspace.store.place_of(started.session.id, started.session))
     allow(made.place, tool, id)
+    link_session(made, id)
     capture(made.root, made.place, whole=True)
     return made
 
 
-def row_of(conversations: ConversationList, found: Bound) -> ConversationRow | None:
-    """A conversation as lists have it; None if it is gone."""
+def find_row(ref: ConversationRef) -> ConversationRow | None:
+    """Return the row of a conversation; None if it is gone."""
     try:
-        return row_in_list(found)
+        return row_of(ref)
     except SessionNotFoundError:
         return None
-
-
-def row_in_list(found: Bound) -> ConversationRow:
-    """A conversation as lists have it."""
-    with Catalog.at_home() as catalog:
-        rows = catalog.list([found.root])
-    row = next((row for row in rows if row.place == found.place), None)
-    if row is None:
-        raise SessionNotFoundError(found.place.name, path=found.place.folder)
-    return row

@@ -1,8 +1,8 @@
-"""Conversations of a tool whose session cannot be told yet.
+"""Pending bindings: a conversation waits until the session of a tool's process is known.
 
-Such a tool is known by its process only, so {pid, started} stand in the entry of `native` until
-its session has an id. What our command prints ends up in exactly one transcript: `nonce`, which
-stands in it, tells which. `cwd` is the folder that the process works in.
+Some tools do not tell their commands which session they run in. Then the binding names the process
+until the session has an id. A file for each process, below `running/waiting`, names the
+conversation that waits. Our command prints a nonce, which ends up in exactly one transcript.
 """
 
 from __future__ import annotations
@@ -11,19 +11,21 @@ import logging
 import os
 from datetime import timedelta
 
+from msgspec import Struct
+
 from cortext import clock, paths
 from cortext.catalog.row import ConversationRow
 from cortext.durability.replace_file import make_private_dir, remove_if_there, replace
 from cortext.errors import CortextError
 from cortext.features.capture.agent_config import find_config
 from cortext.features.capture.bindings import (
-    Bound,
-    Entry,
-    add_entry,
-    bound_to,
-    digest_of,
-    is_bound,
-    start_of_exchange,
+    ConversationRef,
+    add_binding,
+    bound_conversations,
+    digest_ids,
+    end_binding,
+    find_exchange_start,
+    link_session,
 )
 from cortext.features.capture.consent import allow, is_allowed
 from cortext.features.capture.transcripts import find_transcript
@@ -31,6 +33,8 @@ from cortext.formats.message_history import is_abandoned
 from cortext.model import record_dicts
 from cortext.model.json_values import parse_time
 from cortext.model.session import Session
+from cortext.model.tool_binding import ToolBinding, bindings_of, change_bindings
+from cortext.stores.folder import FolderStore
 from cortext.stores.workspace_layout import ConversationPath
 from cortext.tools.processes import Process, find_process, folder_of
 from cortext.tools.protocol import TranscriptSource
@@ -42,86 +46,142 @@ from cortext.workspace.workspace import Workspace
 _log = logging.getLogger("cortext.features")
 _COMMAND = "/workspace."
 _BEFORE = timedelta(seconds=5)
-"""The request that runs us may have been made this long ago."""
+"""The request that runs our command may be this old."""
 _AFTER = timedelta(minutes=2)
 """A tool writes its session at the latest when the first answer is there."""
 
 
+class _ExchangeStart(Struct, frozen=True):
+    """The message before an exchange, and its time."""
+
+    id: str
+    time: str
+
+
 def bind_process(
-    conversation: ConversationRow | Bound, tool: str, process: Process, nonce: str = ""
+    conversation: ConversationRow | ConversationRef, tool: str, process: Process, nonce: str = ""
 ) -> None:
-    """Bind the session that a tool's process has, or will have when it writes one: the one that
-    has the nonce, if there is one."""
-    root, place = conversation.workspace, conversation.place
-    began = record_dicts.iso(clock.now() - _BEFORE)
-    entry: Entry = {"tool": tool, "session_id": "", "path": "", "from": began, "to": ""}
-    entry |= {"pid": process.pid, "started": process.started}
-    entry |= {"cwd": folder_of(process.pid)} | ({"nonce": nonce} if nonce else {})
-    had = Workspace(root).store.read(conversation.path)[0].messages
-    entry["held"] = digest_of(message.id for message in had if not is_abandoned(message))
-    allow(place, tool, _waits_for(entry))
-    add_entry(Workspace(root), place, entry, find_config(tool, cwd=str(entry["cwd"])))
-    path = _file(tool, process)
-    settle_all(tool)
+    """Bind the session that a tool's process has, or will have: the one that contains the nonce,
+    if a nonce is given."""
+    ref = ConversationRef(conversation.workspace, conversation.place)
+    had = Workspace(ref.root).store.read(ref.path)[0].messages
+    binding = ToolBinding(
+        tool=tool,
+        start=record_dicts.iso(clock.now() - _BEFORE),
+        end="",
+        pid=process.pid,
+        process_start=process.started,
+        cwd=folder_of(process.pid),
+        nonce=nonce or None,
+        seen_digest=digest_ids(message.id for message in had if not is_abandoned(message)),
+    )
+    allow(ref.place, tool, _process_label(binding))
+    add_binding(ref, binding, find_config(tool, cwd=binding.cwd or ""))
+    path = _process_file(tool, process)
+    resolve_pending_all(tool)
     make_private_dir(os.path.dirname(path))
-    _forget_ended(os.path.dirname(path))
-    replace(path, [os.fsencode(f"{root}\n{conversation.path}\n")])
+    _delete_ended(os.path.dirname(path))
+    replace(path, [os.fsencode(f"{ref.root}\n{ref.path}\n")])
 
 
-def bound_to_process(tool: str, process: Process) -> Bound | None:
-    """The conversation that waits for the session of a process."""
-    return _bound_in(_file(tool, process))
+def find_pending(tool: str, process: Process) -> ConversationRef | None:
+    """Return the conversation that waits for the session of a process."""
+    return _read_process_file(_process_file(tool, process))
 
 
-def _bound_in(path: str) -> Bound | None:
+def _read_process_file(path: str) -> ConversationRef | None:
     try:
         with open(path, "rb") as file:
             root, _, folder = os.fsdecode(file.read()).rstrip("\n").partition("\n")
-        shelf, day, name = folder.rsplit("/", 2)
+        return ConversationRef.at(root, folder)
     except (OSError, ValueError):
         return None
-    return Bound(root, ConversationPath(f"{root}/{shelf}", day, name))
 
 
-def settle_all(tool: str) -> None:
-    """Settle what waits for any process of a tool, also for one that has ended."""
-    folder = os.path.dirname(_file(tool, Process(0, 0, 0.0, ())))
+def resolve_pending(
+    tool: str, session_id: str, path: str, process: Process
+) -> ConversationRef | None:
+    """Bind the conversation that waits for a process to a session; return the conversation."""
+    ref = find_pending(tool, process)
+    if ref is not None:
+        _resolve(ref, tool, session_id, path, process)
+    return ref
+
+
+def resolve_pending_all(tool: str) -> None:
+    """Resolve the pending bindings of all processes of a tool, also of those that have ended."""
+    folder = os.path.dirname(_process_file(tool, Process(0, 0, 0.0, ())))
     names = os.listdir(folder) if os.path.isdir(folder) else []
     for name in names:
-        waiting = _bound_in(os.path.join(folder, name)) if name.startswith(f"{tool}-") else None
-        if waiting:
+        path = os.path.join(folder, name)
+        ref = _read_process_file(path) if name.startswith(f"{tool}-") else None
+        if ref:
             try:
-                settle_by_time(waiting)
+                resolve_pending_by_content(ref)
             except CortextError as error:
-                _log.warning("%s still waits for its session: %s", waiting.place.folder, error)
+                _log.warning("%s still waits for its session: %s", ref.place.folder, error)
 
 
-def note_asked(tool: str, process: Process, nonce: str) -> bool:
-    """Write down what our last command in a process printed; whether it was the first there."""
-    path = _file(tool, process, "asked")
+def resolve_pending_by_content(ref: ConversationRef) -> None:
+    """Resolve the pending bindings of a conversation without a hook.
+
+    The session is the one that contains the nonce, or the only one that the tool began while the
+    process ran and before it was bound.
+    """
+    for binding in _pending_at(ref):
+        sources = list(open_bridge(binding.tool).sources())
+        in_folder = [source for source in sources if _is_in_folder(source, binding)]
+        found = _with_nonce(sources, in_folder, binding)
+        process = _process_of(binding)
+        if not found and not (binding.nonce and find_process(process.pid)):
+            # A running process may still write its session.
+            found = [source for source in in_folder if _began_in_process(source, binding)]
+        if len(found) == 1:
+            _resolve(ref, binding.tool, found[0].id, found[0].path, process, binding.nonce or "")
+
+
+def describe_pending(ref: ConversationRef) -> list[str]:
+    """Return a note for each pending binding of a conversation."""
+    return [
+        f"which {binding.tool} session this is cannot be told; nothing was taken from it"
+        for binding in _pending_at(ref)
+    ]
+
+
+def note_nonce(tool: str, process: Process, nonce: str) -> bool:
+    """Note the nonce that our last command in a process printed; return whether it was the first
+    command there."""
+    path = _process_file(tool, process, "asked")
     first = not os.path.exists(path)
     make_private_dir(os.path.dirname(path))
-    _forget_ended(os.path.dirname(path))
+    _delete_ended(os.path.dirname(path))
     replace(path, [nonce.encode()])
     return first
 
 
-def told_apart(inside: Inside) -> Inside:
-    """Of several sessions of one process the one that a person last gave a command of ours in:
-    what an agent starts is a part of doing that."""
+def disambiguate_session(inside: Inside) -> Inside:
+    """Narrow several sessions of a process to the one in which a person last gave a command of
+    ours: what an agent starts is part of that command."""
     if inside.id or not inside.ids or inside.process is None:
         return inside
-    id, _ = last_asked(inside)
+    id, _ = _find_commanded_session(inside)
     return inside._replace(ids=(id,)) if id else inside
 
 
-def last_asked(inside: Inside) -> tuple[str, float]:
-    """The session in which a person last gave a command of ours to a tool's process, and when, in
-    seconds since 1970; "" if that cannot be told."""
+def find_current_session(inside: Inside) -> str:
+    """Return the session in which a person last gave a command of ours, if the tool still has it
+    open; "" if that is not certain."""
+    id, when = _find_commanded_session(inside)
+    return id if id and not went_elsewhere(inside, id, when) else ""
+
+
+def _find_commanded_session(inside: Inside) -> tuple[str, float]:
+    """Return the session of our last command in a process, and when that was, in seconds since
+    1970; "" if it is unknown."""
     if inside.process is None:
         return "", 0.0
     try:
-        with open(_file(inside.tool, inside.process, "asked"), encoding="ascii") as file:
+        with open(_process_file(inside.tool, inside.process, "asked"), encoding="ascii") as file:
             nonce, when = file.read(), os.fstat(file.fileno()).st_mtime
     except OSError:
         return "", 0.0
@@ -130,117 +190,85 @@ def last_asked(inside: Inside) -> tuple[str, float]:
     return (found[0].id, when) if len(found) == 1 else ("", when)
 
 
-def still_in(inside: Inside) -> str:
-    """The session in which a person last gave a command of ours, if it is still the tool's; "" if
-    that is not certain."""
-    id, when = last_asked(inside)
-    return id if id and not went_elsewhere(inside, id, when) else ""
+def is_bound_here(place: ConversationPath, binding: ToolBinding) -> bool:
+    """Return whether a binding was made on this machine."""
+    id = _process_label(binding) if _is_pending(binding) else binding.session_id
+    return bool(id) and is_allowed(place, binding.tool, id)
 
 
-def settle_by_time(bound: Bound) -> None:
-    """Where no hook told us: give a waiting conversation the session that has its nonce, or the
-    only one that its tool began while the process ran and before it was bound."""
-    for entry in _waiting(bound):
-        tool, nonce = str(entry["tool"]), str(entry.get("nonce") or "")
-        sources = list(open_bridge(tool).sources())
-        there = [source for source in sources if _is_there(source, entry)]
-        found = _with_nonce(sources, there, entry) if nonce else []
-        if not found and not (nonce and find_process(int(entry["pid"]))):
-            # A process that runs may write its session yet.
-            found = [source for source in there if _began_in(source, entry)]
-        if len(found) == 1:
-            _fill_in(bound, tool, found[0].id, found[0].path, _process(entry), nonce)
+def is_process_running(binding: ToolBinding) -> bool:
+    """Return whether the process of a pending binding still runs."""
+    process = _process_of(binding)
+    return _is_pending(binding) and still_runs(process.pid, process.started)
+
+
+def _pending_at(ref: ConversationRef) -> list[ToolBinding]:
+    bindings = bindings_of(FolderStore(ref.root).head_at(ref.place))
+    return [each for each in bindings if _is_pending(each) and is_bound_here(ref.place, each)]
+
+
+def _is_pending(binding: ToolBinding) -> bool:
+    return binding.is_pending and is_tool(binding.tool)
+
+
+def _process_of(binding: ToolBinding) -> Process:
+    return Process(binding.pid or 0, 0, binding.process_start or 0.0, ())
+
+
+def _process_label(binding: ToolBinding) -> str:
+    """Return the name of a session that has no id yet, for `consent`."""
+    process = _process_of(binding)
+    return f"process {process.pid} {process.started:.2f}"
 
 
 def _with_nonce(
-    sources: list[TranscriptSource], there: list[TranscriptSource], entry: Entry
+    sources: list[TranscriptSource], in_folder: list[TranscriptSource], binding: ToolBinding
 ) -> list[TranscriptSource]:
-    """Those that have an entry's nonce: first of its folder, then of any; a tool may be told to
-    work in another than its process does."""
-    nonce = str(entry["nonce"])
-    if found := holding(there, nonce):
+    """Return the sessions that contain a binding's nonce: of its folder, otherwise of any folder.
+    A tool may work in another folder than its process."""
+    if not binding.nonce:
+        return []
+    if found := holding(in_folder, binding.nonce):
         return found
     try:
-        since = parse_time(entry["from"]).timestamp()
+        since = parse_time(binding.start).timestamp()
     except (ValueError, OverflowError):
         return []
-    return holding((s for s in sources if s not in there and written_at(s) >= since), nonce)
+    others = (s for s in sources if s not in in_folder and written_at(s) >= since)
+    return holding(others, binding.nonce)
 
 
-def unsettled(bound: Bound) -> list[str]:
-    """What a person should know of a conversation that still waits for its session."""
-    return [
-        f"which {entry['tool']} session this is cannot be told; nothing was taken from it"
-        for entry in _waiting(bound)
-    ]
-
-
-def settle(tool: str, session_id: str, path: str, process: Process) -> Bound | None:
-    """Give its id to the session that a conversation waits for; the conversation."""
-    bound = bound_to_process(tool, process)
-    if bound is None:
-        return None
-
-    _fill_in(bound, tool, session_id, path, process)
-    return bound
-
-
-def _waiting(bound: Bound) -> list[Entry]:
-    entries = Workspace(bound.root).store.head_at(bound.place).native
-    return [entry for entry in entries if _is_waiting(entry) and is_here(bound.place, entry)]
-
-
-def _is_waiting(entry: Entry) -> bool:
-    return (
-        not entry.get("session_id")
-        and is_tool(entry.get("tool"))
-        and isinstance(entry.get("pid"), int)
-        and isinstance(entry.get("started"), (int, float))
-    )
-
-
-def is_here(place: ConversationPath, entry: Entry) -> bool:
-    """Whether a conversation was bound to this session, or to the process that will have it, on
-    this machine."""
-    id = _waits_for(entry) if _is_waiting(entry) else str(entry.get("session_id") or "")
-    return bool(id) and is_allowed(place, str(entry.get("tool") or ""), id)
-
-
-def is_awaited(entry: Entry) -> bool:
-    """Whether the process still runs whose session a conversation waits for."""
-    return _is_waiting(entry) and still_runs(entry["pid"], entry["started"])
-
-
-def _waits_for(entry: Entry) -> str:
-    """What is said of a session that has no id yet."""
-    return f"process {entry['pid']} {float(entry['started']):.2f}"
-
-
-def _fill_in(
-    bound: Bound, tool: str, id: str, path: str, process: Process, nonce: str = ""
+def _resolve(
+    ref: ConversationRef, tool: str, id: str, path: str, process: Process, nonce: str = ""
 ) -> None:
-    start = _start(tool, id, path, bound, process) if nonce else None
-    allow(bound.place, tool, id)
+    start = _find_start(tool, id, path, ref, process) if nonce else None
+    allow(ref.place, tool, id)
+
+    def is_meant(binding: ToolBinding) -> bool:
+        is_of_process = binding.tool == tool and _is_of(binding, process)
+        return is_of_process and nonce in ("", binding.nonce)
 
     def change(session: Session) -> bool:
-        for entry in session.native:
-            ours = entry.get("tool") == tool and _is_of(entry, process)
-            if ours and nonce in ("", entry.get("nonce")):
-                entry |= {"session_id": id, "path": path, **(start or {})}
-                for name in ("pid", "started", "nonce", "cwd"):
-                    entry.pop(name, None)
+        known = {"start": start.id, "start_time": start.time} if start else {}
+        gone = dict.fromkeys(("pid", "process_start", "nonce", "cwd"))
+        change_bindings(session, is_meant, session_id=id, path=path, **known, **gone)
         return False
 
-    if start and start["from"]:
-        _end_others(bound, tool, id, {"to": start["from"], "until": start["since"]})
-    Workspace(bound.root).change(bound.place, change)
-    if bound_to_process(tool, process) == bound:
-        remove_if_there(_file(tool, process))
+    if start and start.id:
+        for other in bound_conversations(tool, id):
+            if other.place != ref.place:
+                end_binding(other, tool, id, start.id, start.time)
+    Workspace(ref.root).change(ref.place, change)
+    link_session(ref, id)
+    if find_pending(tool, process) == ref:
+        remove_if_there(_process_file(tool, process))
 
 
-def _start(tool: str, id: str, path: str, bound: Bound, process: Process) -> Entry | None:
-    """Where the exchange begins in which our command ran; None if that cannot be told."""
-    began = next((e["from"] for e in _waiting(bound) if _is_of(e, process)), "")
+def _find_start(
+    tool: str, id: str, path: str, ref: ConversationRef, process: Process
+) -> _ExchangeStart | None:
+    """Return the start of the exchange in which our command ran; None if it is unknown."""
+    began = next((each.start for each in _pending_at(ref) if _is_of(each, process)), "")
     found = find_transcript(tool, id, path)
     try:
         messages = found[0].decode(found[1], longest=1000).session.messages if found else []
@@ -250,63 +278,44 @@ def _start(tool: str, id: str, path: str, bound: Bound, process: Process) -> Ent
     for number, message in enumerate(messages, 1):
         asks = message.role == "user" and message.content.startswith(_COMMAND)
         if asks and message.timestamp > since:
-            start = start_of_exchange(messages[:number])
+            start = find_exchange_start(messages[:number])
             times = {m.id: record_dicts.iso(m.timestamp) for m in messages[:number]}
-            return {"from": start, "since": times.get(start, "")}
+            return _ExchangeStart(start, times.get(start, ""))
     return None
 
 
-def _end_others(bound: Bound, tool: str, id: str, at: Entry) -> None:
-    """What was had in a session before it was ours ends where ours begins."""
-
-    def change(session: Session) -> bool:
-        for entry in session.native:
-            same = entry.get("tool") == tool and entry.get("session_id") == id
-            if same and not entry.get("to"):
-                entry |= at
-        return False
-
-    for other in bound_to(id):
-        if other.place != bound.place and is_bound(other, tool, id):
-            Workspace(other.root).change(other.place, change)
-
-
-def _process(entry: Entry) -> Process:
-    return Process(int(entry["pid"]), 0, float(entry["started"]), ())
-
-
-def _is_there(source: TranscriptSource, entry: Entry) -> bool:
-    """Whether a session was had in the folder of the process, as far as both are known."""
-    folder = str(entry.get("cwd") or "")
-    if not (folder and source.cwd):
+def _is_in_folder(source: TranscriptSource, binding: ToolBinding) -> bool:
+    """Return whether a session took place in the folder of the process, as far as both are
+    known."""
+    if not (binding.cwd and source.cwd):
         return True
-    return os.path.realpath(source.cwd) == os.path.realpath(folder)
+    return os.path.realpath(source.cwd) == os.path.realpath(binding.cwd)
 
 
-def _began_in(source: TranscriptSource, entry: Entry) -> bool:
-    """Whether a session began after the process, and not long after it was bound."""
+def _began_in_process(source: TranscriptSource, binding: ToolBinding) -> bool:
+    """Return whether a session began after the process, and not long after it was bound."""
     try:
         began = open_bridge(source.tool).glance(source).started_at
-        latest = parse_time(entry["from"]) + _AFTER
+        latest = parse_time(binding.start) + _AFTER
     except (OSError, CortextError, ValueError):
         return False
-    started = float(entry["started"])
+    started = _process_of(binding).started
     return began is not None and started - 1 <= began.timestamp() <= latest.timestamp()
 
 
-def _is_of(entry: Entry, process: Process) -> bool:
-    started = entry.get("started")
-    same = isinstance(started, (int, float)) and abs(started - process.started) < TICK
-    return same and entry.get("pid") == process.pid
+def _is_of(binding: ToolBinding, process: Process) -> bool:
+    started = binding.process_start
+    same = started is not None and abs(started - process.started) < TICK
+    return same and binding.pid == process.pid
 
 
-def _file(tool: str, process: Process, folder: str = "waiting") -> str:
+def _process_file(tool: str, process: Process, folder: str = "waiting") -> str:
     name = f"{tool}-{process.pid}-{process.started:.2f}"
     return os.path.join(paths.running(), folder, name)
 
 
-def _forget_ended(folder: str) -> None:
-    """Those whose process is gone never get a session."""
+def _delete_ended(folder: str) -> None:
+    """Delete the files of processes that have ended: they never get a session."""
     for name in os.listdir(folder):
         pid = name.split("-")[1] if name.count("-") > 1 else ""
         if pid.isdecimal() and find_process(int(pid)) is None:

@@ -1,14 +1,16 @@
-"""What a tool session says about a conversation besides its messages."""
+"""What a transcript says about a conversation besides its messages: title, model, tools, tokens."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
-from cortext.features.capture.bindings import Entry
-from cortext.features.capture.transcript_reader import find_model
+from msgspec import Struct, structs
+
+from cortext.features.capture.transcripts import find_model
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
+from cortext.model.tool_binding import ToolBinding, bindings_of, set_bindings
+from cortext.stores.folder import FolderStore
 from cortext.stores.workspace_layout import ConversationPath
 from cortext.tools import scan
 from cortext.tools.mcp_servers import mcp_servers, merge_tools, record_tools, server_alone
@@ -16,80 +18,91 @@ from cortext.tools.registry import find_tool
 from cortext.workspace.workspace import Workspace
 
 
-class TranscriptFacts(NamedTuple):
-    """As a transcript has them; `tools` are those that were called and the servers there are."""
+class TranscriptFacts(Struct, frozen=True):
+    """The facts of a transcript. `tools` are the called tools and the configured MCP servers."""
 
-    title: str
-    model: str
-    tools: tuple[str, ...]
-    tokens: tuple[int, int]
-    path: str
+    title: str = ""
+    model: str = ""
+    tools: tuple[str, ...] = ()
+    tokens: tuple[int, int] = (0, 0)
+    path: str = ""
 
 
-def facts_of(session: Session, messages: Sequence[SessionMessage], path: str) -> TranscriptFacts:
-    """The facts of a decoded session, of which these messages are the conversation's."""
+FactsOfBinding = tuple[ToolBinding, TranscriptFacts]
+
+
+def facts_of_session(
+    session: Session, messages: Sequence[SessionMessage], path: str
+) -> TranscriptFacts:
+    """Return the facts of a decoded session, of which these messages are the conversation's."""
     servers = mcp_servers(session.agent, session.working_dir)
-    tools = tuple(record_tools(session.agent, _called_in(messages), servers))
+    tools = tuple(record_tools(session.agent, _called_tools(messages), servers))
     whole = len(messages) == len(session.messages)
     tokens = (session.total_prompt_tokens, session.total_completion_tokens) if whole else (0, 0)
     return TranscriptFacts(session.title, session.model, tools, tokens, path)
 
 
-def facts_of_new(
-    entry: Entry, head: Session, messages: Sequence[SessionMessage]
+def facts_of_messages(
+    binding: ToolBinding, head: Session, messages: Sequence[SessionMessage]
 ) -> TranscriptFacts:
-    """Return the facts of new messages. Only a whole session tells title and tokens: they are
-    empty."""
-    tool, called = str(entry["tool"]), _called_in(messages)
-    model = find_model(tool, str(entry["session_id"]), str(entry.get("path") or ""))
-    marked = find_tool(tool).marks_mcp_tools
-    servers = mcp_servers(tool, head.working_dir) if called and not marked else ()
-    tools = [name for name in record_tools(tool, called, servers) if not server_alone(name)]
-    return TranscriptFacts("", model, tuple(tools), (0, 0), str(entry.get("path") or ""))
+    """Return the facts of new messages. Only a whole session tells title and tokens."""
+    model = find_model(binding.tool, binding.session_id, binding.path)
+    facts = TranscriptFacts(model=model, path=binding.path)
+    called = _called_tools(messages)
+    if not called:
+        return facts
+    marked = find_tool(binding.tool).marks_mcp_tools
+    servers = () if marked else mcp_servers(binding.tool, head.working_dir)
+    names = record_tools(binding.tool, called, servers)
+    tools = tuple(name for name in names if not server_alone(name))
+    return structs.replace(facts, tools=tools)
 
 
-def _called_in(messages: Sequence[SessionMessage]) -> list[str]:
+def _called_tools(messages: Sequence[SessionMessage]) -> list[str]:
     """Return the names of the called tools, each once."""
     calls = [call for message in messages for call in message.tool_calls or ()]
     return [*dict.fromkeys(name for call in calls if (name := str(call.get("name") or "")))]
 
 
-def unnamed(tool: str, session_id: str) -> str:
-    """The title of a conversation whose tool session says none yet."""
+def default_title(tool: str, session_id: str) -> str:
+    """Return the title of a conversation whose transcript has none yet."""
     return f"{tool} session {session_id[:8]}"
 
 
-def note_facts(
-    workspace: Workspace, place: ConversationPath, found: Sequence[tuple[Entry, TranscriptFacts]]
-) -> None:
-    """Have them in the head of a conversation; nothing is written if they are there."""
-    if not found or not _apply(workspace.store.head_at(place), found):
+def note_facts(root: str, place: ConversationPath, found: Sequence[FactsOfBinding]) -> None:
+    """Write facts into the head of a conversation, if it lacks some."""
+    if not found or not _apply(FolderStore(root).head_at(place), found):
         return
 
     def change(session: Session) -> bool:
         _apply(session, found)
         return False
 
-    workspace.change(place, change)
+    Workspace(root).change(place, change)
 
 
-def _apply(session: Session, found: Iterable[tuple[Entry, TranscriptFacts]]) -> bool:
-    """Whether something is new."""
+def _apply(session: Session, found: Iterable[FactsOfBinding]) -> bool:
+    """Add facts to a head; return whether one is new."""
     before = session.to_dict()
-    for entry, facts in found:
+    for binding, facts in found:
         session.model = facts.model or session.model
-        session.agent = session.agent or str(entry["tool"])
-        session.tools = merge_tools(session.tools, facts.tools)
-        if session.title == unnamed(str(entry["tool"]), str(entry["session_id"])):
+        session.agent = session.agent or binding.tool
+        if facts.tools:
+            session.tools = merge_tools(session.tools, facts.tools)
+        if session.title == default_title(binding.tool, binding.session_id):
             session.title = facts.title or session.title
-        for own in session.native:
-            if all(own.get(name) == entry.get(name) for name in ("tool", "session_id", "from")):
-                if scan.home_of(str(own.get("tool")), facts.path) is None:
-                    own["path"] = facts.path
-                if any(facts.tokens):
-                    own["tokens"] = list(facts.tokens)
-    counted = [own["tokens"] for own in session.native if "tokens" in own]
+        set_bindings(session, (_with_facts(b, binding, facts) for b in bindings_of(session)))
+    counted = [own.tokens for own in bindings_of(session) if own.tokens]
     if counted:
-        session.total_prompt_tokens = sum(int(pair[0]) for pair in counted)
-        session.total_completion_tokens = sum(int(pair[1]) for pair in counted)
+        session.total_prompt_tokens = sum(prompt for prompt, _ in counted)
+        session.total_completion_tokens = sum(completion for _, completion in counted)
     return session.to_dict() != before
+
+
+def _with_facts(own: ToolBinding, binding: ToolBinding, facts: TranscriptFacts) -> ToolBinding:
+    """Return a binding of a head with the facts of `binding`, if that is the same one."""
+    if not own.is_of(binding.tool, binding.session_id) or own.start != binding.start:
+        return own
+    archived = scan.home_of(own.tool, facts.path) is not None
+    path = own.path if archived else facts.path
+    return structs.replace(own, path=path, tokens=facts.tokens if any(facts.tokens) else own.tokens)

@@ -1,20 +1,25 @@
-"""Where the transcript of a tool's session is now: with the tool, or in our archive."""
+"""Transcripts of tool sessions: where a transcript is now, and what is new in it.
+
+A transcript is in the tool's own folder or, if the tool deleted it, in our archive.
+"""
 
 from __future__ import annotations
 
 import os
 
+from cortext.errors import CortextError
 from cortext.tools import scan
+from cortext.tools.incremental import ChangedRows, FilePosition, Follows, FollowsRows, end_of, since
 from cortext.tools.protocol import Bridge, NamesFiles, TranscriptSource
 from cortext.tools.registry import find_tool, open_bridge
 
 Found = tuple[Bridge, TranscriptSource]
+"""A transcript, with the reader of its tool."""
 
 
 def find_transcript(tool: str, id: str, path: str = "", *, search: bool = False) -> Found | None:
-    """The transcript of a session, with what reads it: where it was, else wherever the tool has it
-    now, else our own copy of it. With `search` the tool is asked first: it may have gone on in
-    another file."""
+    """Return the transcript of a session: at `path`, otherwise where the tool has it now,
+    otherwise our copy. With `search`, ask the tool first: it may have continued in another file."""
     there = _at(tool, id, path)
     if there and not search:
         return there
@@ -22,19 +27,63 @@ def find_transcript(tool: str, id: str, path: str = "", *, search: bool = False)
 
 
 def own_transcript(tool: str, id: str, path: str = "") -> Found | None:
-    """A transcript that the tool itself has now; our archive does not count."""
+    """Return the transcript that the tool itself has now. Our archive does not count."""
     return _among(tool, id, None, path)
 
 
+def transcript_at(tool: str, id: str, path: str) -> Found | None:
+    """Return what `find_transcript` returns, but do not ask a database whether it has the session:
+    that takes longer than reading one."""
+    if find_tool(tool).has_databases and path.endswith(".db") and is_own(tool, path):
+        return open_bridge(tool, scan.home_of(tool, path)), TranscriptSource(tool, id, path, 0, "")
+    return find_transcript(tool, id, path)
+
+
 def is_own(tool: str, path: str) -> bool:
-    """Whether a file is below the folder of a tool, or of our copy of it. A path may come from a
-    workspace that somebody else wrote: it must not make us read anything else."""
+    """Return whether a file is in the folder of a tool, or in our copy of that folder.
+
+    Somebody else may have written the workspace that names the path, so no other file is read.
+    """
     real = os.path.realpath(path)
     homes = [scan.own_home(tool), scan.archive_home(tool)]
     given = find_tool(tool).named_database
     if given and real == os.path.realpath(given):
         return True
     return any(real.startswith(f"{os.path.realpath(home)}/") for home in homes)
+
+
+def find_model(tool: str, id: str, path: str = "") -> str:
+    """Return the model that a transcript names near its end; "" if it names none."""
+    try:
+        found = transcript_at(tool, id, path)
+        return found[0].glance(found[1]).model if found else ""
+    except (OSError, CortextError):
+        return ""  # a complete read reports the error
+
+
+def read_new_messages(
+    bridge: Bridge, source: TranscriptSource, mark: FilePosition
+) -> ChangedRows | None:
+    """Return the messages after a position; None if the whole transcript has to be read."""
+    if isinstance(bridge, FollowsRows):
+        return bridge.changed(source, mark)
+    if not isinstance(bridge, Follows) or (lately := since(source.path, mark)) is None:
+        return None
+    said = bridge.follow(source, lately) if lately.after else ()
+    return None if said is None else ChangedRows((), said, lately.mark)
+
+
+def current_position(bridge: Bridge, source: TranscriptSource) -> FilePosition | None:
+    """Return the end of a transcript, without the number of its lines; None if the reader cannot
+    continue from a position."""
+    if isinstance(bridge, Follows):
+        return end_of(source.path)
+    return bridge.latest(source) if isinstance(bridge, FollowsRows) else None
+
+
+def beside(bridge: Bridge, source: TranscriptSource) -> str | None:
+    """Return a text that changes with the transcripts of sub-agents; None if that is unknown."""
+    return bridge.beside(source) if isinstance(bridge, Follows | FollowsRows) else None
 
 
 def _at(tool: str, id: str, path: str) -> Found | None:
@@ -56,7 +105,7 @@ def _at(tool: str, id: str, path: str) -> Found | None:
 
 
 def _among(tool: str, id: str, home: str | None, path: str = "") -> Found | None:
-    """Of several, the one with this path, else the largest."""
+    """Return the transcript at `path`, otherwise the largest one with this id."""
     bridge = open_bridge(tool, home)
     found = [source for source in bridge.sources() if source.id == id]
     best = max(found, key=lambda source: (source.path == path, source.size), default=None)

@@ -27,9 +27,9 @@ from cortext.features.listing.standalone import (
     list_standalone,
     without_known,
 )
-from cortext.features.manage.auto_pause import pause_and_record, rested
+from cortext.features.manage.auto_pause import pause_and_record
 from cortext.tools.running import live_sessions
-from cortext.workspace.inactivity import find_idle, show_effective_status
+from cortext.workspace.inactivity import find_auto_paused, find_idle, show_effective_status
 from cortext.workspace.known_folders import known_workspaces, remember_workspace
 
 
@@ -212,7 +212,7 @@ class ConversationList:
     def _with_status(self, rows: list[ConversationRow]) -> list[ConversationRow]:
         """Return the rows as lists show them, and note which ones are idle."""
         shown = show_effective_status(rows, self.pause_minutes)
-        self.idle = [*find_idle(rows, self.pause_minutes), *rested(shown)]
+        self.idle = [*find_idle(rows, self.pause_minutes), *find_auto_paused(shown)]
         return shown
 
     def _sessions(

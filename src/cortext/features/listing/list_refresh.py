@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.row import ConversationRow, recency
 from cortext.features.archive.background import start_detached
-from cortext.features.capture.capture_pending import take_in
+from cortext.features.capture.capture import capture_pending
 
 _PROGRAM = "from cortext.features.listing.list_refresh import read_all; read_all()"
 
@@ -47,7 +47,7 @@ def capture_grown(
         if end is not None and time.monotonic() > end:
             break
         for place in holders.get(session.key, ()):
-            now[place] = take_in(now[place])
+            now[place] = capture_pending(now[place])
         seen.append(session)
     catalog.remember_captured(seen)
     return sorted(now, key=recency, reverse=True)

@@ -1,8 +1,8 @@
-"""A conversation of a workspace, made of a session that belongs to none.
+"""Adopt: make a conversation of a workspace of a session that belongs to none.
 
-That of an AI tool is bound to it. One made of a session of `aur spawn`, or of one that a program
-keeps, says so in its `parent_id`, as TOOL:ID. The session itself is left as it is: what is said in
-it later is taken in when the conversation is made of it again.
+A tool's session is bound to the conversation. A session of `aur spawn` or of a program is copied,
+and the `parent_id` of the copy names it as TOOL:ID. The session itself stays as it is: its later
+messages are copied when it is adopted again.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import NamedTuple
 from cortext import paths
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.row import ConversationRow
-from cortext.features.capture.bindings import Bound
+from cortext.features.capture.bindings import ConversationRef, row_of
 from cortext.features.capture.consent import allow, is_allowed
-from cortext.features.capture.current_session import chat_of, row_in_list
+from cortext.features.capture.current_session import make_conversation
 from cortext.features.listing.load_row import read_all
 from cortext.model.session import Session
 from cortext.stores.workspace_layout import ConversationPath
@@ -25,40 +25,42 @@ from cortext.workspace.workspace import Workspace
 
 
 class AdoptedConversation(NamedTuple):
-    """The conversation, whether it is a new one, and what could not be read of the session."""
+    """The conversation, whether it is new, and what could not be read of the session."""
 
-    bound: Bound
+    ref: ConversationRef
     is_new: bool
     notes: Sequence[str] = ()
 
     @property
     def row(self) -> ConversationRow:
-        """As lists have it."""
-        return row_in_list(self.bound)
+        return row_of(self.ref)
 
 
 def keep(row: ConversationRow, root: str = "") -> AdoptedConversation:
-    """The conversation that was made of a session before, with what is new; else a new one in a
-    workspace, which is the one that the session was had in unless `root` says another."""
+    """Copy a session into its conversation; return the conversation.
+
+    If there is none yet, make it in the workspace `root`, by default the one where the session took
+    place.
+    """
     session, damages, _, _ = read_all(row)
     notes = [f"{d.path}{f', line {d.line}' if d.line else ''}: {d.detail}" for d in damages]
-    made = _made_before(row)
-    place = made or _begin(row, session, root or _workspace_of(row))
-    _take(Workspace(place.root), place.place, session)
+    made = _find_copy(row)
+    ref = made or _begin(row, session, root or _workspace_of(row))
+    _add_messages(Workspace(ref.root), ref.place, session)
     if made is None:
-        _say_whence(row, place, session)
-    return AdoptedConversation(place, made is None, notes)
+        _name_source(row, ref, session)
+    return AdoptedConversation(ref, made is None, notes)
 
 
 def as_conversation(row: ConversationRow, *, at_rest: bool = False) -> ConversationRow:
-    """A row that can be arranged: the conversation of a session, in the workspace that it was had
-    in; a conversation as it is. That of a tool's session which is `at_rest` has its times."""
+    """Return the row of a session's conversation, in the workspace where it took place; a row of a
+    conversation as it is. With `at_rest`, the conversation of a tool's session has its times."""
     if not row.tool:
         return row
     if row.is_standalone:
         return keep(row).row
-    made = chat_of(_workspace_of(row), row.tool, row.key, row.path, at_rest=at_rest)
-    return row_in_list(made)
+    made = make_conversation(_workspace_of(row), row.tool, row.key, row.path, at_rest=at_rest)
+    return row_of(made)
 
 
 def _workspace_of(row: ConversationRow) -> str:
@@ -66,8 +68,9 @@ def _workspace_of(row: ConversationRow) -> str:
     return paths.workspace_root(row.working_dir) if there else paths.personal_workspace()
 
 
-def _made_before(row: ConversationRow) -> Bound | None:
-    """A head comes with git: only what was made on this machine is added to."""
+def _find_copy(row: ConversationRow) -> ConversationRef | None:
+    """Return the conversation that a session was copied into on this machine: a head may come from
+    another one by git."""
     roots = [root for root in known_workspaces() if os.path.isdir(root)]
     with Catalog.at_home() as catalog:
         rows = catalog.list(list(dict.fromkeys([paths.workspace_root(), *roots])))
@@ -75,21 +78,21 @@ def _made_before(row: ConversationRow) -> Bound | None:
         if f"{row.tool}:{row.key}" in other.source_ids and is_allowed(
             other.place, row.tool, row.key
         ):
-            return Bound(other.workspace, other.place)
+            return ConversationRef(other.workspace, other.place)
     return None
 
 
-def _begin(row: ConversationRow, session: Session, root: str) -> Bound:
+def _begin(row: ConversationRow, session: Session, root: str) -> ConversationRef:
     workspace = Workspace(root)
     ended = max(session.updated_at, row.active_at)
     made = workspace.chat(
         row.title or session.title, {}, cwd=row.working_dir, began=session.created_at, ended=ended
     ).session
-    return Bound(root, workspace.store.place_of(made.id, made))
+    return ConversationRef(root, workspace.store.place_of(made.id, made))
 
 
-def _take(workspace: Workspace, place: ConversationPath, session: Session) -> None:
-    """Add what the conversation does not have yet; the other head stays."""
+def _add_messages(workspace: Workspace, place: ConversationPath, session: Session) -> None:
+    """Add the messages and tool calls that the conversation lacks; its head stays."""
     have = {message.id for message in workspace.store.read_what_is_left(place).messages}
     new = [message for message in session.messages if message.id not in have]
     if new:
@@ -104,8 +107,8 @@ def _take(workspace: Workspace, place: ConversationPath, session: Session) -> No
     workspace.change(place, change)
 
 
-def _say_whence(row: ConversationRow, made: Bound, session: Session) -> None:
-    """Last of all: a conversation that says what it was made of has everything."""
+def _name_source(row: ConversationRow, made: ConversationRef, session: Session) -> None:
+    """Write the source last: a conversation that names its source is complete."""
     allow(made.place, row.tool, row.key)
 
     def change(head: Session) -> bool:

@@ -1,8 +1,7 @@
 """Auto-pause: write `paused` into conversations without activity for `sessions.pause_minutes`.
 
 Hooks start a process for it, `cortext watch` does it when it is due, and a command that says
-"auto-saved and paused" does it before it says so. What was said until then is captured; nothing is
-committed. Lists import this module, so it imports next to nothing.
+"auto-saved and paused" does it first. New messages are captured before; nothing is committed.
 """
 
 from __future__ import annotations
@@ -10,66 +9,57 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from hashlib import blake2b
 
 from cortext import paths
-from cortext.workspace.inactivity import REASON, find_idle, latest_idle
-
-if TYPE_CHECKING:
-    from cortext.catalog.catalog import Catalog
-    from cortext.catalog.row import ConversationRow
-    from cortext.model.session import Session
-    from cortext.stores.workspace_layout import ConversationPath
-    from cortext.workspace.workspace import Workspace
+from cortext.catalog.catalog import Catalog
+from cortext.catalog.row import ConversationRow
+from cortext.config import Config
+from cortext.errors import CortextError, SessionLockedError
+from cortext.features.archive.background import is_time, start_detached
+from cortext.features.capture.capture import capture
+from cortext.features.capture.pending_bindings import is_bound_here, is_process_running
+from cortext.features.errors_log import write_error
+from cortext.model.session import Session
+from cortext.model.tool_binding import ToolBinding, bindings_of
+from cortext.stores.workspace_layout import ConversationPath
+from cortext.tools.running import live_sessions
+from cortext.workspace.inactivity import REASON, find_auto_paused, find_idle, latest_idle
+from cortext.workspace.workspace import Workspace
 
 EVERY = 60.0
-"""Seconds between two looks at a workspace: a tool calls hooks much more often."""
-_RECENT_MICROS = 30 * 86_400 * 1_000_000
+"""Seconds between two starts of the process for a workspace: tools call hooks more often."""
 _PATIENCE = 1.0
 """Seconds that a list spends on writing pauses; the next list continues."""
 
 
-class _GoesOnError(Exception):
+class _NotIdleError(Exception):
     """The conversation is not idle after all."""
 
 
-def rested(rows: Iterable[ConversationRow]) -> list[ConversationRow]:
-    """Those that were paused by themselves of late, and nobody stopped or went on with since."""
-    since = int(time.time() * 1_000_000) - _RECENT_MICROS
-    return [
-        row
-        for row in rows
-        if row.status == "paused" and row.last_active >= since and row.stop_reason == REASON
-    ]
+def start_pausing(root: str, current: str = "") -> None:
+    """Start a process that pauses the idle conversations of a workspace, and do not wait for it.
 
-
-def let_rest(root: str, going_on: str = "") -> None:
-    """Have what rests in a workspace paused by a process of its own, which nobody waits for: not
-    again if one was started a moment ago. `going_on` is the path of one that does not rest."""
-    from hashlib import blake2b
-
-    from cortext.features.archive.background import is_time, start_detached
-
+    Nothing is started if one was started a moment ago. The conversation at the path `current` is
+    not idle.
+    """
     name = blake2b(os.fsencode(root), digest_size=16).hexdigest()
     if is_time(os.path.join(paths.running(), "resting", name), EVERY):
-        start_detached("-m", __name__, root, going_on)
+        start_detached("-m", __name__, root, current)
 
 
-def pause_resting(root: str, going_on: str = "") -> None:
-    """Pause the idle conversations of a workspace on disk, except the one at the path `going_on`.
+def pause_resting(root: str, current: str = "") -> None:
+    """Pause the idle conversations of a workspace on disk, except the one at the path `current`.
 
     Conversations of other machines and those that a tool has open stay active. A failure goes to
     the log that `cortext doctor` shows, and the next call tries again.
     """
-    from cortext.catalog.catalog import Catalog
-    from cortext.config import Config
-
     minutes = float(Config.load(root)["sessions.pause_minutes"])
     with Catalog.at_home() as catalog:
         idle = find_idle(catalog.list([root]), minutes)
     for row in idle:
-        if row.path != going_on:
+        if row.path != current:
             _pause(row, minutes)
 
 
@@ -90,14 +80,11 @@ def pause_and_record(catalog: Catalog, rows: Sequence[ConversationRow]) -> list[
     }
     # What was captured may be later than what the rows say.
     now = [row for row in catalog.list(list(minutes)) if row.identity in settled]
-    return rested(catalog.tell_once(now))
+    return find_auto_paused(catalog.tell_once(now))
 
 
 def _pause_minutes(root: str) -> float:
     """Return the setting of a workspace; 0, which pauses nothing, if its file cannot be read."""
-    from cortext.config import Config
-    from cortext.errors import CortextError
-
     try:
         return float(Config.load(root)["sessions.pause_minutes"])
     except CortextError:
@@ -106,9 +93,6 @@ def _pause_minutes(root: str) -> float:
 
 def _pause(row: ConversationRow, minutes: float) -> bool:
     """Pause one conversation on disk, if it is idle; return False if that has to be tried again."""
-    from cortext.errors import SessionLockedError
-    from cortext.features.errors_log import write_error
-
     try:
         return _capture_and_pause(row, minutes)
     except Exception as error:  # noqa: BLE001  one conversation must not keep the others
@@ -117,61 +101,57 @@ def _pause(row: ConversationRow, minutes: float) -> bool:
 
 
 def _capture_and_pause(row: ConversationRow, minutes: float) -> bool:
-    from cortext.features.capture.capture import capture
-    from cortext.workspace.workspace import Workspace
-
     workspace = Workspace(row.workspace)
-    native = workspace.store.head_at(row.place).native
-    if not _is_ours(workspace, row.place, native) or not os.access(row.place.session, os.W_OK):
+    bindings = bindings_of(workspace.store.head_at(row.place))
+    if not _is_of_this_machine(workspace, row.place, bindings) or not os.access(
+        row.place.session, os.W_OK
+    ):
         return True
-    if not minutes or _is_live(native) or workspace.is_locked(row.place):
+    if not minutes or _is_live(bindings) or workspace.is_locked(row.place):
         return False  # a list does not wait for a lock
     capture(row.workspace, row.place)
 
     def change(session: Session) -> bool:
         said = [message.timestamp for message in session.messages[-1:]]
         last = max([session.updated_at, *said]).timestamp() * 1_000_000
-        if session.status != "active" or last >= latest_idle(minutes) or _is_live(session.native):
-            raise _GoesOnError
+        is_idle = session.status == "active" and last < latest_idle(minutes)
+        if not is_idle or _is_live(bindings_of(session)):
+            raise _NotIdleError
         session.status, session.stop_reason = "paused", REASON
         return False
 
     try:
         workspace.change(row.place, change)
-    except _GoesOnError:
+    except _NotIdleError:
         return False  # somebody continued or stopped it meanwhile
     return True
 
 
-def _is_ours(workspace: Workspace, place: ConversationPath, native: list[dict[str, Any]]) -> bool:
-    """Return whether a conversation is of this machine: it was bound here or, if it has no tool
-    session, written here. A conversation that came by git may be active where it came from."""
-    from cortext.features.capture.pending_bindings import is_here
-
-    if native:
-        return any(is_here(place, entry) for entry in native)
+def _is_of_this_machine(
+    workspace: Workspace, place: ConversationPath, bindings: Sequence[ToolBinding]
+) -> bool:
+    """Return whether a conversation was bound here or, if it has no tool session, written here.
+    A conversation that came by git may be active where it came from."""
+    if bindings:
+        return any(is_bound_here(place, each) for each in bindings)
     return workspace.began(place) or os.path.exists(workspace.store.lock_of(place))
 
 
-def _is_live(native: list[dict[str, Any]]) -> bool:
-    """Whether a tool has one of these sessions, or the process runs that one is waited for of."""
-    from cortext.features.capture.pending_bindings import is_awaited
-    from cortext.tools.running import live_sessions
-
-    if not native:
+def _is_live(bindings: Sequence[ToolBinding]) -> bool:
+    """Return whether a tool has one of these sessions open, or the process of a pending binding
+    still runs."""
+    if not bindings:
         return False
-    if any(is_awaited(entry) for entry in native):
+    if any(is_process_running(each) for each in bindings):
         return True
     live = live_sessions()
-    return any((entry.get("tool"), entry.get("session_id")) in live for entry in native)
+    return any((each.tool, each.session_id) in live for each in bindings)
 
 
-def _main(root: str, going_on: str) -> None:
+def _main(root: str, current: str) -> None:
     try:
-        pause_resting(root, going_on)
-    except Exception as error:  # noqa: BLE001  nobody sees it but by the log
-        from cortext.features.errors_log import write_error
-
+        pause_resting(root, current)
+    except Exception as error:  # noqa: BLE001  only the log shows it
         write_error("pausing what rests", error)
 
 

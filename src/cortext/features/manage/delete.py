@@ -9,13 +9,16 @@ from datetime import timedelta
 
 from cortext import clock, paths
 from cortext.catalog.catalog import Catalog
+from cortext.catalog.fulltext.fulltext_index import FulltextIndex
 from cortext.catalog.log_rows import SUFFIX
 from cortext.catalog.log_sessions import remove_former_index
 from cortext.catalog.row import ConversationRow
 from cortext.durability.replace_file import all_set_aside, remove_if_there, storage_errors
 from cortext.durability.trash_folder import Trash, TrashEntry
 from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
-from cortext.features.resume.handoff_files import forget_handed
+from cortext.features.resume.handoff_files import delete_handoff_files
+from cortext.features.search.search import Search
+from cortext.features.search.text_refresh import purge
 from cortext.features.secrets.program_files import agents_of, state_of
 from cortext.stores.log import LogStore
 from cortext.workspace.adapter_summaries import remove_summaries
@@ -112,7 +115,7 @@ def empty(older_than_days: float = 0) -> list[TrashEntry]:
         return []
     _purge_words()
     # What was handed to an agent later has no word of it, and may be read just now.
-    forget_handed(limit.timestamp())
+    delete_handoff_files(limit.timestamp())
     gone = trash.empty(older_than_days)
     origins = [origin for entry in gone for origin in entry.origins]
     try:
@@ -135,10 +138,6 @@ def _purge_lists(origins: Iterable[str]) -> None:
 
 
 def _purge_words() -> None:
-    from cortext.catalog.fulltext.fulltext_index import FulltextIndex
-    from cortext.features.search.search import Search
-    from cortext.features.search.text_refresh import purge
-
     with FulltextIndex.at_home() as words:
         purge(words, Search(words).rows)
 

@@ -6,15 +6,14 @@ from collections.abc import Sequence
 
 from cortext.catalog.row import ConversationRow, NotOursError
 from cortext.errors import CortextError
-from cortext.features.capture.capture_pending import take_in
+from cortext.features.capture.capture import capture_pending
+from cortext.features.manage.adopt import as_conversation
 from cortext.model.session import Session
 from cortext.workspace.workspace import Started, Workspace
 
 
 def ours(row: ConversationRow) -> ConversationRow:
     """The conversation; of a session of a tool or a program, one that is made of it."""
-    from cortext.features.manage.adopt import as_conversation
-
     return as_conversation(row, at_rest=row.status != "active")
 
 
@@ -56,7 +55,7 @@ def _tag(name: str) -> str:
 
 def fork(row: ConversationRow, *, at: int | None = None, title: str = "") -> Started:
     """Start a conversation that continues after message `at` of another, or after its last one."""
-    row = take_in(row)
+    row = capture_pending(row)
     workspace = _workspace(row)
     count = len(workspace.store.read_what_is_left(row.place).messages)
     if at is not None and at > count:

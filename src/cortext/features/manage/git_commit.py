@@ -9,11 +9,13 @@ from cortext.config import Config
 from cortext.durability.read_files import read_file
 from cortext.durability.replace_file import replace, side_dir
 from cortext.errors import CortextError
+from cortext.features.archive.archive_sync import keep
 from cortext.git.outcome import Recorded
 from cortext.git.record import record
 from cortext.model import json_codec
 from cortext.model.secrets.detector import mask_text, mask_value
 from cortext.model.session import Session
+from cortext.model.tool_binding import bindings_of
 from cortext.stores.workspace_layout import ConversationPath, conversations_dir
 from cortext.workspace.workspace import Workspace
 
@@ -87,11 +89,9 @@ class Recorder:
         """Unless a person said so, only where the archive keeps what was said as it was."""
         if self._secrets != "mask" or not self._unless_kept:
             return self._secrets == "mask"
-        from cortext.features.archive.archive_sync import keep
-
-        entries = [entry for entry in session.native if entry.get("session_id")]
+        bindings = [each for each in bindings_of(session) if each.session_id or each.malformed]
         try:
-            kept = [keep(str(entry.get("tool")), str(entry["session_id"])) for entry in entries]
+            kept = [keep(each.tool, each.session_id) for each in bindings]
         except (CortextError, KeyError) as error:
             log.warning("the archive cannot keep the original: %s", error)
             return False

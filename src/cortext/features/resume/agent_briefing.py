@@ -1,4 +1,7 @@
-"""What an agent gets to go on with a conversation, and making it active again."""
+"""The briefing: what an agent reads before it continues a conversation.
+
+Also activates the conversation.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +12,23 @@ from typing import NamedTuple
 from cortext.catalog.row import ConversationRow
 from cortext.clock import ago
 from cortext.errors import CortextError, InvalidTransitionError
+from cortext.features.listing.load_row import read
 from cortext.formats.briefing import context_block, escape_field, escape_lines
 from cortext.formats.history_budget import render_briefing_history
+from cortext.model.extractive_summary import digest
 from cortext.model.ids import new_id
 from cortext.model.session import Session
 from cortext.stores.workspace_layout import document_in
+from cortext.tools.mcp_servers import mcp_servers, without_server, without_tool
+from cortext.tools.registry import is_tool, tool_names
 from cortext.workspace.conversation_types import Types
+from cortext.workspace.workspace import Workspace
 
 WAS_COMPLETE = "this conversation was marked complete"
 
 
 class Briefing(NamedTuple):
-    """Everything for an agent, in the order in which it is to be read."""
+    """The parts of a briefing, in the order in which an agent reads them."""
 
     warnings: list[str]
     command: str
@@ -31,7 +39,7 @@ class Briefing(NamedTuple):
 
     @property
     def opening(self) -> str:
-        """All but the history, as text."""
+        """The text of all parts except warnings and history."""
         about = [f"The ID of this conversation: {escape_field(self.id)}"]
         if self.document:
             about.append(f"The markdown of this conversation: {escape_field(self.document)}")
@@ -39,7 +47,7 @@ class Briefing(NamedTuple):
         return "\n\n".join(part for part in parts if part)
 
 
-def brief(
+def make_briefing(
     row: ConversationRow,
     *,
     budget: int,
@@ -61,10 +69,10 @@ def brief(
         _document(row),
         context_block(
             kind=session.kind or row.kind or "chat",
-            title=session.title or row.title,  # of a head that is lost, the markdown's
+            title=session.title or row.title,  # the markdown's, if the head is lost
             last_active=ago(row.last_active),
             exchanges=sum(message.role == "user" for message in session.messages),
-            summary=session.summary or _digest(session),
+            summary=session.summary or digest(session.messages),
         ),
         render_briefing_history(
             session,
@@ -78,28 +86,28 @@ def brief(
 
 
 def activate(row: ConversationRow, *, reopen: bool) -> str:
-    """A conversation goes on; one that was completed only when that is meant. A tool's session
-    has no status of ours. "", or why it stays as it was."""
+    """Set a conversation to active; return "", or why it stays as it was.
+
+    A completed one needs `reopen`. The session of a tool has no status of ours.
+    """
     if row.tool:
         return ""
     refuse_complete(row, reopen=reopen)
-    if fixed := why_fixed(row):
-        return fixed
-    from cortext.workspace.workspace import Workspace
-
+    if read_only := explain_read_only(row):
+        return read_only
     workspace = Workspace(row.workspace)
     if not row.status:
         workspace.adopt(row.place, title=row.title, kind=row.kind)
     try:
         workspace.reactivate(row.place, reopen=reopen)
     except InvalidTransitionError:
-        raise _complete(row) from None
+        raise _completed_error(row) from None
     return ""
 
 
-def why_fixed(row: ConversationRow) -> str:
-    """What to say of one that can be read and not written, on a read-only disk or in somebody
-    else's folder; "" for the others. It is gone on with all the same."""
+def explain_read_only(row: ConversationRow) -> str:
+    """Return why a conversation cannot be written, as on a read-only disk or in somebody else's
+    folder; "" if it can be. It can be continued in any case."""
     if row.tool or os.access(row.place.folder, os.W_OK):
         return ""
     status = f" {row.status}" if row.status else " as it was"
@@ -109,21 +117,19 @@ def why_fixed(row: ConversationRow) -> str:
 
 
 def refuse_complete(row: ConversationRow, *, reopen: bool) -> None:
-    """CortextError for one that was completed, unless that is meant."""
+    """Raise CortextError for a completed conversation, unless `reopen` is set."""
     if row.status == "completed" and not reopen:
-        raise _complete(row)
+        raise _completed_error(row)
 
 
-def _complete(row: ConversationRow) -> CortextError:
+def _completed_error(row: ConversationRow) -> CortextError:
     return CortextError(
         f"{row.key} was marked complete", hint="`--reopen` goes on with it all the same"
     )
 
 
 def _read(row: ConversationRow) -> tuple[Session, list[str]]:
-    """The session, as far as there is one, and what is wrong with it."""
-    from cortext.features.listing.load_row import read
-
+    """Return the session, as far as there is one, and what is wrong with it."""
     if not row.status:
         known = row.kind in Types(row.workspace).names()
         command = f"/workspace.{row.kind}" if known else ""
@@ -136,7 +142,7 @@ def _read(row: ConversationRow) -> tuple[Session, list[str]]:
 
 
 def _command(row: ConversationRow, session: Session) -> str:
-    """The text of the original command, as it is today."""
+    """Return the text of the original command, as it is today."""
     if row.tool or not session.command:
         return ""
     return Types(row.workspace).command(session.kind)
@@ -149,21 +155,12 @@ def _document(row: ConversationRow) -> str:
     return f"{row.place.folder}/{name}" if name else ""
 
 
-def _digest(session: Session) -> str:
-    from cortext.model.extractive_summary import digest
-
-    return digest(session.messages)
-
-
 def configured_servers(row: ConversationRow, tool: str = "", folder: str = "") -> list[str]:
     """Return the MCP servers that are configured now for a tool in a folder.
 
     Without a tool, the last tool of the conversation counts. If it has none, return the servers of
     all tools: a server that no tool has is missing in each of them.
     """
-    from cortext.tools.mcp_servers import mcp_servers
-    from cortext.tools.registry import is_tool, tool_names
-
     tools = [tool] if tool else [name for name in row.tools if is_tool(name)][-1:]
     folder = folder or row.folder
     return sorted({name for each in tools or tool_names() for name in mcp_servers(each, folder)})
@@ -180,8 +177,6 @@ def _missing(
     """
     if not session.tools or (tools is None and servers is None):
         return []
-    from cortext.tools.mcp_servers import without_server, without_tool
-
     if tools is not None:
         return without_tool(session.tools, tools)
     return without_server(session.tools, servers() if servers else ())

@@ -1,4 +1,4 @@
-"""Asking an old conversation a question: one turn on a fork of it, with the tool's tools off."""
+"""Ask an old conversation a question: one turn on a fork of it, with the tool's tools off."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from cortext.catalog.row import ConversationRow
 from cortext.durability.read_files import read_first_line
 from cortext.durability.replace_file import make_private_dir, remove_if_there, storage_errors
 from cortext.errors import CortextError, reason_of
+from cortext.features.archive.archive_sync import skip_session
 from cortext.features.capture.capture import capture
-from cortext.features.resume.native_sessions import find_native
+from cortext.features.resume.native_sessions import find_native_session
 from cortext.features.resume.reopen import folder_for, write_copy
 from cortext.features.spawn.agent_process import Talk
 from cortext.tools.launch import (
@@ -35,18 +36,18 @@ log: logging.Logger = logging.getLogger("cortext.features")
 _PATIENCE = 900.0
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 _Handler = Callable[[int, FrameType | None], object] | signal.Handlers
-_LAST = 2000  # characters of what a tool complained about are shown
+_LAST = 2000  # characters of a tool's error output that are shown
 
 
 class AskResult(NamedTuple):
-    """What the tool said, and what there is to say about how it was asked."""
+    """The answer of the tool, and notes about how it was asked."""
 
     text: str
     notes: list[str]
 
 
 def require_question(text: str) -> None:
-    """CortextError if nothing is asked."""
+    """Raise CortextError if the question is empty."""
     if not text.strip():
         raise CortextError("there is no question", hint="`cortext ask ID 'Why did we do that?'`")
 
@@ -54,15 +55,17 @@ def require_question(text: str) -> None:
 def ask(
     row: ConversationRow, question: str, tool: str, *, budget: int, extra: Sequence[str] = ()
 ) -> AskResult:
-    """The answer of a tool to a question about a conversation. That is brought up to date first;
-    then neither it nor any file is changed, even where work was pending in it. CortextError if the
-    tool fails."""
+    """Return the answer of a tool to a question about a conversation.
+
+    New messages are captured first. After that, neither the conversation nor any file is changed,
+    even if work was pending in it. CortextError if the tool fails.
+    """
     require(tool)
     launcher = launcher_of(tool)
     require_question(question)
     if row.status and not row.tool:
         capture(row.workspace, row.place)
-    native = find_native(row, tool)
+    native = find_native_session(row, tool)
     with _handling(_end), tempfile.TemporaryDirectory(prefix="cortext-") as folder:
         denying = os.path.join(folder, "deny.toml")
         with open(denying, "xb") as file:
@@ -86,8 +89,8 @@ def ask(
 
 @contextmanager
 def _handling(handler: _Handler) -> Generator[None]:
-    """SIGTERM and SIGHUP, where they are not ignored already: nohup means it. In the main thread,
-    which alone gets signals."""
+    """Handle SIGTERM and SIGHUP, unless they are ignored already, as under nohup. Only the main
+    thread gets signals."""
     numbers: list[signal.Signals] = []
     if threading.current_thread() is threading.main_thread():
         numbers = [n for n in _ENDING if signal.getsignal(n) is not signal.SIG_IGN]
@@ -100,14 +103,16 @@ def _handling(handler: _Handler) -> Generator[None]:
 
 
 def _end(number: int, frame: FrameType | None) -> NoReturn:
-    """As Ctrl+C does, so that what was made for the question goes first."""
+    """Exit as Ctrl+C does, so that the files for the question are deleted."""
     raise SystemExit(128 + number)
 
 
 def _empty_folder() -> str:
-    """A folder of ours with nothing in it, the same one each time: a tool remembers its folders.
-    Where something was left in it, the next one. Not a shared temp folder: tools read settings of
-    the folders above too."""
+    """Return an empty folder of ours, the same one each time: a tool remembers its folders.
+
+    If a file was left in it, use the next one. It is not in a shared temp folder, because tools
+    also read the settings of the folders above.
+    """
     number = 0
     while True:
         folder = os.path.join(paths.running(), f"asking-{number}" if number else "asking")
@@ -119,10 +124,8 @@ def _empty_folder() -> str:
 
 
 def _hide(written: Written, tool: str, *, wait: float) -> bool:
-    """Let no list have the copy, also if it is archived; whether that could be seen to: a sync may
-    be at work."""
-    from cortext.features.archive.archive_sync import skip_session
-
+    """Keep the copy out of lists and of the archive; return False if a running sync prevents
+    that."""
     try:
         skip_session(tool, written.id, wait=wait)
     except CortextError as error:
@@ -132,8 +135,8 @@ def _hide(written: Written, tool: str, *, wait: float) -> bool:
 
 
 def _remove(written: Written, plan: LaunchPlan | None) -> None:
-    """The copy, which was made for this question alone, and what the tool left of it: Gemini CLI
-    resumes in a second file, if it does so in another minute than the first was made."""
+    """Delete the copy that was made for this question, and what the tool left of it: Gemini CLI
+    resumes in a second file, unless that has the same minute as the first."""
     if plan:
         try:
             _run(plan, patience=60.0)
@@ -158,7 +161,8 @@ def _is_of(path: str, id: str) -> bool:
 
 
 def _run(plan: LaunchPlan, *, patience: float | None = None) -> str:
-    """What the program writes. By a file: through a pipe one of them loses the end of it."""
+    """Return the output of the program. It goes through a file: one tool loses the end of its
+    output in a pipe."""
     try:
         talk = Talk(plan, by_file=True)
     except OSError as error:
@@ -183,7 +187,7 @@ def _run(plan: LaunchPlan, *, patience: float | None = None) -> str:
 
 
 def _hint(why: str) -> str:
-    """What a person can do about a complaint that we know."""
+    """Return what a person can do about a known error."""
     if "--skip-git-repo-check" in why:
         return "Codex answers only in a git repository: `git init` there, or `--tool` another"
     if "UnknownError" in why or "ModelNotFound" in why:  # all that OpenCode says of it

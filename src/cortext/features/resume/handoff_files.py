@@ -1,5 +1,8 @@
-"""Files that are kept for days: the rest of long texts and the instructions of OpenCode, for agents
-to read, and the models of sessions. Most hold what was said, so none stays for long."""
+"""Hand-off files: texts for agents that are deleted after some days.
+
+They are the rest of long texts, the instructions for tools that read them from a file, and the
+models of sessions. Most contain messages, so none stays for long.
+"""
 
 from __future__ import annotations
 
@@ -18,29 +21,29 @@ def folder_of(kind: str) -> str:
     return os.path.join(paths.running(), kind)
 
 
-def make_room(kind: str) -> str:
-    """The folder for another one; those that nobody waits for any more are removed."""
+def prepare_handoff_dir(kind: str) -> str:
+    """Make the folder for another file, and delete the old files in it; return the folder."""
     folder = folder_of(kind)
     make_private_dir(folder)
-    _remove(folder, time.time() - _KEPT_SECONDS[kind])
+    _delete(folder, time.time() - _KEPT_SECONDS[kind])
     return folder
 
 
-def forget_handed(before: float = float("inf")) -> None:
-    """Leave none that was written `before`, whosever words they hold: an agent asks once more."""
+def delete_handoff_files(before: float = float("inf")) -> None:
+    """Delete all files that were written `before`, of any conversation: an agent asks again."""
     for kind in _KEPT_SECONDS:
         folder = folder_of(kind)
         with storage_errors("empty", folder):
             if os.path.isdir(folder):
-                _remove(folder, before)
+                _delete(folder, before)
 
 
-def _remove(folder: str, before: float) -> None:
+def _delete(folder: str, before: float) -> None:
     for name in os.listdir(folder):
         path = os.path.join(folder, name)
         try:
             old = os.lstat(path).st_mtime < before
         except FileNotFoundError:
-            continue  # another one removes them too
+            continue  # another process deletes them too
         if old:
             remove_if_there(path)

@@ -1,7 +1,7 @@
-"""Reopening a conversation in a tool: which tool, in which way, and what was said there after.
+"""Reopen a conversation in a tool: choose the tool, prepare it, capture after it has ended.
 
-The best way first: natively, if the tool still has the session with all of the conversation in
-it; as a new session of the tool, converted; with a briefing, which the tool asks us for.
+The best way first: natively, if the tool still has a session with the whole conversation; as a new
+session that is converted for the tool; with a briefing, which the tool asks for.
 """
 
 from __future__ import annotations
@@ -11,23 +11,33 @@ import os
 from collections.abc import Sequence
 from datetime import UTC
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from cortext import clock, paths
 from cortext.catalog.row import DOCUMENT, ConversationRow
 from cortext.config import Config
+from cortext.durability.replace_file import remove_if_there, storage_errors, write_new
 from cortext.errors import CortextError
+from cortext.features.archive.archive_sync import sync
 from cortext.features.capture.bindings import bind
+from cortext.features.capture.capture import capture
 from cortext.features.capture.transcripts import own_transcript
+from cortext.features.listing.load_row import read
+from cortext.features.manage.adopt import as_conversation
 from cortext.features.resume.agent_briefing import (
     WAS_COMPLETE,
     Briefing,
-    brief,
     configured_servers,
-    why_fixed,
+    explain_read_only,
+    make_briefing,
 )
-from cortext.features.resume.native_sessions import Native, find_native, head_of
-from cortext.features.resume.resume_checks import branch, last_used, refuse_live
+from cortext.features.resume.handoff_files import (
+    INSTRUCTIONS,
+    folder_of,
+    prepare_handoff_dir,
+)
+from cortext.features.resume.native_sessions import NativeSession, find_native_session, head_of
+from cortext.features.resume.resume_checks import find_last_tool, fork_row, refuse_live
 from cortext.model import record_dicts
 from cortext.model.ids import new_id
 from cortext.model.safe_text import clean
@@ -43,17 +53,15 @@ from cortext.tools.launch import (
     start_plan,
 )
 from cortext.tools.registry import BUILT_IN
-
-if TYPE_CHECKING:
-    from cortext.tools.writer_protocol import Written
+from cortext.tools.writer_protocol import Written, open_writer, turns_of
 
 _log = logging.getLogger("cortext.features")
-_ENOUGH = 100_000  # characters of a result, of which a stub shows the end
+_ENOUGH = 100_000  # characters of a result; a stub shows its end
 
 
 class Prepared(NamedTuple):
-    """All that is to be done to reopen a conversation. `way` is native, fork, converted or
-    briefing; `id` is the tool's session, "" for one that it will make."""
+    """How a conversation is reopened. `way` is native, fork, converted or briefing; `id` is the
+    tool's session, "" if the tool will make it."""
 
     way: str
     plan: LaunchPlan
@@ -64,7 +72,7 @@ class Prepared(NamedTuple):
 
 
 class ToolChoice(NamedTuple):
-    """The tool to take, or "" and those that a person may choose from."""
+    """The chosen tool, or "" and the tools that a person may choose from."""
 
     tool: str
     among: list[str]
@@ -72,15 +80,18 @@ class ToolChoice(NamedTuple):
 
 
 def choose_tool(row: ConversationRow, wanted: str = "") -> ToolChoice:
-    """The one that is wanted, else the last one that it was had in, else the workspace's default,
-    else the only one that is installed. ToolMissingError if what is wanted is not there."""
+    """Choose the tool for a conversation.
+
+    It is the wanted one, otherwise the last one of the conversation, otherwise the workspace's
+    default, otherwise the only one that is installed. ToolMissingError if the wanted one is not.
+    """
     if wanted:
         require(wanted)
         return ToolChoice(wanted, [], [])
     there, notes = installed(), list[str]()
     root = paths.workspace_root(row.workspace or row.working_dir or None)
     default = str(Config.load(root)["resume.tool"])
-    for tool in (last_used(row), "" if default == "ask" else default):
+    for tool in (find_last_tool(row), "" if default == "ask" else default):
         if tool in there:
             return ToolChoice(tool, [], notes)
         if tool:
@@ -97,45 +108,44 @@ def choose_tool(row: ConversationRow, wanted: str = "") -> ToolChoice:
 def prepare(
     row: ConversationRow, tool: str, *, budget: int, fork: bool = False, extra: Sequence[str] = ()
 ) -> Prepared:
-    """Make ready to go on with a conversation in a tool. What has to be written for it is
-    written; the tool is not started. LiveError if it is open elsewhere and no fork is wanted: a
-    fork of a conversation is a conversation of its own."""
+    """Prepare a tool to continue a conversation: write what it needs, but do not start it.
+
+    A fork is a conversation of its own. Without `fork`, LiveError if the conversation is open
+    elsewhere.
+    """
     require(tool)
     if not row.tool:
-        _take_in(row)
+        _capture(row)
     if not fork:
         refuse_live(row)
-    found = find_native(row, tool)
+    found = find_native_session(row, tool)
     notes = [] if row.tool else _warnings(row, tool)
     if fork and not row.tool:
-        row = branch(row)
+        row = fork_row(row)
         notes.append(f"the copy is {row.key}")
-    if found and fork and (done := _forked(row, tool, found, extra, notes)):
+    if found and fork and (done := _prepare_fork(row, tool, found, extra, notes)):
         return done
     if found and not fork and not _lacks_opening(row, tool, found):
-        return _natively(row, tool, found, extra, notes)
+        return _prepare_native(row, tool, found, extra, notes)
     if row.tool and not fork:
         before, row = row, adopt(row)
         where = " in your personal workspace" if row.workspace == paths.personal_workspace() else ""
-        notes += [f"it is kept as {row.key}{where} from now on", *_goes_on(before)]
+        notes += [f"it is kept as {row.key}{where} from now on", *_note_of_program(before)]
         notes += _warnings(row, tool)
-    return _converted(row, tool, budget, fork, extra, notes)
+    return _prepare_converted(row, tool, budget, fork, extra, notes)
 
 
 def finish(prepared: Prepared) -> int:
-    """After the tool has ended: take in what was said in it; how many messages that is."""
+    """Capture after the tool has ended; return the number of new messages."""
     _remove(prepared.file)
-    return 0 if prepared.row.tool else _take_in(prepared.row)
+    return 0 if prepared.row.tool else _capture(prepared.row)
 
 
 def write_copy(
     row: ConversationRow, tool: str, *, cwd: str, budget: int, last: str = ""
 ) -> Written:
-    """The conversation as a new session of a tool. CortextError if it has nothing to say, or the
-    tool's own reader does not find it again."""
-    from cortext.features.listing.load_row import read
-    from cortext.tools.writer_protocol import open_writer, turns_of
-
+    """Write a conversation as a new session of a tool. CortextError if it has no messages, or if
+    the tool's reader does not find the session again."""
     session, _ = read(row, longest=_ENOUGH)
     turns = turns_of(
         session, show=lambda number: f"cortext show {row.key} --message {number}", budget=budget
@@ -151,8 +161,8 @@ def write_copy(
 
 
 def folder_for(row: ConversationRow) -> tuple[str, list[str]]:
-    """The folder to reopen a conversation in, and what there is to say about it. That of a
-    workspace is in the workspace, wherever it is now."""
+    """Return the folder to reopen a conversation in, and notes about it. A conversation of a
+    workspace stays in the workspace, wherever that is now."""
     said = row.working_dir if row.tool else head_of(row).working_dir
     personal = paths.personal_workspace()
     if not row.tool and row.workspace != personal:
@@ -167,16 +177,14 @@ def folder_for(row: ConversationRow) -> tuple[str, list[str]]:
 
 
 def adopt(row: ConversationRow) -> ConversationRow:
-    """A session that belongs to no conversation becomes one: of the workspace that it was had in,
-    else of the personal one."""
-    from cortext.features.manage.adopt import as_conversation
-
-    # At rest, as it is: it goes on when the tool is started, which may be never.
+    """Make a conversation of a session that belongs to none: in the workspace where it took place,
+    otherwise in the personal one."""
+    # Paused: it continues when the tool is started, which may be never.
     return as_conversation(row, at_rest=True)
 
 
-def _natively(
-    row: ConversationRow, tool: str, found: Native, extra: Sequence[str], notes: list[str]
+def _prepare_native(
+    row: ConversationRow, tool: str, found: NativeSession, extra: Sequence[str], notes: list[str]
 ) -> Prepared:
     launcher = launcher_of(tool)
     if launcher.deletes_resumed:
@@ -191,18 +199,16 @@ def _natively(
 
 def _keep_copy(tool: str) -> None:
     """Copy a tool's transcripts to the archive before the tool is started."""
-    from cortext.features.archive.archive_sync import sync
-
     try:
         sync(tools=[tool], wait=10.0)
     except CortextError as error:
         _log.info("no copy was made before %s is started: %s", tool, error)
 
 
-def _forked(
-    row: ConversationRow, tool: str, found: Native, extra: Sequence[str], notes: list[str]
+def _prepare_fork(
+    row: ConversationRow, tool: str, found: NativeSession, extra: Sequence[str], notes: list[str]
 ) -> Prepared | None:
-    """In the tool's own copy, where we may say which id it gets."""
+    """Use the tool's own copy of the session, if the tool lets us choose its id."""
     id = new_id()
     command = _command(row, tool, found.cwd)
     plan = fork_plan(tool, found.id, new=id, cwd=found.cwd, command=command, extra=extra)
@@ -212,7 +218,7 @@ def _forked(
     return Prepared("fork", plan, id, row, notes)
 
 
-def _converted(
+def _prepare_converted(
     row: ConversationRow, tool: str, budget: int, fork: bool, extra: Sequence[str], notes: list[str]
 ) -> Prepared:
     cwd, said = folder_for(row)
@@ -226,13 +232,13 @@ def _converted(
     except CortextError as error:
         notes.append(f"not as a session of {tool}: {error}")
         _remove(file)
-        return _briefed(row, tool, cwd, budget, extra, notes)
+        return _prepare_briefing(row, tool, cwd, budget, extra, notes)
     _bind(row, tool, written.id, written.path, cwd=cwd)
     plan = resume_plan(tool, written.id, cwd=cwd, command=command, instructions=file, extra=extra)
     return Prepared("fork" if fork else "converted", plan, written.id, row, notes, file)
 
 
-def _briefed(
+def _prepare_briefing(
     row: ConversationRow, tool: str, cwd: str, budget: int, extra: Sequence[str], notes: list[str]
 ) -> Prepared:
     command = "" if row.tool else _command(row, tool, cwd)
@@ -246,22 +252,22 @@ def _briefed(
     return Prepared("briefing", plan, "", row, notes, file)
 
 
-def _lacks_opening(row: ConversationRow, tool: str, found: Native) -> bool:
-    """Whether the tool could not be told of the conversation's command in this session."""
+def _lacks_opening(row: ConversationRow, tool: str, found: NativeSession) -> bool:
+    """Return whether the tool cannot be told about the conversation's command in this session."""
     if row.tool or not head_of(row).command:
         return False
     return not launcher_of(tool).knows_briefing(found.path)
 
 
 def _command(row: ConversationRow, tool: str, cwd: str) -> str:
-    """The slash command to begin with, where the tool has it."""
+    """Return the slash command to begin with, if the tool has it."""
     if row.tool or not launcher_of(tool).takes_command or not has_command(tool, cwd):
         return ""
     return f"/workspace.resume {row.key}"
 
 
-def _goes_on(row: ConversationRow) -> list[str]:
-    """A program knows nothing of the conversation that was made of its session."""
+def _note_of_program(row: ConversationRow) -> list[str]:
+    """Return a note for the session of a program, which knows nothing of the conversation."""
     if row.tool != DOCUMENT:
         return []
     later = f"`cortext import {row.key}` brings over what is said there later"
@@ -269,16 +275,15 @@ def _goes_on(row: ConversationRow) -> list[str]:
 
 
 def _warnings(row: ConversationRow, tool: str) -> list[str]:
-    """What the person should know before it goes on in a tool. That it was complete was asked
-    about."""
-    found = [*_brief(row, tool).warnings, why_fixed(row)]
+    """Return warnings for the person. Reopening a completed conversation was confirmed before."""
+    found = [*_brief(row, tool).warnings, explain_read_only(row)]
     return [f"warning: {warning}" for warning in found if warning not in ("", WAS_COMPLETE)]
 
 
 def _brief(row: ConversationRow, tool: str, budget: int = 0) -> Briefing:
     """Return the briefing for an agent of a tool; with a budget of 0, without the history."""
     servers = partial(configured_servers, row, tool, folder_for(row)[0])
-    return brief(row, budget=budget, servers=servers, with_history=budget > 0)
+    return make_briefing(row, budget=budget, servers=servers, with_history=budget > 0)
 
 
 def _opening(row: ConversationRow, tool: str, budget: int = 0) -> str:
@@ -291,33 +296,26 @@ def _opening(row: ConversationRow, tool: str, budget: int = 0) -> str:
 
 
 def _instructions(row: ConversationRow, tool: str, budget: int = 0) -> str:
-    """A file for a tool to read: a briefing, of which the history only if it has a budget."""
-    from cortext.durability.replace_file import storage_errors, write_new
-    from cortext.features.resume.handoff_files import INSTRUCTIONS, folder_of, make_room
-
+    """Write a briefing into a file for a tool; with a budget of 0, without the history."""
     path = os.path.join(folder_of(INSTRUCTIONS), f"{new_id()}.md")
     text = _opening(row, tool, budget)
     with storage_errors("write", path):
-        make_room(INSTRUCTIONS)
+        prepare_handoff_dir(INSTRUCTIONS)
         write_new(path, [text.encode("utf-8", "replace")])
     return path
 
 
 def _remove(file: str) -> None:
-    """Instructions that nobody reads any more."""
+    """Delete instructions that nobody reads any more."""
     if file:
-        from cortext.durability.replace_file import remove_if_there
-
         remove_if_there(file)
 
 
-def _take_in(row: ConversationRow) -> int:
-    from cortext.features.capture.capture import capture
-
-    return 0 if why_fixed(row) else capture(row.workspace, row.place).new
+def _capture(row: ConversationRow) -> int:
+    return 0 if explain_read_only(row) else capture(row.workspace, row.place).new
 
 
 def _bind(row: ConversationRow, tool: str, id: str, path: str = "", *, cwd: str) -> None:
     """Bind a session that begins now in `cwd` to a conversation, if that can be written."""
-    if not row.tool and not why_fixed(row):
+    if not row.tool and not explain_read_only(row):
         bind(row, tool, id, path, after=record_dicts.iso(clock.now().astimezone(UTC)), cwd=cwd)

@@ -1,17 +1,18 @@
-"""Before a conversation goes on: is it open elsewhere, where was it had last, what is new in it."""
+"""Checks before a conversation continues: is it open elsewhere, and which tool had it last?"""
 
 from __future__ import annotations
 
 from cortext.catalog.row import AUR, ConversationRow
 from cortext.errors import CortextError
-from cortext.features.capture.bindings import Bound, digest_of, is_sound
+from cortext.features.capture.bindings import ConversationRef, digest_ids, is_sound, row_of
 from cortext.features.capture.transcripts import own_transcript
-from cortext.features.resume.native_sessions import entries_of
+from cortext.features.manage.edit import fork
+from cortext.features.resume.native_sessions import row_bindings
 from cortext.formats.message_history import is_abandoned
+from cortext.stores.folder import FolderStore
 from cortext.tools.running import live_sessions
-from cortext.workspace.workspace import Workspace
 
-_SHORT = 1000  # characters of a result are enough to know the message that holds it
+_SHORT = 1000  # characters of a result are enough to recognize its message
 
 
 class LiveError(CortextError):
@@ -29,50 +30,49 @@ class LiveError(CortextError):
 
 
 def refuse_live(row: ConversationRow) -> None:
-    """LiveError if any tool has a conversation open, whichever it is to go on in: two tools would
-    go on with it without knowing of each other."""
+    """Raise LiveError if any tool has a conversation open: two tools would continue it without
+    knowing of each other."""
     if row.tool == AUR and row.status == "active":
         raise LiveError(row.tool_name, row.key)
-    going_on = [
-        (str(entry["tool"]), str(entry["session_id"]))
-        for entry in entries_of(row)
-        if is_sound(entry) and not entry.get("to")
+    open_ones = [
+        (binding.tool, binding.session_id)
+        for binding in row_bindings(row)
+        if is_sound(binding) and binding.is_open
     ]
-    live = live_sessions() if going_on else {}
-    for key in reversed(going_on):
+    live = live_sessions() if open_ones else {}
+    for key in reversed(open_ones):
         if pid := live.get(key):
             raise LiveError(*key, pid)
 
 
-def last_used(row: ConversationRow) -> str:
-    """The tool that a conversation was last had in; "" if in none. One that it was only made
-    ready for is not, unless there is no other, or no tool here has any part of it and something
-    was said elsewhere since."""
+def find_last_tool(row: ConversationRow) -> str:
+    """Return the tool that has the last message of a conversation; "" if none has it.
+
+    Ignore tools that were prepared but never used, unless there is no other, or unless no tool on
+    this machine has any part of it and messages came from elsewhere since.
+    """
     if row.tool:
         return "" if row.is_standalone else row.tool
-    entries = [entry for entry in entries_of(row) if is_sound(entry)]
-    names = [str(entry["tool"]) for entry in entries]
+    bindings = [binding for binding in row_bindings(row) if is_sound(binding)]
+    names = [binding.tool for binding in bindings]
     if len(set(names)) < 2:
         return names[-1] if names else ""
-    said = Workspace(row.workspace).store.read(row.path).session.messages
-    for entry in reversed(entries) if said else ():
-        found = own_transcript(str(entry["tool"]), str(entry["session_id"]))
+    said = FolderStore(row.workspace).read(row.path).session.messages
+    for binding in reversed(bindings) if said else ():
+        found = own_transcript(binding.tool, binding.session_id)
         if found and any(
             message.id == said[-1].id
             for message in found[0].decode(found[1], longest=_SHORT).session.messages
         ):
-            return str(entry["tool"])
-    # No tool here has it: one that was told of all that was said has had nothing said in it.
-    told = digest_of(message.id for message in said if not is_abandoned(message))
-    return next((str(e["tool"]) for e in reversed(entries) if e.get("held") != told), names[-1])
+            return binding.tool
+    # No tool here has it. Nothing was said in a session that was told about all messages.
+    all_seen = digest_ids(message.id for message in said if not is_abandoned(message))
+    used = (each.tool for each in reversed(bindings) if each.seen_digest != all_seen)
+    return next(used, names[-1])
 
 
-def branch(row: ConversationRow) -> ConversationRow:
-    """A new conversation with all that was said in this one, which stays as it is: what is said
-    from now on would else be mixed with what is said there."""
-    from cortext.features.capture.current_session import row_in_list
-    from cortext.features.manage.edit import fork
-
+def fork_row(row: ConversationRow) -> ConversationRow:
+    """Copy a conversation; return the row of the copy. The original stays as it is."""
     session = fork(row).session
-    place = Workspace(row.workspace).store.place_of(session.id, session)
-    return row_in_list(Bound(row.workspace, place))
+    place = FolderStore(row.workspace).place_of(session.id, session)
+    return row_of(ConversationRef(row.workspace, place))

@@ -15,8 +15,7 @@ from cortext.catalog.fulltext.fulltext_index import MARKDOWN, SIDE, TITLE, TextE
 from cortext.catalog.row import ConversationRow
 from cortext.durability.read_files import open_file, read_file, read_range
 from cortext.errors import CortextError, where_and_why
-from cortext.features.capture.transcript_reader import beside, current_position, read_new_messages
-from cortext.features.capture.transcripts import Found
+from cortext.features.capture.transcripts import Found, beside, current_position, read_new_messages
 from cortext.features.listing.load_row import LoadedRow, read_all, read_from, transcript_of
 from cortext.features.secrets.index_redactions import (
     find_redactor,

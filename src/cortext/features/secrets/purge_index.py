@@ -29,7 +29,7 @@ from cortext.durability.replace_file import (
 )
 from cortext.errors import CortextError
 from cortext.features.listing.conversation_list import ConversationList
-from cortext.features.resume.handoff_files import forget_handed
+from cortext.features.resume.handoff_files import delete_handoff_files
 from cortext.features.search.text_refresh import purge
 from cortext.model import json_codec
 from cortext.workspace.adapter_summaries import remove_summaries
@@ -89,7 +89,7 @@ def _forget(rows: Sequence[ConversationRow]) -> None:
             remove_summaries(folder)
             remove_former_index(folder)
     with collect_errors(failures, "clear", "what was handed to tools"):
-        forget_handed()
+        delete_handoff_files()
     if failures:
         raise CortextError(
             f"masked words may still be listed or found: {'; '.join(map(str, failures))}",

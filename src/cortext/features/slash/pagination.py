@@ -12,7 +12,7 @@ import re
 from cortext.durability.read_files import read_file
 from cortext.durability.replace_file import write_new
 from cortext.errors import CortextError
-from cortext.features.resume.handoff_files import PIECES, folder_of, make_room
+from cortext.features.resume.handoff_files import PIECES, folder_of, prepare_handoff_dir
 from cortext.model import json_codec
 from cortext.tools.registry import get_tool
 
@@ -29,7 +29,7 @@ def in_pieces(text: str, tool: str = "") -> str:
     if len(pieces) == 1:
         return text
     name = os.urandom(8).hex()
-    write_new(os.path.join(make_room(PIECES), name), [json_codec.encode(pieces)])
+    write_new(os.path.join(prepare_handoff_dir(PIECES), name), [json_codec.encode(pieces)])
     return _piece(name, 1, pieces)
 
 

@@ -14,21 +14,30 @@ from cortext import paths
 from cortext.catalog.lookup import misspelt, nearest
 from cortext.catalog.row import ConversationRow
 from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
-from cortext.features.capture.bindings import Bound, bind, hold_all
+from cortext.features.capture.bindings import ConversationRef, bind, mark_all_seen
 from cortext.features.capture.capture import capture
-from cortext.features.capture.current_session import bound_here, conversation_of_session, row_of
+from cortext.features.capture.current_session import (
+    conversation_of_session,
+    find_current_binding,
+    find_row,
+)
 from cortext.features.capture.pending_bindings import (
     bind_process,
-    note_asked,
-    still_in,
-    told_apart,
-    unsettled,
+    describe_pending,
+    disambiguate_session,
+    find_current_session,
+    note_nonce,
 )
 from cortext.features.listing.conversation_list import ConversationList, ListFilter
 from cortext.features.manage.adopt import as_conversation
 from cortext.features.manage.stop import stop
-from cortext.features.resume.agent_briefing import activate, brief, configured_servers, why_fixed
-from cortext.features.resume.missing_messages import lacking, rest_of
+from cortext.features.resume.agent_briefing import (
+    activate,
+    configured_servers,
+    explain_read_only,
+    make_briefing,
+)
+from cortext.features.resume.missing_messages import find_missing, render_missing
 from cortext.features.slash.list_numbers import numbered, remember
 from cortext.features.slash.reply_texts import (
     document_of,
@@ -72,10 +81,10 @@ class Slash:
         if self.inside is None or self.inside.is_told or not process:
             return self.inside.id if self.inside else ""
         if not typed:
-            self.inside = told_apart(self.inside)
+            self.inside = disambiguate_session(self.inside)
             return self.inside.id
-        again = still_in(self.inside)
-        first = note_asked(self.inside.tool, process, self.nonce)
+        again = find_current_session(self.inside)
+        first = note_nonce(self.inside.tool, process, self.nonce)
         if again:
             self.inside = self.inside._replace(ids=(again,))
             return again
@@ -130,7 +139,7 @@ class Slash:
             return f"{text}\n\nThe person wrote nothing after `/workspace.{kind}`: ask, as above."
         started = workspace.new(kind, title_of(topic))
         place = workspace.store.place_of(started.session.id, started.session)
-        self._bind(Bound(self.root, place))
+        self._bind(ConversationRef(self.root, place))
         return "\n".join(
             (
                 f"{text}\n",
@@ -163,7 +172,7 @@ class Slash:
         row = self._find(id) if id else self._to_stop()
         stopped = stop(row, summary=" ".join(summary.split()) or None, completed=done)
         title, told = plain(stopped.title), plain(stopped.summary) or "nothing was said yet"
-        lost = unsettled(Bound(row.workspace, row.place)) if not row.tool else []
+        lost = describe_pending(ConversationRef(row.workspace, row.place)) if not row.tool else []
         text = (
             f"{f'Nothing was saved: {lost[0]}.' if lost else 'Session saved.'}\n\n"
             f'Conversation "{title}" has been {"completed" if done else "paused"}.\n'
@@ -192,7 +201,7 @@ class Slash:
         return [row for row in rows if row.key not in own]
 
     def _to_stop(self) -> ConversationRow:
-        row = conversation_of_session(self._conversations)
+        row = conversation_of_session(self.root)
         if row is not None:
             return row
         active = self._conversations.active()
@@ -205,21 +214,21 @@ class Slash:
         )
 
     def _resumed(self, row: ConversationRow) -> str:
-        if row.status and not why_fixed(row):
+        if row.status and not explain_read_only(row):
             capture(row.workspace, row.place)
             # It may have found the session that it is had in.
-            row = row_of(self._conversations, Bound(row.workspace, row.place)) or row
+            row = find_row(ConversationRef(row.workspace, row.place)) or row
         lacks = self._lacks(row)
         budget = int(self._conversations.config["resume.budget"])
         where = (self.inside.tool, paths.current_folder()) if self.inside else ()
         servers = partial(configured_servers, row, *where)
-        found = brief(row, budget=budget, servers=servers, with_history=lacks is None)
-        history = found.history if lacks is None else rest_of(row, lacks, budget=budget)
+        found = make_briefing(row, budget=budget, servers=servers, with_history=lacks is None)
+        history = found.history if lacks is None else render_missing(row, lacks, budget=budget)
         fixed = activate(row, reopen=True)
         if not fixed:
             self._bind(row)
         if self.inside and self._session and lacks != [] and not fixed:
-            hold_all(row, self.inside.tool, self._session)
+            mark_all_seen(row, self.inside.tool, self._session)
         said = [warning for warning in (*found.warnings, fixed) if warning]
         warnings = [f"Warning: {plain(warning)}" for warning in said]
         parts = [
@@ -235,19 +244,20 @@ class Slash:
         """The messages that this session lacks of a conversation; None for all of them."""
         if self.inside is None or self._session not in row.session_ids:
             return None
-        return lacking(row, self.inside.tool, self._session)
 
-    def _bound(self, *, also_at_rest: bool = False) -> Bound | None:
+        return find_missing(row, self.inside.tool, self._session)
+
+    def _bound(self, *, also_at_rest: bool = False) -> ConversationRef | None:
         """The conversation that is had in this session; one that was stopped is none."""
         if self.inside is None:
             return None
-        found = bound_here(self.inside, surely=not also_at_rest)
+        found = find_current_binding(self.inside, surely=not also_at_rest)
         if found is None or also_at_rest:
             return found
         status = Workspace(found.root).store.head_at(found.place).status
         return found if status == "active" else None
 
-    def _bind(self, conversation: ConversationRow | Bound) -> None:
+    def _bind(self, conversation: ConversationRow | ConversationRef) -> None:
         """What is said in this session from now on belongs to a conversation."""
         if self.inside is None:
             return

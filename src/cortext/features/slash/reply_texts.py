@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from cortext.catalog.row import ConversationRow
 from cortext.clock import ago
 from cortext.durability.read_files import read_file
-from cortext.features.capture.bindings import Bound
+from cortext.features.capture.bindings import ConversationRef
 from cortext.features.setup.tool_setup import has_hooks
 from cortext.formats.briefing import render_text
 from cortext.model.safe_text import clean
@@ -45,12 +45,12 @@ def title_of(topic: str) -> str:
     return f"{line[: _LONGEST_TITLE - 1].rpartition(' ')[0] or line[: _LONGEST_TITLE - 1]}…"
 
 
-def document_of(bound: Bound) -> str:
+def document_of(bound: ConversationRef) -> str:
     name = document_in(bound.place.folder)
     return f"{bound.place.folder}/{name}" if name else ""
 
 
-def going_on(bound: Bound, kind: str, topic: str) -> str:
+def going_on(bound: ConversationRef, kind: str, topic: str) -> str:
     """What an agent is told that was asked for another conversation of this type, in a session
     that has one."""
     workspace = Workspace(bound.root)

@@ -22,6 +22,7 @@ from cortext.formats.record_lines import Damage
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.model.tokens import TokenCount, tokens_of
+from cortext.model.tool_binding import bindings_of
 
 UNKNOWN = "not recorded"
 _APART = {AUR: "spawn", DOCUMENT: "programs"}
@@ -102,7 +103,7 @@ def _worst(damages: Sequence[Damage]) -> str:
 
 def _had_in(session: Session) -> str:
     """The tools that a conversation was had in, so that the parts add up to the whole."""
-    names = {str(native["tool"]) for native in session.native if native.get("tool")}
+    names = {binding.tool for binding in bindings_of(session) if binding.tool}
     return " + ".join(sorted(names)) or session.agent or UNKNOWN
 
 

@@ -11,7 +11,7 @@ from cortext.catalog.catalog import Catalog
 from cortext.catalog.lookup import by_id, by_other_id, was_had_in
 from cortext.catalog.row import DOCUMENT, ConversationRow
 from cortext.features.capture.capture import capture
-from cortext.features.capture.current_session import chat_of
+from cortext.features.capture.current_session import make_conversation
 from cortext.features.listing.conversation_list import ConversationList, ListFilter
 from cortext.features.manage.adopt import keep
 from cortext.tools.running import live_sessions
@@ -56,9 +56,9 @@ def import_session(row: ConversationRow, root: str | None = None) -> Imported:
     there later belongs to it too. Of any other, what is new is taken in by another import."""
     if row.is_standalone:
         kept = keep(row, root or paths.workspace_root())
-        return Imported(kept.bound.place.name, kept.notes, kept.is_new)
+        return Imported(kept.ref.place.name, kept.notes, kept.is_new)
     at_rest = (row.tool, row.key) not in live_sessions()
     folder = root or paths.workspace_root()
-    made = chat_of(folder, row.tool, row.key, row.path, at_rest=at_rest)
+    made = make_conversation(folder, row.tool, row.key, row.path, at_rest=at_rest)
     notes = capture(made.root, made.place, whole=True).notes
     return Imported(made.place.name, notes)

@@ -11,9 +11,8 @@ from msgspec.structs import replace
 
 from cortext.catalog.row import ConversationRow
 from cortext.errors import SessionCorruptedError, SessionNotFoundError
-from cortext.features.capture.bindings import Bound
-from cortext.features.capture.capture_pending import take_in
-from cortext.features.capture.current_session import row_in_list
+from cortext.features.capture.bindings import ConversationRef, row_of
+from cortext.features.capture.capture import capture_pending
 from cortext.features.capture.transcripts import find_transcript
 from cortext.features.listing.load_row import read_all
 from cortext.features.listing.store_sessions import complete_id, folder_of, open_existing
@@ -23,6 +22,7 @@ from cortext.formats.log import LOG
 from cortext.formats.record_lines import Damage, RecordTable, decode_lines
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
+from cortext.model.tool_binding import bindings_of
 from cortext.stores.folder import FolderStore
 from cortext.stores.port import SessionStore
 from cortext.stores.store_registry import open_session_store
@@ -97,14 +97,13 @@ class LiveConversation:
 
     def _take_in(self) -> None:
         """Where a transcript changed, or one that is waited for may have come."""
-        open_ones = [entry for entry in self._head.native if not entry.get("to")]
-        named = [str(entry.get("path") or "") for entry in open_ones]
+        named = [binding.path for binding in bindings_of(self._head) if binding.is_open]
         now = tuple(each for path in named if path for each in _fingerprints_of(path))
         late = not all(named) and time.monotonic() > self._taken + _WAITING
         if now == self._transcripts and not late:
             return
         self._transcripts, self._taken = now, time.monotonic()
-        take_in(self._row)
+        capture_pending(self._row)
 
     def read(self) -> Reading:
         session, damages = self._store.read(self._row.path)
@@ -194,7 +193,7 @@ def open_live_source(row: ConversationRow) -> LiveSource:
     if row.is_standalone:
         folder, kind = os.path.dirname(row.path), "log" if row.is_log else "document"
         return LiveStoredSession(open_session_store(f"{kind}:{folder}"), row.key, row.path)
-    return LiveToolSession(row) if row.tool else LiveConversation(take_in(row))
+    return LiveToolSession(row) if row.tool else LiveConversation(capture_pending(row))
 
 
 def open_stored_source(url: str, given: str) -> LiveSource:
@@ -206,7 +205,7 @@ def open_stored_source(url: str, given: str) -> LiveSource:
     id = complete_id(store, given)
     if isinstance(store, FolderStore):
         return open_live_source(
-            row_in_list(Bound(os.path.abspath(folder_of(url)), store.place_of(id)))
+            row_of(ConversationRef(os.path.abspath(folder_of(url)), store.place_of(id)))
         )
     ending = "json" if url.startswith("document:") else "jsonl"
     return LiveStoredSession(store, id, os.path.join(folder_of(url), f"{id}.{ending}"))

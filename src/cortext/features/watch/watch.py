@@ -21,9 +21,8 @@ from cortext.config import Config
 from cortext.durability.lifetime_lock import LiveMark
 from cortext.errors import CortextError, SessionLockedError, where_and_why
 from cortext.features.archive.archive_sync import ToolSynced, sync
-from cortext.features.capture.bindings import Bound
 from cortext.features.capture.capture import capture
-from cortext.features.capture.pending_bindings import settle_all
+from cortext.features.capture.pending_bindings import resolve_pending_all
 from cortext.features.errors_log import write_error
 from cortext.features.listing.list_refresh import read_all
 from cortext.features.manage import auto_pause
@@ -111,7 +110,7 @@ class WatchLoop:
         tools = [tool for tool in tool_names() if tool in changed]
         for tool in tools:
             self._safely(f"archiving {tool}", lambda tool=tool: self._archive(tool))
-            self._safely(f"binding {tool}", lambda tool=tool: settle_all(tool))
+            self._safely(f"binding {tool}", lambda tool=tool: resolve_pending_all(tool))
         rows: list[ConversationRow] = []
         self._safely("listing", lambda: rows.extend(_rows()))
         for tool in tools:
@@ -182,9 +181,8 @@ class WatchLoop:
                     prints.pop(id)  # it is as if nobody had looked
 
     def _take(self, tool: str, row: ConversationRow) -> None:
-        bound = Bound(row.workspace, row.place)
         try:
-            found = capture(*bound)
+            found = capture(row.workspace, row.place)
         except FileNotFoundError:
             return  # deleted meanwhile
         self._fail(f"notes of {row.workspace}/{row.path}", {f"{row.key}: {n}" for n in found.notes})

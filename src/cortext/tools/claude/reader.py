@@ -20,6 +20,7 @@ from cortext.errors import why
 from cortext.formats.record_lines import Damage
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
+from cortext.model.tool_binding import native_entry
 from cortext.tools import jsonl
 from cortext.tools.claude.records import (
     OURS,
@@ -229,7 +230,7 @@ class _ClaudeTranscript:
                 for u in usage
             ),
             total_completion_tokens=sum(u.output_tokens or 0 for u in usage),
-            native=[{"tool": ClaudeBridge.tool, "session_id": id, "path": self._path}],
+            native=[native_entry(ClaudeBridge.tool, id, self._path)],
         )
         compactions: list[int] = []
         for node in (self.nodes[place] for place in sorted(live)):

@@ -19,6 +19,7 @@ from cortext.errors import SessionStorageError, reason_of
 from cortext.formats.record_lines import Damage
 from cortext.model.message import Role, SessionMessage, of_decoded
 from cortext.model.session import Session
+from cortext.model.tool_binding import native_entry
 from cortext.tools import jsonl
 from cortext.tools.codex.records import (
     UUID,
@@ -216,7 +217,7 @@ class _CodexTranscript:
             parent_id=parent or meta.forked_from_id or "",
             total_prompt_tokens=self.usage.input_tokens or 0,
             total_completion_tokens=self.usage.output_tokens or 0,
-            native=[{"tool": CodexBridge.tool, "session_id": source.id, "path": source.path}],
+            native=[native_entry(CodexBridge.tool, source.id, source.path)],
             metadata={name: value for name, value in facts.items() if value},
         )
         session.messages = [message for _, message in spoken]

@@ -19,6 +19,7 @@ from cortext.formats.record_lines import Damage
 from cortext.model import json_codec
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
+from cortext.model.tool_binding import native_entry
 from cortext.tools import jsonl
 from cortext.tools.gemini.records import GeminiMessages, GeminiRecord, TranscriptState
 from cortext.tools.incremental import Lately
@@ -137,7 +138,7 @@ def _session(log: TranscriptState, source: TranscriptSource, when: datetime) -> 
         kind="chat",
         total_prompt_tokens=sum((one.input or 0) + (one.tool or 0) for one in spent),
         total_completion_tokens=sum((one.output or 0) + (one.thoughts or 0) for one in spent),
-        native=[{"tool": GeminiBridge.tool, "session_id": source.id, "path": source.path}],
+        native=[native_entry(GeminiBridge.tool, source.id, source.path)],
         metadata={"compactions": cuts} if cuts else {},
     )
     session.messages = telling.messages

@@ -13,6 +13,7 @@ from msgspec import Struct
 from cortext.errors import SessionCorruptedError, where_and_why
 from cortext.formats.record_lines import Damage
 from cortext.model.session import Session
+from cortext.model.tool_binding import native_entry
 from cortext.tools import jsonl
 from cortext.tools.incremental import ChangedRows, FilePosition
 from cortext.tools.opencode.archive_log import ArchivedSession, logs, open_log
@@ -324,7 +325,7 @@ def _session(store: Store, id: str, damages: list[Damage], longest: int | None) 
         parent_id=head.parent_id or "",
         total_prompt_tokens=read,
         total_completion_tokens=written,
-        native=[{"tool": OpenCodeBridge.tool, "session_id": id, "path": store.path}],
+        native=[native_entry(OpenCodeBridge.tool, id, store.path)],
         metadata={name: fact for name, fact in facts.items() if fact},
     )
     session.messages = telling.messages

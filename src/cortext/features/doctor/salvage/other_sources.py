@@ -9,18 +9,16 @@ from typing import Any, cast
 
 from cortext import paths
 from cortext.durability.read_files import read_file
-from cortext.durability.replace_file import all_set_aside, remove_if_there
+from cortext.durability.replace_file import all_set_aside
 from cortext.errors import CortextError, where_and_why
 from cortext.features.capture.capture import capture
-from cortext.features.capture.capture_progress import path_of
-from cortext.features.capture.ledger import OUT, Taken, add_taken
+from cortext.features.capture.capture_state import REMOVED, CaptureLedger
 from cortext.features.doctor.problem import WARNING, Trouble, pluralize
 from cortext.features.doctor.salvage.line_records import SalvagedLines
 from cortext.features.doctor.salvage.salvage_lines import IsHead, salvage_lines
 from cortext.features.secrets.redact_value import Redactor, redact_file_bytes, redact_json
 from cortext.formats.record_lines import RecordTable
 from cortext.git.committed_files import committed
-from cortext.model import record_dicts
 from cortext.model.message import SessionMessage
 from cortext.stores.folder import FolderStore
 from cortext.stores.workspace_layout import ConversationPath
@@ -123,14 +121,13 @@ def _forget_missing(root: str, place: ConversationPath, most: int | None) -> set
     head = store.head_at(place)
     if not head.native:
         return set()
-    of = f"{head.id} {record_dicts.iso(head.created_at)}"
     there = {message.id for message in store.read(place.folder[len(root) + 1 :]).session.messages}
-    known = Taken(place, of).found
-    missing = {id for id, took in known.items() if id not in there and took.print != OUT}
+    ledger = CaptureLedger(place, head)
+    known = ledger.read()
+    missing = {id for id, each in known.items() if id not in there and each.fingerprint != REMOVED}
     if not missing or (most is not None and len(missing) > most):
         return set()
-    remove_if_there(f"{path_of(place)}.taken")
-    add_taken(place, of, [took for id, took in known.items() if id not in missing])
+    ledger.replace(each for id, each in known.items() if id not in missing)
     return missing
 
 
