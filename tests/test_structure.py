@@ -65,15 +65,6 @@ LAZY_IMPORTS = {
     ("cli/main.py", "cortext.tools.registry"): "`cortext --help` loads no tool",
     ("cli/main.py", "cortext.tools.tool_context"): "`cortext --help` loads no tool",
 }  # fmt: skip
-# Not yet: delete an entry when all imports of its folder stand at the top, then this constant.
-IMPORTS_NOT_MOVED_YET = (
-    "catalog/",
-    "features/capture/",
-    "features/listing/",
-    "features/manage/",
-    "features/resume/",
-    "features/search/",
-)
 
 
 @cache
@@ -152,7 +143,6 @@ def test_imports_of_own_modules_stand_at_the_top_or_are_listed() -> None:
     found = {
         (name, module)
         for name, tree in modules()
-        if not name.startswith(IMPORTS_NOT_MOVED_YET)
         for module in imports_in_functions(tree)
     }
     assert found == set(LAZY_IMPORTS)
