@@ -51,27 +51,30 @@ class Lately(NamedTuple):
         return len(self.before) + len(self.after) == self.mark.size
 
 
+class MessageDelta(NamedTuple):
+    """The messages after a position. `again` are messages from before it that have changed.
+
+    `mark` is the position after them, and `model` the last model that they name, "" if none.
+    """
+
+    again: Sequence[SessionMessage]
+    new: Sequence[SessionMessage]
+    mark: FilePosition
+    model: str = ""
+
+
 @runtime_checkable
 class Follows(Protocol):
     """A bridge that can go on where it was."""
 
-    def follow(self, source: TranscriptSource, lately: Lately) -> Sequence[SessionMessage] | None:
-        """What the new lines say, as `decode` has it; None where that takes all of them to tell."""
+    def follow(self, source: TranscriptSource, lately: Lately) -> MessageDelta | None:
+        """Return the messages of the new lines, as `decode` does; None if that needs all lines."""
         ...
 
     def beside(self, source: TranscriptSource) -> str | None:
         """What changes with the conversations of sub-agents that stand elsewhere; None where only
         all of the lines tell which these are."""
         ...
-
-
-class ChangedRows(NamedTuple):
-    """What rows say that were changed since a mark: of messages that were there `again`, and the
-    `new` ones; and the mark after them."""
-
-    again: Sequence[SessionMessage]
-    new: Sequence[SessionMessage]
-    mark: FilePosition
 
 
 @runtime_checkable
@@ -83,7 +86,7 @@ class FollowsRows(Protocol):
         """When a session was last changed; None where its store does not tell."""
         ...
 
-    def changed(self, source: TranscriptSource, mark: FilePosition) -> ChangedRows | None:
+    def changed(self, source: TranscriptSource, mark: FilePosition) -> MessageDelta | None:
         """What the rows say that were changed since; None where that takes all of them to tell.
         FileNotFoundError if the session is gone."""
         ...

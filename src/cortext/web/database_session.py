@@ -12,7 +12,7 @@ from cortext.features.watch.follow_conversation import ConversationTail, NewMess
 from cortext.features.watch.live_sources import LiveSource
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
-from cortext.tools.incremental import ChangedRows, FilePosition
+from cortext.tools.incremental import FilePosition, MessageDelta
 
 
 class RowsTail(ConversationTail):
@@ -52,7 +52,7 @@ class RowsTail(ConversationTail):
         except FileNotFoundError:
             return None  # the tool has it no more; our copy may be there
 
-    def _changed(self) -> ChangedRows | None:
+    def _changed(self) -> MessageDelta | None:
         found = transcript_at(self._row.tool, self._row.key, self._row.path)
         try:
             return read_new_messages(*found, self._before) if found and self._before else None

@@ -69,7 +69,7 @@ from cortext.model.message import SessionMessage
 from cortext.model.tool_binding import ToolBinding, bindings_of
 from cortext.stores.folder import FolderStore
 from cortext.stores.workspace_layout import ConversationPath, conversations_dir
-from cortext.tools.incremental import FilePosition, Follows, FollowsRows, mark_of
+from cortext.tools.incremental import FilePosition, Follows, FollowsRows, MessageDelta, mark_of
 from cortext.tools.protocol import Bridge, TranscriptSource
 from cortext.tools.registry import find_tool
 from cortext.workspace.inactivity import REASON
@@ -173,16 +173,16 @@ class _Capture:
             return None  # a complete read reports the error
         if point is None or news is None:
             return None
-        said, mark = news
+        said = news.new
         if said and point.last and said[0].timestamp < point.last:
             return None  # if time goes back, this is not simply the next turn
         new = _with_rising_times(said, point.last)
         last = new[-1].timestamp if new else point.last
         own = new if point.begun else bound_messages(binding, new)
-        self._points[point_key(binding)] = Point(mark, last, point.begun or bool(own))
+        self._points[point_key(binding)] = Point(news.mark, last, point.begun or bool(own))
         self._sessions |= dict.fromkeys((m.id for m in own), binding.label)
         if any(message.role == "assistant" for message in own):
-            self._facts.append((binding, facts_of_messages(binding, self._head, own)))
+            self._facts.append((binding, facts_of_messages(binding, self._head, own, news.model)))
         return own
 
     def _may_be_here(self, binding: ToolBinding) -> bool:
@@ -307,10 +307,8 @@ def _current_mark(bridge: Bridge, source: TranscriptSource) -> FilePosition | No
     return mark_of(source.path) if isinstance(bridge, Follows) else None
 
 
-def _read_news(
-    binding: ToolBinding, mark: FilePosition, known: set[str]
-) -> tuple[Sequence[SessionMessage], FilePosition] | None:
-    """Return the messages after a mark, and the next mark; None if all has to be read."""
+def _read_news(binding: ToolBinding, mark: FilePosition, known: set[str]) -> MessageDelta | None:
+    """Return the messages after a mark; None if all has to be read."""
     found = transcript_at(binding.tool, binding.session_id, binding.path)
     changed = read_new_messages(*found, mark) if found else None
     if changed is None:
@@ -320,7 +318,7 @@ def _read_news(
         if any(m.id in known and m.role != "user" for m in said):
             return None  # a captured message has grown
         said = [m for m in said if m.id not in known]
-    return said, changed.mark
+    return changed._replace(again=(), new=said)
 
 
 def _find_new(

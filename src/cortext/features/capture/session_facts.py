@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct, structs
 
-from cortext.features.capture.transcripts import find_model
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.model.tool_binding import ToolBinding, bindings_of, set_bindings
@@ -43,10 +42,9 @@ def facts_of_session(
 
 
 def facts_of_messages(
-    binding: ToolBinding, head: Session, messages: Sequence[SessionMessage]
+    binding: ToolBinding, head: Session, messages: Sequence[SessionMessage], model: str
 ) -> TranscriptFacts:
     """Return the facts of new messages. Only a whole session tells title and tokens."""
-    model = find_model(binding.tool, binding.session_id, binding.path)
     facts = TranscriptFacts(model=model, path=binding.path)
     called = _called_tools(messages)
     if not called:

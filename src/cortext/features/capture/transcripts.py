@@ -9,7 +9,14 @@ import os
 
 from cortext.errors import CortextError
 from cortext.tools import scan
-from cortext.tools.incremental import ChangedRows, FilePosition, Follows, FollowsRows, end_of, since
+from cortext.tools.incremental import (
+    FilePosition,
+    Follows,
+    FollowsRows,
+    MessageDelta,
+    end_of,
+    since,
+)
 from cortext.tools.protocol import Bridge, NamesFiles, TranscriptSource
 from cortext.tools.registry import find_tool, open_bridge
 
@@ -63,14 +70,13 @@ def find_model(tool: str, id: str, path: str = "") -> str:
 
 def read_new_messages(
     bridge: Bridge, source: TranscriptSource, mark: FilePosition
-) -> ChangedRows | None:
+) -> MessageDelta | None:
     """Return the messages after a position; None if the whole transcript has to be read."""
     if isinstance(bridge, FollowsRows):
         return bridge.changed(source, mark)
     if not isinstance(bridge, Follows) or (lately := since(source.path, mark)) is None:
         return None
-    said = bridge.follow(source, lately) if lately.after else ()
-    return None if said is None else ChangedRows((), said, lately.mark)
+    return bridge.follow(source, lately) if lately.after else MessageDelta((), (), lately.mark)
 
 
 def current_position(bridge: Bridge, source: TranscriptSource) -> FilePosition | None:

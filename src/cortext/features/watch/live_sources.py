@@ -143,7 +143,8 @@ class LiveToolSession:
         found = find_transcript(self._row.tool, self._row.key, self.path)
         if found is None or not isinstance(found[0], Follows):
             return None
-        return found[0].follow(found[1], lately)
+        said = found[0].follow(found[1], lately)
+        return None if said is None else said.new
 
     def over(self) -> str:
         copy = self.path.startswith(f"{archive_home(self._row.tool)}/")

@@ -34,7 +34,7 @@ from cortext.tools.claude.records import (
     text_of,
 )
 from cortext.tools.claude.subagents import agents_beside
-from cortext.tools.incremental import Lately
+from cortext.tools.incremental import Lately, MessageDelta
 from cortext.tools.protocol import DecodedTranscript, Glance, TranscriptSource
 from cortext.tools.scan import own_home
 
@@ -345,7 +345,7 @@ class ClaudeBridge:
             session.parent_id = source.id
         return DecodedTranscript(whole.session(source.id, when), broken + damages, side)
 
-    def follow(self, source: TranscriptSource, lately: Lately) -> list[SessionMessage] | None:
+    def follow(self, source: TranscriptSource, lately: Lately) -> MessageDelta | None:
         """As `Follows` says."""
         part = _ClaudeTranscript(source.id, source.path, None)
         part.read([lately.before], before=lately.first - 1)
@@ -354,7 +354,8 @@ class ClaudeBridge:
         damages = part.read([lately.after], before=lately.new - 1)
         if damages or part.told_aside > aside:
             return None
-        return part.lately(count, whole=lately.is_all)
+        new = part.lately(count, whole=lately.is_all)
+        return None if new is None else MessageDelta((), new, lately.mark, part.model)
 
     def beside(self, source: TranscriptSource) -> str:
         """As `Follows` says."""

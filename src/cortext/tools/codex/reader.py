@@ -36,7 +36,7 @@ from cortext.tools.codex.records import (
     title_of,
     unwrap,
 )
-from cortext.tools.incremental import Lately
+from cortext.tools.incremental import Lately, MessageDelta
 from cortext.tools.protocol import DecodedTranscript, Glance, TranscriptSource
 from cortext.tools.scan import own_home, warn
 
@@ -292,7 +292,7 @@ class CodexBridge:
                 spawned += more
         return DecodedTranscript(session, damages, side)
 
-    def follow(self, source: TranscriptSource, lately: Lately) -> list[SessionMessage] | None:
+    def follow(self, source: TranscriptSource, lately: Lately) -> MessageDelta | None:
         """As `Follows` says."""
         part, lines, before, count = (
             _CodexTranscript(None),
@@ -311,7 +311,8 @@ class CodexBridge:
             if not new:
                 count, agents = part.count, set(part.spawned)
             before = line
-        return None if lines.damages or part.spawned.keys() - agents else part.lately(count)
+        new = None if lines.damages or part.spawned.keys() - agents else part.lately(count)
+        return None if new is None else MessageDelta((), new, lately.mark, part.model)
 
     def beside(self, source: TranscriptSource) -> None:
         """As `Follows` says: all lines tell which agents were started."""

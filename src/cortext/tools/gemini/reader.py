@@ -17,12 +17,11 @@ from cortext.durability.read_files import open_file, read_file
 from cortext.errors import why
 from cortext.formats.record_lines import Damage
 from cortext.model import json_codec
-from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.model.tool_binding import native_entry
 from cortext.tools import jsonl
 from cortext.tools.gemini.records import GeminiMessages, GeminiRecord, TranscriptState
-from cortext.tools.incremental import Lately
+from cortext.tools.incremental import Lately, MessageDelta
 from cortext.tools.protocol import DecodedTranscript, Glance, TranscriptSource
 from cortext.tools.scan import own_home, warn
 
@@ -204,7 +203,7 @@ class GeminiBridge:
             damages += more
         return DecodedTranscript(session, damages, side)
 
-    def follow(self, source: TranscriptSource, lately: Lately) -> list[SessionMessage] | None:
+    def follow(self, source: TranscriptSource, lately: Lately) -> MessageDelta | None:
         """As `Follows` says. A resume lists all messages anew, so then it is None."""
         log, lines = TranscriptState(), jsonl.JsonLines(GeminiRecord)
         for _, record in lines.read([lately.before]):
@@ -223,7 +222,7 @@ class GeminiBridge:
             said = len(telling.messages) if number == count else said
             telling.tell(record)
         new = telling.messages[said:] if len(log.records) > count else []
-        return None if lines.damages else new
+        return None if lines.damages else MessageDelta((), new, lately.mark, log.model)
 
     def beside(self, source: TranscriptSource) -> str:
         """As `Follows` says."""

@@ -15,7 +15,7 @@ from cortext.formats.record_lines import Damage
 from cortext.model.session import Session
 from cortext.model.tool_binding import native_entry
 from cortext.tools import jsonl
-from cortext.tools.incremental import ChangedRows, FilePosition
+from cortext.tools.incremental import FilePosition, MessageDelta
 from cortext.tools.opencode.archive_log import ArchivedSession, logs, open_log
 from cortext.tools.opencode.records import (
     MessageInfo,
@@ -146,10 +146,10 @@ class OpenCodeBridge:
             return None
         return read_database(source.path, lambda database: _mark(database, source.id))
 
-    def changed(self, source: TranscriptSource, mark: FilePosition) -> ChangedRows | None:
+    def changed(self, source: TranscriptSource, mark: FilePosition) -> MessageDelta | None:
         """As `FollowsRows` says."""
 
-        def work(database: OpenCodeDatabase) -> ChangedRows | None:
+        def work(database: OpenCodeDatabase) -> MessageDelta | None:
             if _head(database, source.id).revert:
                 return None
             if database.count(source.id, mark.size) != mark.lines:
@@ -160,16 +160,17 @@ class OpenCodeBridge:
             if first < 0:
                 return None
             damages: list[Damage] = []
-            telling, again = OpenCodeMessages(None), 0
+            telling, again, model = OpenCodeMessages(None), 0, ""
             for number, raw in enumerate(rows):
                 again = len(telling.messages) if number == first else again
                 if info := read_info(raw, damages):
+                    model = info.used or model
                     parts = database.parts(source.id, raw.id)
                     telling.tell(raw.id, info, _parts(raw.id, info, parts, damages))
             if damages or telling.cuts:
                 return None
             again = len(telling.messages) if first >= len(rows) else again
-            return ChangedRows(telling.messages[:again], telling.messages[again:], now)
+            return MessageDelta(telling.messages[:again], telling.messages[again:], now, model)
 
         return read_database(source.path, work)
 
