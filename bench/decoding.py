@@ -17,7 +17,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from cortext.tools.protocol import TranscriptSource
+from cortext.tools.reader_protocol import TranscriptSource
 
 TOOLS = ("claude", "codex", "gemini", "opencode")
 FOLDERS = {"opencode": ".local/share/opencode"}

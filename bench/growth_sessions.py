@@ -23,7 +23,7 @@ from cortext.catalog.catalog import Catalog
 from cortext.catalog.row import DOCUMENT, ConversationRow
 from cortext.features.doctor.checkup import run_checkup
 from cortext.features.listing.conversation_list import ConversationList
-from cortext.features.manage import delete
+from cortext.features.manage import trash
 from cortext.features.open_store import open_store
 from cortext.features.search.search import Search
 from cortext.workspace.workspace import Workspace
@@ -137,9 +137,9 @@ def measure_conversations(folder: str, size: int, number: int) -> Figures:
         lambda: _expect(len(_listed(root)), size + len(made)), before=create, most=_FEW
     )
     rows = iter([row for row in _listed(root) if row.id in {*made}])
-    found["delete"] = seconds_of(lambda: delete.delete(next(rows)), most=len(made))
+    found["delete"] = seconds_of(lambda: trash.delete(next(rows)), most=len(made))
     for row in rows:
-        delete.delete(row)
+        trash.delete(row)
     _search(size)
     if not number:
         # Only once: it takes long, and after it doctor knows what is sound.

@@ -32,7 +32,7 @@ CONVERSATIONS = {
     "cortext.service.stores.base": ["Conversations"],
     "cortext.service.stores.conversation_events": ["Event", "Subscription"],
     "cortext.service.stores.file_store": ["FileConversationStore"],
-    "cortext.service.stores.reference_resolution": ["Reference"],
+    "cortext.service.stores.ordinal_references": ["Reference"],
     "cortext.service.stores.conversation_summary": ["register_type"],
 }
 """What a program meets of a package without an `__all__`, beside what `cortext` itself exports."""

@@ -168,7 +168,7 @@ PRELOADED = (
     "cortext.cli.select_conversation",
     "cortext.cli.views.search_view",
     "cortext.cli.views.list_view",
-    "cortext.catalog.workspace_rows",
+    "cortext.catalog.conversation_row_reader",
 )
 
 

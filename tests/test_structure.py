@@ -24,7 +24,6 @@ _ARRANGEMENT = "the codec in formats/ and the store in stores/ of the same arran
 _OLD_PATH = "conversations/ keeps the import paths that the documentation of 0.1.0 shows"
 SHARED_FILE_NAMES = {
     "archive.py": _PER_TOOL,
-    "commands.py": _PER_TOOL,
     "detection.py": _PER_TOOL,
     "headless.py": _PER_TOOL,
     "launch.py": _PER_TOOL,
@@ -32,6 +31,7 @@ SHARED_FILE_NAMES = {
     "reader.py": _PER_TOOL,
     "records.py": _PER_TOOL,
     "settings.py": _PER_TOOL,
+    "slash_commands.py": _PER_TOOL,
     "tool.py": _PER_TOOL,
     "writer.py": _PER_TOOL,
     "document.py": _ARRANGEMENT,
@@ -43,7 +43,6 @@ SHARED_FILE_NAMES = {
     "plugin.py": "our plug-in for the command llm, and our plug-in for OpenCode",
     "conversation_files.py": "files of a conversation: /save in the REPL, and where secrets may be",
     "spawn_list.py": "the list of spawn sessions, and how it is printed",
-    "scan.py": "scan for secrets, and scan the folders of tools",
 }
 
 _SERVER = "loads a web server or the MCP SDK, which the help of the command does not need"
@@ -140,19 +139,5 @@ def imported_module(module: str, name: str) -> str:
 
 
 def test_imports_of_own_modules_stand_at_the_top_or_are_listed() -> None:
-    found = {
-        (name, module)
-        for name, tree in modules()
-        for module in imports_in_functions(tree)
-    }
+    found = {(name, module) for name, tree in modules() for module in imports_in_functions(tree)}
     assert found == set(LAZY_IMPORTS)
-
-
-def test_folder_with_imports_not_moved_yet_still_has_some() -> None:
-    names = [name for name, tree in modules() if any(imports_in_functions(tree))]
-    done = [
-        folder
-        for folder in IMPORTS_NOT_MOVED_YET
-        if not any(name.startswith(folder) for name in names)
-    ]
-    assert done == []

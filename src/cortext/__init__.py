@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cortext.features.open_store import open_store
     from cortext.model.message import SessionMessage, ToolInvocation
     from cortext.model.session import Session
-    from cortext.model.summary import SessionSummary
+    from cortext.model.session_summary import SessionSummary
     from cortext.service.stores.memory_store import MemoryConversationStore
     from cortext.service.stores.port import Conversation, ConversationStore, Message
     from cortext.service.stores.postgres.postgres_conversations import PostgresConversationStore
@@ -71,7 +71,7 @@ _HOMES = {
     "SessionManager": "cortext.workspace.session_manager",
     "SessionMessage": "cortext.model.message",
     "SessionStorage": "cortext.stores.document",
-    "SessionSummary": "cortext.model.summary",
+    "SessionSummary": "cortext.model.session_summary",
     "ToolInvocation": "cortext.model.message",
     "Workspace": "cortext.workspace.workspace",
     "open_session_store": "cortext.stores.store_registry",

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from cortext.catalog import log_rows
+from cortext.catalog import log_row_reader
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.row import ConversationRow
 
@@ -78,7 +78,7 @@ class Folder:
         """What somebody finds who knows nothing yet."""
         found: dict[str, ConversationRow] = {}
         for path in self.path.glob("*.jsonl"):
-            read = log_rows.read_log(str(self.path), path.stem)
+            read = log_row_reader.read_log(str(self.path), path.stem)
             assert read is not None
             status = "interrupted" if read.row.status == "active" else read.row.status
             found[path.stem] = replace(read.row, status=status)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cortext import SessionStorageError
-from cortext.catalog import log_rows
+from cortext.catalog import log_row_reader
 from cortext.catalog.catalog import Catalog
 from cortext.durability.lifetime_lock import LiveMark
 from tests.catalog.spawn_folder import HOUR, WHEN, Folder, head, turn
@@ -20,7 +20,7 @@ from tests.catalog.spawn_folder import HOUR, WHEN, Folder, head, turn
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """The ranges of files that were read, as (from, to)."""
     seen: list[tuple[int, int]] = []
-    real: Callable[[int, int, int], bytes] = log_rows.read_range
+    real: Callable[[int, int, int], bytes] = log_row_reader.read_range
 
     def read_range(fd: int, start: int, end: int) -> bytes:
         data = real(fd, start, end)
@@ -28,7 +28,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
             seen.append((start, start + len(data)))
         return data
 
-    monkeypatch.setattr(log_rows, "read_range", read_range)
+    monkeypatch.setattr(log_row_reader, "read_range", read_range)
     return seen
 
 
@@ -72,9 +72,9 @@ def test_a_time_that_no_database_has(spawn_folder: Folder, monkeypatch: pytest.M
     """Some file systems have times, and numbers of files, that are larger than 63 bits."""
     spawn_folder.add("one", turn("x"))
     right = spawn_folder.list()
-    real = log_rows.Fingerprint.of
+    real = log_row_reader.Fingerprint.of
     monkeypatch.setattr(
-        log_rows.Fingerprint,
+        log_row_reader.Fingerprint,
         "of",
         lambda found: real(found)._replace(inode=2**63, mtime_ns=-(2**70)),
     )
@@ -169,14 +169,14 @@ def test_another_head_before_the_same_turns(
         path, head("one", title="another", status="interrupted") + b"".join(turns + new)
     )
     decoded: list[bytes] = []
-    real: Callable[..., Any] = log_rows.decode_lines
+    real: Callable[..., Any] = log_row_reader.decode_lines
 
     def decode_lines(data: bytes, *rest: Any, **more: Any) -> Any:
         decoded.append(data)
         return real(data, *rest, **more)
 
     with monkeypatch.context() as patch:
-        patch.setattr(log_rows, "decode_lines", decode_lines)
+        patch.setattr(log_row_reader, "decode_lines", decode_lines)
         row = spawn_folder.list()["one"]
     assert decoded == new
     assert (row.title, row.status, row.messages) == ("another", "interrupted", 3000 + more)

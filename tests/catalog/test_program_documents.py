@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cortext import Session, SessionMessage, SessionStorage
-from cortext.catalog import document_rows
+from cortext.catalog import document_row_reader
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.program_documents import DocumentFolder
 from cortext.catalog.row import ConversationRow
@@ -245,8 +245,8 @@ def test_a_row_that_makes_no_sense_is_read_again(document_place: Place) -> None:
 
 
 def test_reading_one_that_has_gone_is_nothing(document_place: Place) -> None:
-    assert document_rows.read_document(str(document_place.folder), "nosuch") is None
-    assert document_rows.read_document(str(document_place.folder), "../nosuch") is None
+    assert document_row_reader.read_document(str(document_place.folder), "nosuch") is None
+    assert document_row_reader.read_document(str(document_place.folder), "../nosuch") is None
 
 
 def test_what_there_is_no_time_for_is_left(document_place: Place) -> None:

@@ -18,10 +18,10 @@ from cortext.catalog.lookup import resolve
 from cortext.catalog.row import ConversationRow
 from cortext.errors import CortextError, SessionNotFoundError
 from cortext.features.listing.conversation_list import ConversationList, ListFilter
-from cortext.features.listing.load_row import read, read_all
+from cortext.features.listing.session_of_row import read, read_all
 from cortext.features.search.find_conversation import find_conversation
 from cortext.stores.folder import FolderStore
-from cortext.tools import scan
+from cortext.tools import transcript_folders
 from tests.catalog.spaces import Space
 from tests.homes import PROJECT, VERSIONS, Homes, move_project, pack, said, sessions
 
@@ -127,16 +127,16 @@ def test_only_what_changed_is_looked_at(
     homes: Homes, tool: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A second list glances at nothing; after a change, at that one alone."""
-    from cortext.catalog import tool_rows
+    from cortext.catalog import tool_row_reader
 
     seen: list[str] = []
-    plain = tool_rows._row
+    plain = tool_row_reader._row
 
-    def count(session: tool_rows._Session) -> object:
+    def count(session: tool_row_reader._Session) -> object:
         seen.append(session.key[1])
         return plain(session)
 
-    monkeypatch.setattr(tool_rows, "_row", count)
+    monkeypatch.setattr(tool_row_reader, "_row", count)
     with Catalog.at_home() as catalog:
         assert catalog.tool_sessions().changed
         assert len(seen) == len(ALL)
@@ -451,7 +451,7 @@ def test_the_tools_variables(homes: Homes, monkeypatch: pytest.MonkeyPatch) -> N
     assert set(once()) == ALL
     for tool in TOOLS:
         assert {source.id for source in open_bridge(tool).sources()} == set(sessions(tool))
-        assert scan.look(tool, scan.own_home(tool)).print
+        assert transcript_folders.look(tool, transcript_folders.own_home(tool)).print
 
 
 def test_a_database_elsewhere(homes: Homes, monkeypatch: pytest.MonkeyPatch) -> None:

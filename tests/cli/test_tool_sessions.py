@@ -232,7 +232,7 @@ def test_unchanged_list_loads_no_transcript_reader(
         f" sys.argv = ['cortext', *{command!r}]; from cortext.cli.main import main;"
         " out, sys.stdout = sys.stdout, open(os.devnull, 'w'); main(); sys.stdout = out"
     )
-    assert "cortext.tools.scan" in loaded
+    assert "cortext.tools.transcript_folders" in loaded
     assert loaded & {"rich", "rapidfuzz", "cortext.tools.claude.reader"} == set()
 
 

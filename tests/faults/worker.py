@@ -140,7 +140,7 @@ class Worker:
         self._say("ack", "list", "", "")
 
     def _search(self) -> None:
-        from cortext.features.search.results import Finder, SearchRequest
+        from cortext.features.search.search_results import Finder, SearchRequest
 
         finder = Finder()
         finder.refresh()
@@ -169,7 +169,7 @@ class Worker:
     def _arrange(self) -> None:
         """A conversation to the trash and back."""
         from cortext.features.capture.bindings import ConversationRef, row_of
-        from cortext.features.manage.delete import delete, restore
+        from cortext.features.manage.trash import delete, restore
         from cortext.workspace.workspace import Workspace
 
         workspace = Workspace(str(self._home.work))

@@ -10,7 +10,7 @@ from typing import Any
 
 from cortext import paths
 from cortext.cli.commands.hook import command as hook_command
-from cortext.features.archive.archive_state import Memory
+from cortext.features.archive.archive_copies import Memory
 from cortext.features.secrets.archive_redactions import ArchiveRedactions
 from cortext.features.secrets.redact_value import (
     Redactor,

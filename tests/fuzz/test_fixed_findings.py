@@ -17,11 +17,11 @@ from cortext.features.doctor.salvage.salvage_heads import build_session
 from cortext.formats.log import LOG
 from cortext.formats.record_lines import MOST_DAMAGES, record_ids
 from cortext.mcp.tool_table import TOOLS, schema
-from cortext.model.head import newer_version
+from cortext.model.session_head import newer_version
 from cortext.stores.log import LogStore
-from cortext.tools import jsonl
+from cortext.tools import jsonl_transcripts
 from cortext.tools.gemini.reader import GeminiBridge
-from cortext.tools.protocol import TranscriptSource
+from cortext.tools.reader_protocol import TranscriptSource
 from tests.features.doctor.damage import Kept, half_emoji, utf16
 from tests.tools.claude.claude_lines import decode
 from tests.tools.opencode.opencode_data import Made, said, text
@@ -69,7 +69,7 @@ def test_a_thousand_broken_lines_are_told_and_no_more(log: Path) -> None:
 
 
 def test_broken_lines_of_a_transcript_are_told_up_to_a_thousand() -> None:
-    lines = jsonl.JsonLines(msgspec.defstruct("Any", []), "a file")
+    lines = jsonl_transcripts.JsonLines(msgspec.defstruct("Any", []), "a file")
     assert list(lines.read([b"{\n" * 5000])) == []
     assert len(lines.damages) == MOST_DAMAGES + 1
 

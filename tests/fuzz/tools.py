@@ -11,7 +11,7 @@ from cortext.tools.claude.reader import ClaudeBridge
 from cortext.tools.codex.reader import CodexBridge
 from cortext.tools.gemini.reader import GeminiBridge
 from cortext.tools.opencode.reader import OpenCodeBridge
-from cortext.tools.protocol import Bridge, DecodedTranscript, TranscriptSource
+from cortext.tools.reader_protocol import Bridge, DecodedTranscript, TranscriptSource
 from tests.fuzz.target import Feed, Files, Target, attempt
 from tests.tools.opencode.opencode_data import SCHEMA, START
 

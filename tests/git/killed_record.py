@@ -12,7 +12,7 @@ import sys
 from subprocess import Popen
 
 from cortext.git import run_git
-from cortext.git.record import record
+from cortext.git.commit_conversation import record
 
 
 def die() -> None:

@@ -5,8 +5,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from cortext.git.outcome import Recorded
-from cortext.git.record import record
+from cortext.git.commit_conversation import record
+from cortext.git.commit_outcome import Recorded
 
 ID = "001-brainstorm-api"
 PLACE = f"conversations/2026-01-02/{ID}"
@@ -15,7 +15,7 @@ NAMES = (MARKDOWN, HEAD, MESSAGES)
 
 RECORD = """
 import sys
-from cortext.git.record import record
+from cortext.git.commit_conversation import record
 root, folder, *files = sys.argv[1:]
 sys.stdin.readline()
 print(record(root, folder, files, mode="auto", title="T", id="x", verb="stop").outcome)

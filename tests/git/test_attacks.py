@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from cortext.git import record as git_module
+from cortext.git import commit_conversation as git_module
+from cortext.git.commit_outcome import NotRecorded
 from cortext.git.committed_files import has_committed
-from cortext.git.outcome import NotRecorded
 from cortext.git.repository import find_repository
 from tests.git.plants import HOOKS, PLAIN, PROGRAMS, SIGNATURES, Plants
 from tests.git.space import HEAD, MARKDOWN, NAMES, RECORD, Space

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cortext.git.commit_message import message, subject, what_is_saved
-from cortext.git.outcome import one_line
+from cortext.git.commit_outcome import one_line
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from cortext.git.commit_outcome import NotRecorded
 from cortext.git.committed_files import committed, has_committed
-from cortext.git.outcome import NotRecorded
 from tests.git.plants import Plants
 from tests.git.space import HEAD, Space
 

@@ -18,7 +18,7 @@ INTERRUPTED = """
 import os
 import subprocess
 import sys
-from cortext.git.record import record
+from cortext.git.commit_conversation import record
 plain = subprocess.Popen.communicate
 def interrupted(process, *rest):
     if sys.argv[1] in process.args:

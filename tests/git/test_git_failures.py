@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from cortext.git import record as git_module
+from cortext.git import commit_conversation as git_module
 from cortext.git import repository, run_git
 from tests.git.space import Space
 

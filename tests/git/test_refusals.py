@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.git import record as git_module
+from cortext.git import commit_conversation as git_module
 from cortext.git import staging
 from tests.git.space import HEAD, MARKDOWN, PLACE, Space
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cortext.git import commit_files
+from cortext.git import files_to_commit
 from tests.git.space import MESSAGES, PLACE, Space
 
 
@@ -40,7 +40,7 @@ def test_no_room_for_a_temporary_file(
     def full() -> Any:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(commit_files, "TemporaryFile", full)
+    monkeypatch.setattr(files_to_commit, "TemporaryFile", full)
     recorded = repository_space.record()
     assert recorded.outcome == "failed"
     assert recorded.note.endswith("a temporary file for git: no space left on device")

@@ -13,7 +13,7 @@ from mcp.client import Client
 
 from cortext import paths
 from cortext.catalog.fulltext.fulltext_index import FulltextIndex
-from cortext.features.search import text_entries
+from cortext.features.search import index_entries
 from tests.command import begin
 from tests.mcp.mcp_client import ask, facts, text
 
@@ -24,7 +24,7 @@ DEADLINE = 30.0
 def held(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Reading stops before the second conversation until it is let go; the first call waits for it
     only briefly."""
-    let_go, read = threading.Event(), text_entries.read_new
+    let_go, read = threading.Event(), index_entries.read_new
     count = 0
 
     def slowly(row: Any, state: str) -> Any:
@@ -34,7 +34,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Any:
             assert let_go.wait(DEADLINE)
         return read(row, state)
 
-    monkeypatch.setattr("cortext.features.search.text_refresh.read_new", slowly)
+    monkeypatch.setattr("cortext.features.search.index_refresh.read_new", slowly)
     monkeypatch.setattr("cortext.mcp.mcp_server._WAIT", 0.3)
     yield let_go
     let_go.set()
@@ -95,7 +95,7 @@ def test_progress_is_told_to_a_client_that_wants_it(
     for number in range(4):
         begin(workspace, "plan", f"More {number}", "What else?")
     told: list[tuple[float, float | None]] = []
-    read, step = text_entries.read_new, threading.Semaphore(0)
+    read, step = index_entries.read_new, threading.Semaphore(0)
 
     def slowly(row: Any, state: str) -> Any:
         assert step.acquire(timeout=DEADLINE)
@@ -112,7 +112,7 @@ def test_progress_is_told_to_a_client_that_wants_it(
             "search_workspace", {"query": "cursors"}, progress_callback=hear
         )
 
-    monkeypatch.setattr("cortext.features.search.text_refresh.read_new", slowly)
+    monkeypatch.setattr("cortext.features.search.index_refresh.read_new", slowly)
     monkeypatch.setattr("cortext.mcp.mcp_server._WAIT", DEADLINE)
     assert facts(ask(work))["unread"] == 0
     assert told[:5] == [(float(n), 6.0) for n in range(1, 6)]
@@ -123,7 +123,7 @@ def test_the_end_of_the_server_ends_the_reading(
 ) -> None:
     """After the conversation that it is at; what was read is kept or read again, and no thread of
     it is left."""
-    begun, read = threading.Event(), text_entries.read_new
+    begun, read = threading.Event(), index_entries.read_new
 
     def noted(row: Any, state: str) -> Any:
         begun.set()
@@ -133,7 +133,7 @@ def test_the_end_of_the_server_ends_the_reading(
         await client.list_tools()
         assert await anyio.to_thread.run_sync(begun.wait, DEADLINE)
 
-    monkeypatch.setattr("cortext.features.search.text_refresh.read_new", noted)
+    monkeypatch.setattr("cortext.features.search.index_refresh.read_new", noted)
     ask(work)
     assert [each.name for each in threading.enumerate() if each.name == "cortext-reads"] == []
 

@@ -19,11 +19,11 @@ from cortext.features.search.decisions import decisions_in
 from cortext.formats import briefing, document, json_edit, slash_frame, toml_edit, tool_inputs
 from cortext.formats.exports import markdown_export
 from cortext.formats.text_search import search_query
-from cortext.model import closing_phrases, extractive_summary, own_commands
+from cortext.model import closing_phrases, extractive_summary, own_slash_commands
 from cortext.model.secrets import detector
 from cortext.model.title import generate_title
-from cortext.service.http.problems import without_places
-from cortext.tools import jsonl
+from cortext.service.http.problem_responses import without_places
+from cortext.tools import jsonl_transcripts
 from cortext.tools import mcp_servers as servers
 from cortext.tools.claude import records as claude_records
 from cortext.tools.codex import records as codex_records
@@ -83,7 +83,7 @@ CASES: list[Case] = [
     ("codex image", lambda t: codex_records.is_said(t, "user"), " ", "<image "),
     ("codex spaces", lambda t: codex_records.is_said(t, "user"), "", " "),
     ("codex title", codex_records.title_of, "", "<a "),
-    ("title of a request", jsonl.title_of, "", "<command-name>"),
+    ("title of a request", jsonl_transcripts.title_of, "", "<command-name>"),
     (
         "gemini head",
         lambda t: reader._salvage(t.encode(), TranscriptState()),
@@ -127,7 +127,7 @@ CASES: list[Case] = [
     ("digest", lambda t: extractive_summary.digest(messages(t)), "", "<system-reminder>"),
     ("title", title_of, "", "![["),
     ("closing", closing_phrases.is_closing, "", "thanks, "),
-    ("own command", own_commands.without_command, "", "\n"),
+    ("own command", own_slash_commands.without_command, "", "\n"),
     ("secrets", detector.find_secrets, "", "password="),
     ("secret tokens", detector.find_secrets, "", "eyJaaaaaaaa."),
     ("secret addresses", detector.find_secrets, "", "://a:"),

@@ -9,14 +9,14 @@ import pytest
 from cortext import paths
 from cortext.durability.incremental_copy import CopyState
 from cortext.errors import CortextError
-from cortext.features.archive.archive_state import Memory
+from cortext.features.archive.archive_copies import Memory
 from cortext.features.doctor.checkup import SoundFiles, fingerprints_of
 from cortext.features.doctor.inventory import CheckItem
 from cortext.features.doctor.problem import CheckResult
 from cortext.features.errors_log import write_error
 from cortext.features.secrets import archive_redactions
 from cortext.features.secrets.redact_value import redaction_key
-from cortext.features.setup.manifest import SetupRecord
+from cortext.features.setup.install_manifest import SetupRecord
 from cortext.workspace.known_folders import remember_documents, remember_program, remember_workspace
 from tests.command import begin, cortext, folder_of, ok
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from cortext.features.archive.archive_state import folder_of
+from cortext.features.archive.archive_copies import folder_of
 from cortext.model.session import Session
-from cortext.tools.protocol import DecodedTranscript, Glance
+from cortext.tools.reader_protocol import DecodedTranscript, Glance
 from cortext.tools.registry import open_bridge
 
 

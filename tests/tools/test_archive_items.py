@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cortext.errors import SessionCorruptedError
-from cortext.features.archive.archive_state import folder_of
+from cortext.features.archive.archive_copies import folder_of
 from cortext.features.archive.archive_sync import sync
 from cortext.tools.opencode.storage import OpenCodeDatabase, Raw
 from cortext.tools.registry import open_bridge

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cortext.errors import CortextError
-from cortext.tools import scan
+from cortext.tools import transcript_folders
 from cortext.tools.launch import ask_plan, fork_plan, has_command, resume_plan
 from cortext.tools.registry import tool_names
 
@@ -75,5 +75,5 @@ def test_links_among_the_transcripts_lead_nowhere(tmp_path: Path) -> None:
     (day / f"rollout-2026-01-12T09-30-00-{ID}.jsonl").write_text("{}\n", encoding="utf-8")
     for name in "abc":
         os.symlink(".", tmp_path / "sessions" / name)
-    look = scan.look("codex", str(tmp_path))
+    look = transcript_folders.look("codex", str(tmp_path))
     assert look.names == {f"sessions/2026/01/12/rollout-2026-01-12T09-30-00-{ID}.jsonl"}

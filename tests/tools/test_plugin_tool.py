@@ -28,9 +28,9 @@ from datetime import UTC, datetime
 
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
-from cortext.tools import jsonl
-from cortext.tools.protocol import DecodedTranscript, Glance
-from cortext.tools.scan import own_home
+from cortext.tools import jsonl_transcripts
+from cortext.tools.reader_protocol import DecodedTranscript, Glance
+from cortext.tools.transcript_folders import own_home
 
 
 class ToyBridge:
@@ -40,9 +40,9 @@ class ToyBridge:
         self.home = home or own_home(self.tool)
 
     def sources(self):
-        for entry in jsonl.listed(os.path.join(self.home, "talks")):
-            id = jsonl.plain(entry.name).removesuffix(".jsonl")
-            yield from jsonl.source(self.tool, id, entry)
+        for entry in jsonl_transcripts.listed(os.path.join(self.home, "talks")):
+            id = jsonl_transcripts.plain(entry.name).removesuffix(".jsonl")
+            yield from jsonl_transcripts.source(self.tool, id, entry)
 
     def glance(self, source):
         said = self._said(source)
@@ -63,7 +63,7 @@ class ToyBridge:
         return DecodedTranscript(session, [])
 
     def _said(self, source):
-        data = b"".join(jsonl.read_blocks(source.path, []))
+        data = b"".join(jsonl_transcripts.read_blocks(source.path, []))
         return [json.loads(line) for line in data.splitlines()]
 
 

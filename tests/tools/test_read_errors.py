@@ -11,13 +11,13 @@ import pytest
 
 from cortext.errors import SessionCorruptedError, why
 from cortext.formats.record_lines import Damage
-from cortext.tools import jsonl, tool_context
+from cortext.tools import jsonl_transcripts, tool_context
 from cortext.tools.archive_items import archive_source
 from cortext.tools.claude import subagents
 from cortext.tools.gemini.reader import GeminiBridge
 from cortext.tools.opencode import reader, records
 from cortext.tools.opencode.reader import OpenCodeBridge
-from cortext.tools.protocol import TranscriptSource
+from cortext.tools.reader_protocol import TranscriptSource
 
 
 def _broken(path: object = "/a/file", *_: Any, **__: Any) -> Any:
@@ -38,7 +38,7 @@ def unread_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def _claude(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (home / "agent-1.jsonl").write_bytes(b"{}\n")
-    monkeypatch.setattr(jsonl, "read_head", _broken)
+    monkeypatch.setattr(jsonl_transcripts, "read_head", _broken)
     subagents.agents_beside(str(home))
 
 
@@ -46,7 +46,7 @@ def _gemini(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = home / "tmp/p/chats/session-x.jsonl"
     path.parent.mkdir(parents=True)
     path.write_bytes(b"{}\n")
-    monkeypatch.setattr(jsonl, "read_head", _broken)
+    monkeypatch.setattr(jsonl_transcripts, "read_head", _broken)
     assert list(GeminiBridge(str(home)).sources()) == []
 
 

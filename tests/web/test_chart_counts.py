@@ -12,7 +12,7 @@ from cortext import MemoryConversationStore, clock
 from cortext.asgi import create_app
 from cortext.catalog.row import ConversationRow
 from cortext.features.listing.conversation_list import ConversationList
-from cortext.features.listing.load_row import read
+from cortext.features.listing.session_of_row import read
 from cortext.features.stats import conversation_stats
 from cortext.features.stats.stats import gather
 from cortext.tools.writer_protocol import Turn, open_writer

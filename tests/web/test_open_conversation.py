@@ -14,11 +14,11 @@ from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.watch.live_sources import LiveConversation
 from cortext.model import json_codec
 from cortext.tools.opencode.reader import OpenCodeBridge
-from cortext.tools.protocol import TranscriptSource
+from cortext.tools.reader_protocol import TranscriptSource
 from cortext.web.database_session import joined
 from cortext.web.live_updates import Ending, follow
-from cortext.web.open_cache import Desk
 from cortext.web.open_conversation import OpenConversation
+from cortext.web.open_conversation_cache import Desk
 from tests.tools.opencode.opencode_data import Made, text
 from tests.web import stories
 

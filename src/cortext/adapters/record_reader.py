@@ -13,7 +13,7 @@ from cortext.model.message import SessionMessage
 from cortext.stores.log import LogStore
 from cortext.stores.port import SessionStore
 from cortext.stores.servers.server_base import ServedStore
-from cortext.stores.servers.server_records import RecordPosition
+from cortext.stores.servers.session_parts import RecordPosition
 
 
 class Follower:

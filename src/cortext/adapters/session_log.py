@@ -37,12 +37,12 @@ from cortext.model import derived_ids
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.document import SessionStorage
-from cortext.stores.line_store import LineStore
+from cortext.stores.line_store_base import LineStore
 from cortext.stores.log import LogStore
 from cortext.stores.memory import MemoryStore
 from cortext.stores.port import SessionStore
 from cortext.stores.servers.server_base import ServedStore
-from cortext.stores.servers.server_records import Holder, holder
+from cortext.stores.servers.session_parts import Holder, holder
 from cortext.stores.store_registry import (
     SERVERS,
     STORES,

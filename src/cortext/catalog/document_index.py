@@ -22,7 +22,7 @@ from cortext.errors import SessionLockedError, SessionStorageError
 from cortext.model import json_codec
 from cortext.model.ids import check_id
 from cortext.model.session import Session
-from cortext.model.summary import SessionSummary
+from cortext.model.session_summary import SessionSummary
 from cortext.stores.fingerprints import Fingerprint
 from cortext.stores.session_file_names import is_id
 

@@ -10,7 +10,7 @@ import msgspec
 
 from cortext.catalog.database import UnreadableError, bounded, folded, micros, plain
 from cortext.model import json_codec, record_dicts
-from cortext.model.summary import SessionSummary
+from cortext.model.session_summary import SessionSummary
 from cortext.stores.fingerprints import Fingerprint
 
 SCHEMA_VERSION = 1

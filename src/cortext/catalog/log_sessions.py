@@ -15,8 +15,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from cortext.catalog.database import Database
-from cortext.catalog.log_rows import SUFFIX, read_log
-from cortext.catalog.refresh import KnownFolders, KnownRows, SourceChanges, refresh_source
+from cortext.catalog.log_row_reader import SUFFIX, read_log
 from cortext.catalog.row import ConversationRow, recency
 from cortext.catalog.row_table import (
     FRESH_NS,
@@ -27,6 +26,7 @@ from cortext.catalog.row_table import (
     source_names,
     store_rows,
 )
+from cortext.catalog.source_refresh import KnownFolders, KnownRows, SourceChanges, refresh_source
 from cortext.durability.lifetime_lock import live_holder, mark_path
 from cortext.durability.replace_file import remove_if_there
 from cortext.stores.session_file_names import is_id

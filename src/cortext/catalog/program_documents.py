@@ -16,8 +16,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from cortext.catalog.database import Database
-from cortext.catalog.document_rows import read_document
-from cortext.catalog.refresh import KnownFolders, KnownRows, SourceChanges, refresh_source
+from cortext.catalog.document_row_reader import read_document
 from cortext.catalog.row import ConversationRow
 from cortext.catalog.row_table import (
     Source,
@@ -27,6 +26,7 @@ from cortext.catalog.row_table import (
     source_names,
     store_rows,
 )
+from cortext.catalog.source_refresh import KnownFolders, KnownRows, SourceChanges, refresh_source
 from cortext.errors import reason_of
 
 _KIND = "document"

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from cortext.catalog.database import Database
-from cortext.catalog.refresh import SourceChanges
 from cortext.catalog.row import ConversationRow
 from cortext.catalog.row_table import (
     FRESH_NS,
@@ -24,9 +23,10 @@ from cortext.catalog.row_table import (
     store_rows,
 )
 from cortext.catalog.sanitize import told
-from cortext.catalog.tool_rows import NewToolRows, glance_at
+from cortext.catalog.source_refresh import SourceChanges
+from cortext.catalog.tool_row_reader import NewToolRows, glance_at
 from cortext.errors import reason_of
-from cortext.tools import scan
+from cortext.tools import transcript_folders
 from cortext.tools.deleted_sessions import forgotten, path
 from cortext.tools.registry import tool_names
 
@@ -47,12 +47,16 @@ class ListedToolSessions(NamedTuple):
     grown: Sequence[ConversationRow] = ()
 
 
-Looks = dict[tuple[str, str], scan.FolderState]
+Looks = dict[tuple[str, str], transcript_folders.FolderState]
 
 
 def look_around() -> Looks:
     """Return the state of the folder of each tool, and of our copy of it."""
-    return {(tool, home): scan.look(tool, home) for tool in tool_names() for home in _homes(tool)}
+    return {
+        (tool, home): transcript_folders.look(tool, home)
+        for tool in tool_names()
+        for home in _homes(tool)
+    }
 
 
 def refresh(
@@ -87,7 +91,7 @@ def refresh(
     )
 
 
-def _fingerprint_of(look: scan.FolderState) -> str:
+def _fingerprint_of(look: transcript_folders.FolderState) -> str:
     return look.print.hex()
 
 
@@ -103,7 +107,7 @@ def _deleted_sessions() -> set[tuple[str, str]]:
 
 def _homes(tool: str) -> tuple[str, ...]:
     """Return the tool's own folder, then our copy."""
-    return scan.own_home(tool), scan.archive_home(tool)
+    return transcript_folders.own_home(tool), transcript_folders.archive_home(tool)
 
 
 def _listed(db: sqlite3.Connection, deleted: set[tuple[str, str]]) -> list[ConversationRow]:

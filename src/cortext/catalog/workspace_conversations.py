@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from cortext.catalog.conversation_links import store_links
+from cortext.catalog.conversation_row_reader import read_conversation
 from cortext.catalog.database import Database, UnreadableError
-from cortext.catalog.refresh import KnownFolders, KnownRows, SourceChanges, refresh_source
 from cortext.catalog.row import ConversationRow
 from cortext.catalog.row_table import FRESH_NS, Source, StoredRow
-from cortext.catalog.workspace_rows import read_conversation
+from cortext.catalog.source_refresh import KnownFolders, KnownRows, SourceChanges, refresh_source
 from cortext.catalog.workspace_scan import NO_CONVERSATION, ChangedDay, Scan, stat_files
 
 WORKSPACE = "workspace"

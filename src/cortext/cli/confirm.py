@@ -13,7 +13,7 @@ from cortext.cli.terminal_text import can_ask
 from cortext.cli.views.bar_chart import counted
 from cortext.config import Config
 from cortext.errors import CortextError
-from cortext.features.manage.delete import empty
+from cortext.features.manage.trash import empty
 
 F = TypeVar("F", bound=Callable[..., Any])
 NOBODY_TO_ASK = "confirmation needed, but this is not a terminal"

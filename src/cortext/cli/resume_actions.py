@@ -27,7 +27,7 @@ from cortext.features.resume.agent_briefing import (
     make_briefing,
     refuse_complete,
 )
-from cortext.tools.running import live_sessions
+from cortext.tools.running_sessions import live_sessions
 from cortext.tools.tool_context import here
 
 

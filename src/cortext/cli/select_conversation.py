@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from cortext import paths
-from cortext.catalog.fulltext.spelling import unknown
+from cortext.catalog.fulltext.spelling_suggestions import unknown
 from cortext.catalog.lookup import OFFERED, misspelt, nearest, with_words
 from cortext.catalog.row import ConversationRow
 from cortext.cli.progress import ProgressBar
@@ -19,7 +19,7 @@ from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
 from cortext.features.capture.current_session import conversation_of_session
 from cortext.features.listing.conversation_list import EVERYTHING, ConversationList, ListFilter
 from cortext.features.listing.conversation_names import Names
-from cortext.features.manage.edit import ours
+from cortext.features.manage.edit_conversation import ours
 from cortext.features.search.find_conversation import find_conversation
 from cortext.formats.text_search.search_query import parse
 

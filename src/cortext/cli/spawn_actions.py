@@ -17,7 +17,7 @@ from cortext.errors import CortextError, SessionCorruptedError, SessionNotFoundE
 from cortext.features.spawn.agents import DEFAULT, Agent, agent_of, get_agent
 from cortext.features.spawn.cleanup import clean, delete
 from cortext.features.spawn.run_agent import ECHO, VARIABLE, Runner, choose_runner
-from cortext.features.spawn.session_paths import open_store, recover, session_path
+from cortext.features.spawn.session_files import open_store, recover, session_path
 from cortext.features.spawn.spawn_list import SpawnMatches, find_spawned, list_spawned
 from cortext.features.spawn.spawn_sessions import Spawned
 from cortext.features.spawn.spawn_settings import SpawnSettings

@@ -20,6 +20,7 @@ from cortext.client.requests import Request
 from cortext.client.responses import ServerResponse, answer_of
 from cortext.errors import CortextError
 from cortext.service.stores.conversation_events import Subscription
+from cortext.service.stores.ordinal_references import Reference, resolve
 from cortext.service.stores.port import (
     Conversation,
     ConversationEntry,
@@ -27,7 +28,6 @@ from cortext.service.stores.port import (
     Message,
     Messages,
 )
-from cortext.service.stores.reference_resolution import Reference, resolve
 
 
 class AsyncClient:

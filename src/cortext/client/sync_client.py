@@ -18,6 +18,7 @@ from cortext.client.http_connections import Transport, tls_of
 from cortext.client.requests import Request
 from cortext.client.responses import ServerResponse, answer_of
 from cortext.service.stores.conversation_events import Event
+from cortext.service.stores.ordinal_references import Reference, resolve
 from cortext.service.stores.port import (
     Conversation,
     ConversationEntry,
@@ -25,7 +26,6 @@ from cortext.service.stores.port import (
     Message,
     Messages,
 )
-from cortext.service.stores.reference_resolution import Reference, resolve
 
 
 class Client:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from cortext.service.stores.reference_resolution import Reference
+from cortext.service.stores.ordinal_references import Reference
 
 __all__ = ["Reference"]

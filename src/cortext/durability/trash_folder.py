@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from cortext import clock
+from cortext.durability.atomic_folders import place_folder, remove_folder, write_folder
 from cortext.durability.disk_sync import sync_dir
-from cortext.durability.folder_changes import place_folder, remove_folder, write_folder
 from cortext.durability.replace_file import (
     make_private_dir,
     remove_if_there,

@@ -11,7 +11,6 @@ import msgspec
 
 from cortext.formats.record_lines import Damage, encode_plain, may_hide_type
 from cortext.model import json_codec, record_dicts
-from cortext.model.head import HEAD, decode_head, encode_head
 from cortext.model.message import (
     SessionMessage,
     ToolInvocation,
@@ -20,6 +19,7 @@ from cortext.model.message import (
     message_from_dict,
 )
 from cortext.model.session import Session
+from cortext.model.session_head import HEAD, decode_head, encode_head
 
 
 class EncodedRecords(NamedTuple):

@@ -7,8 +7,8 @@ from typing import Any
 from cortext.formats.head_and_lines import Format, StoredRecords, head_to_dict
 from cortext.formats.record_lines import INVOCATIONS, RecordTable
 from cortext.model import json_codec, record_dicts
-from cortext.model.head import FIELDS, table
 from cortext.model.session import Session
+from cortext.model.session_head import FIELDS, table
 from cortext.model.tokens import tokens_of
 
 _ORDER = (

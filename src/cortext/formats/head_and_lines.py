@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from cortext.formats.record_lines import INVOCATIONS, RecordBlock, RecordTable, encode_record
 from cortext.model import record_dicts
-from cortext.model.head import HeadTable, decode_head, encode_head
 from cortext.model.message import SessionMessage, ToolInvocation, invocation_from_dict
 from cortext.model.session import Session
+from cortext.model.session_head import HeadTable, decode_head, encode_head
 
 
 class Format(NamedTuple):

@@ -6,8 +6,8 @@ from typing import Any
 
 from cortext.formats.head_and_lines import Format, encode_records, head_to_dict, join
 from cortext.formats.record_lines import INVOCATIONS, RecordTable, decode_lines
-from cortext.model.head import FIELDS, table
 from cortext.model.session import Session
+from cortext.model.session_head import FIELDS, table
 
 
 def camel(name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cortext.git.outcome import one_line
+from cortext.git.commit_outcome import one_line
 
 _LONGEST = 60
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
-from cortext.git.outcome import NotRecorded
+from cortext.git.commit_outcome import NotRecorded
 from cortext.git.repository import Repository, find_repository, has_git_above
 from cortext.git.run_git import find_git
 

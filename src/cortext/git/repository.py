@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from cortext.git.outcome import GitFailed, NotRecorded
+from cortext.git.commit_outcome import GitFailed, NotRecorded
 from cortext.git.run_git import Git, GitResult, reason
 
 _UNDER_WAY = {

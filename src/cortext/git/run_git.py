@@ -12,7 +12,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from cortext.git.outcome import GitFailed, one_line
+from cortext.git.commit_outcome import GitFailed, one_line
 
 if TYPE_CHECKING:
     from subprocess import Popen

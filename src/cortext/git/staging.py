@@ -8,7 +8,7 @@ import time
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from cortext.git.outcome import GitFailed, NotRecorded
+from cortext.git.commit_outcome import GitFailed, NotRecorded
 from cortext.git.repository import Repository
 from cortext.git.run_git import reason
 from cortext.git.trees import TreeEntry

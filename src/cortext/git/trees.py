@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from cortext.git.outcome import GitFailed, NotRecorded
+from cortext.git.commit_outcome import GitFailed, NotRecorded
 from cortext.git.repository import Repository
 
 FILE, PROGRAM = "100644", "100755"

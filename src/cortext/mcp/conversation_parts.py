@@ -9,7 +9,7 @@ from typing import NamedTuple
 from cortext.catalog.row import ConversationRow
 from cortext.durability.read_files import read_file
 from cortext.errors import CortextError
-from cortext.features.listing.load_row import read_all
+from cortext.features.listing.session_of_row import read_all
 from cortext.formats.briefing import Past
 from cortext.formats.message_history import history
 from cortext.mcp.visibility import read_row

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from cortext.catalog.row import ConversationRow
 from cortext.features.search.no_results import NoResultsReason, explain_no_results
 from cortext.features.search.partial_matches import find_partial_matches, told
-from cortext.features.search.results import Finder, SearchRequest
 from cortext.features.search.search import SearchHit
+from cortext.features.search.search_results import Finder, SearchRequest
 from cortext.mcp.tool_answers import short
 
 _ARGUMENTS = {"--type": "type", "--since": "date_range", "--until": "date_range"}

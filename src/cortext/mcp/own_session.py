@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from cortext.tools.processes import ancestors
 from cortext.tools.registry import find_tool, tool_names
-from cortext.tools.running import live_sessions, tool_process
+from cortext.tools.running_sessions import live_sessions, tool_process
 
 
 class Own(NamedTuple):

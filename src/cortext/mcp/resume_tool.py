@@ -15,7 +15,7 @@ from cortext.features.resume.agent_briefing import (
     explain_read_only,
     make_briefing,
 )
-from cortext.features.slash.reply_texts import section
+from cortext.features.slash.slash_texts import section
 from cortext.formats.briefing import escape_lines, render_text
 from cortext.mcp import tool_arguments
 from cortext.mcp.conversation_tools import BUDGET

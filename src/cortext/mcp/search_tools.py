@@ -13,8 +13,8 @@ from cortext.features.listing.conversation_list import ListFilter
 from cortext.features.listing.conversation_names import reopens
 from cortext.features.listing.time_ranges import Span, date_range
 from cortext.features.search.decisions import get_decisions as decided
-from cortext.features.search.results import SearchRequest
 from cortext.features.search.search import SearchCursor, SearchHit, TextFilter
+from cortext.features.search.search_results import SearchRequest
 from cortext.formats.text_search.search_query import folded, parse
 from cortext.formats.text_search.text_folding import bare
 from cortext.mcp import tool_arguments

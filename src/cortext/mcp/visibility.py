@@ -14,11 +14,11 @@ from cortext.errors import AmbiguousIdError, SessionNotFoundError
 from cortext.features.listing.conversation_list import ConversationList, ListFilter
 from cortext.features.listing.conversation_names import Names
 from cortext.features.listing.folder_filters import is_in_folder, without_copies
-from cortext.features.listing.load_row import read
-from cortext.features.listing.standalone import find_named_or_imported
+from cortext.features.listing.session_of_row import read
+from cortext.features.listing.standalone_sessions import find_named_or_imported
 from cortext.features.listing.time_ranges import Span
-from cortext.features.search.results import Finder
 from cortext.features.search.search import SearchCursor, SearchHit, TextFilter
+from cortext.features.search.search_results import Finder
 from cortext.formats.briefing import escape_field, unescape
 from cortext.mcp.own_session import Own, own_session
 from cortext.model.session import Session

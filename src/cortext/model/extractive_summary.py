@@ -6,9 +6,9 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from cortext.model import phrases
+from cortext.model import summary_phrases
 from cortext.model.message import SessionMessage
-from cortext.model.own_commands import without_command
+from cortext.model.own_slash_commands import without_command
 
 LONGEST = 200
 _HEAD, _TAIL = 4000, 2000  # of a long message no more is read, so that its size costs nothing
@@ -129,7 +129,7 @@ def _plain(text: str) -> str:
 def _split(text: str) -> list[str]:
     found, start = list[str](), 0
     for end in _END.finditer(text):
-        if text[start : end.end()].rpartition(" ")[2].lower() not in phrases.NO_END:
+        if text[start : end.end()].rpartition(" ")[2].lower() not in summary_phrases.NO_END:
             found.append(text[start : end.end()].strip())
             start = end.end()
     return [*found, text[start:].strip()]
@@ -141,8 +141,8 @@ def _words(sentence: str) -> list[str]:
 
 
 def _is_telling(sentence: str) -> bool:
-    small = all(word.lower() in phrases.SMALL_TALK for word in _words(sentence))
-    defers = _cue(_polished(sentence), phrases.DEFERRED) >= 0 and _weight(sentence) < 5
+    small = all(word.lower() in summary_phrases.SMALL_TALK for word in _words(sentence))
+    defers = _cue(_polished(sentence), summary_phrases.DEFERRED) >= 0 and _weight(sentence) < 5
     return not small and (not defers or _asks(sentence))
 
 
@@ -152,14 +152,14 @@ def _is_question(sentence: str) -> bool:
 
 def _weight(sentence: str) -> int:
     """How many words say something: names count twice, scripts without spaces by length."""
-    telling = [word for word in _words(sentence) if word.lower() not in phrases.COMMON]
+    telling = [word for word in _words(sentence) if word.lower() not in summary_phrases.COMMON]
     long = [word for word in telling if len(word) > 3 or word[1:] != word[1:].lower()]
     named = sum(word[1:] != word[1:].lower() for word in long)
     return named + sum(1 if word.isascii() else max(1, len(word) // 4) for word in long)
 
 
 def _asks(sentence: str) -> bool:
-    return _is_question(sentence) or bool(phrases.ASKING.match(_polished(sentence)))
+    return _is_question(sentence) or bool(summary_phrases.ASKING.match(_polished(sentence)))
 
 
 def _best(sentences: list[str]) -> str:
@@ -187,17 +187,19 @@ def _decision(said: list[tuple[str, list[str]]]) -> tuple[str, str]:
     advice = ""
     for role, sentences in reversed(said):
         # What a person chooses is a decision; an agent says the same of its next step.
-        known = phrases.DECIDED + (phrases.CHOSEN if role == "user" else phrases.ADVISED)
+        known = summary_phrases.DECIDED + (
+            summary_phrases.CHOSEN if role == "user" else summary_phrases.ADVISED
+        )
         text = " ".join(sentences).lower().replace("’", "'")
         known = [cue for cue in known if cue in text]
         for sentence in reversed(sentences if known else []):
             if _is_question(sentence) or _weight(sentence) < 2:
                 continue
-            at = _cue(sentence, [cue for cue in known if cue not in phrases.ADVISED])
+            at = _cue(sentence, [cue for cue in known if cue not in summary_phrases.ADVISED])
             clause = max(m.end() for m in _CLAUSE.finditer(sentence[: max(at, 0)]))
-            if at >= 0 and not phrases.NOT_YET.search(sentence[clause:at].lower()):
+            if at >= 0 and not summary_phrases.NOT_YET.search(sentence[clause:at].lower()):
                 return sentence, sentence[clause if len(sentence) > 80 else 0 :]
-            if not advice and role == "assistant" and _cue(sentence, phrases.ADVISED) >= 0:
+            if not advice and role == "assistant" and _cue(sentence, summary_phrases.ADVISED) >= 0:
                 advice = sentence
     return advice, advice
 
@@ -206,14 +208,16 @@ def _open_question(said: list[tuple[str, list[str]]]) -> str:
     """The last question that nobody answered, else what was called open near the end."""
     for role, sentences in reversed(said):
         near = sentences if role == "user" else sentences[-2:]
-        if asked := [s for s in near if _is_question(s) and _cue(s, phrases.FILLER) < 0]:
+        if asked := [s for s in near if _is_question(s) and _cue(s, summary_phrases.FILLER) < 0]:
             before = sentences[: sentences.index(asked[-1])]
             return before[-1] if before and not _weight(asked[-1]) else asked[-1]
         telling = any(map(_is_telling, sentences))
-        deferred = any(_cue(s, phrases.DEFERRED) >= 0 for s in sentences)
+        deferred = any(_cue(s, summary_phrases.DEFERRED) >= 0 for s in sentences)
         if telling if role == "assistant" else not deferred:
             break
-    points = [s for _, sentences in said[-6:] for s in sentences if _cue(s, phrases.OPEN) >= 0]
+    points = [
+        s for _, sentences in said[-6:] for s in sentences if _cue(s, summary_phrases.OPEN) >= 0
+    ]
     return points[-1] if points else ""
 
 
@@ -221,9 +225,9 @@ def _polished(sentence: str) -> str:
     """A sentence without its greeting and politeness, with a mark at its end."""
     text = sentence
     for _ in range(3):
-        if (lead := phrases.LEAD.match(text)) and lead.end() < len(text):
+        if (lead := summary_phrases.LEAD.match(text)) and lead.end() < len(text):
             text = text[lead.end() :]
-    please = phrases.PLEASE.match(text)
+    please = summary_phrases.PLEASE.match(text)
     if please and 0 < please.end() < len(text):
         text = text[please.end() :].rstrip("? ")
     text = text.rstrip(" :,;")

@@ -9,7 +9,6 @@ from msgspec import Struct, field
 
 from cortext import clock
 from cortext.model import json_codec, record_dicts
-from cortext.model.head import FIELDS, HEAD, check_head, decode_head, encode_head
 from cortext.model.ids import new_id
 from cortext.model.json_values import as_utc, json_copy
 from cortext.model.message import (
@@ -19,6 +18,7 @@ from cortext.model.message import (
     invocation_from_dict,
     message_from_dict,
 )
+from cortext.model.session_head import FIELDS, HEAD, check_head, decode_head, encode_head
 from cortext.model.status import Status
 
 _JSON_FIELDS = ("metadata", "pending", "native", "extra")

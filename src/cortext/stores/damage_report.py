@@ -10,7 +10,7 @@ from cortext.durability.read_files import read_file_and_stat
 from cortext.durability.replace_file import storage_errors
 from cortext.errors import NewerVersionError, SessionCorruptedError, SessionNotFoundError
 from cortext.formats.record_lines import Damage
-from cortext.model.head import VERSION, newer_version
+from cortext.model.session_head import VERSION, newer_version
 
 LEFT_ALONE = "the file is as it was; `cortext show` and `read` give everything else that it holds"
 IN_A_WORKSPACE = (

@@ -37,7 +37,7 @@ from cortext.formats.record_lines import Damage
 from cortext.model.ids import check_id
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
-from cortext.model.summary import SessionSummary
+from cortext.model.session_summary import SessionSummary
 from cortext.stores.damage_report import (
     at,
     name_mismatch,

@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
-from cortext.durability.folder_changes import (
+from cortext.durability.atomic_folders import (
     place_folder,
     remove_folder,
     swap_folder,
@@ -48,7 +48,7 @@ from cortext.stores.damage_report import (
     warn_of,
 )
 from cortext.stores.fingerprints import Fingerprint
-from cortext.stores.line_store import LinePaths, LineStore, StoredSession
+from cortext.stores.line_store_base import LinePaths, LineStore, StoredSession
 from cortext.stores.workspace_layout import ConversationPath
 
 _OURS = ("session.json", "messages.jsonl")

@@ -27,7 +27,7 @@ from cortext.formats.record_lines import Damage, RecordBlock, decode_lines
 from cortext.model.ids import check_id
 from cortext.model.session import Session
 from cortext.stores.damage_report import at, raise_if_damaged, read_session_file, refuse_newer
-from cortext.stores.line_store import LinePaths, LineStore, StoredSession
+from cortext.stores.line_store_base import LinePaths, LineStore, StoredSession
 from cortext.stores.session_file_names import session_names
 
 _SUFFIX = ".jsonl"

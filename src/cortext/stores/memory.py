@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from cortext.errors import SessionNotFoundError
-from cortext.model.head import check_head
 from cortext.model.ids import check_id
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
+from cortext.model.session_head import check_head
 from cortext.stores.merge_sessions import KnownRecords, add_records
 from cortext.stores.port import Reading, SessionStore
 

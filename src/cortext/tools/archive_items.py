@@ -14,10 +14,10 @@ from cortext.durability.incremental_copy import CopyState, Followed, print_of
 from cortext.durability.read_files import open_file, read_file
 from cortext.durability.replace_file import make_private_dir, replace, storage_errors, temp_name
 from cortext.errors import SessionStorageError
-from cortext.tools import jsonl
+from cortext.tools import jsonl_transcripts
 from cortext.tools.descriptor import MissingCapabilityError, Tool
 from cortext.tools.registry import find_tool
-from cortext.tools.scan import is_transcript_name, transcript_folders
+from cortext.tools.transcript_folders import is_transcript_name, transcript_folders
 
 
 class ArchiveItem(NamedTuple):
@@ -119,7 +119,7 @@ def archive_source(tool: str) -> ArchiveSource:
 
 def walk_files(folder: str) -> Iterator[os.DirEntry[str]]:
     """Yield the files below a folder, except compressed copies."""
-    for entry in jsonl.listed(folder):
+    for entry in jsonl_transcripts.listed(folder):
         if entry.is_dir(follow_symlinks=False):
             yield from walk_files(entry.path)
         elif os.path.isfile(entry) and not entry.name.endswith(SUFFIX):

@@ -19,7 +19,7 @@ from cortext.tools.gemini.tool import TOOL as GEMINI
 from cortext.tools.opencode.tool import TOOL as OPENCODE
 
 if TYPE_CHECKING:  # lists need no messages
-    from cortext.tools.protocol import Bridge
+    from cortext.tools.reader_protocol import Bridge
 
 GROUP = "cortext.tools"
 BUILT_IN = (CLAUDE, OPENCODE, GEMINI, CODEX)

@@ -21,9 +21,9 @@ from cortext.tools.processes import (
     folder_of,
     running_since,
 )
-from cortext.tools.protocol import Bridge, TranscriptSource
+from cortext.tools.reader_protocol import Bridge, TranscriptSource
 from cortext.tools.registry import find_tool, open_bridge, tools
-from cortext.tools.running import TICK, is_program
+from cortext.tools.running_sessions import TICK, is_program
 
 _log = logging.getLogger("cortext.tools")
 

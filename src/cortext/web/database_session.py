@@ -12,7 +12,7 @@ from cortext.features.watch.follow_conversation import ConversationTail, NewMess
 from cortext.features.watch.live_sources import LiveSource
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
-from cortext.tools.incremental import FilePosition, MessageDelta
+from cortext.tools.new_messages import FilePosition, MessageDelta
 
 
 class RowsTail(ConversationTail):

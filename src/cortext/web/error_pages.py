@@ -9,9 +9,9 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException
 
 from cortext.errors import CortextError, SessionNotFoundError, SessionStorageError
-from cortext.service.http import problems
-from cortext.service.http.guard import OWNER
+from cortext.service.http import problem_responses
 from cortext.service.http.plain_error_page import prefers_html
+from cortext.service.http.request_guard import OWNER
 from cortext.web.page_access import stranger
 from cortext.web.templating import HEADERS, common, is_person, page
 
@@ -29,7 +29,7 @@ def refused(request: Ask, error: CortextError) -> Response[Any]:
 
 def _of_store(request: Ask, error: SessionStorageError) -> Response[Any]:
     """The person is told all of it, another client what it may know."""
-    found = problems.problem_of(error)
+    found = problem_responses.problem_of(error)
     if is_person(request):
         return _page(request, found.status, str(error), error.hint)
     return _page(request, found.status, f"{found.title}: {found.detail}", "try again in a while")
@@ -44,12 +44,14 @@ def odd(request: Ask, error: Exception) -> Response[Any]:
     status = error.status_code if isinstance(error, HTTPException) else 500
     if status >= 500:
         _log.error("an error that nobody foresaw", exc_info=error)
-    found = problems.problem_of_status(status, getattr(error, "detail", ""), None)
+    found = problem_responses.problem_of_status(status, getattr(error, "detail", ""), None)
     if prefers_html(request.headers.get("accept", "")):
         hint = "" if status < 500 else "the terminal in which `cortext web` runs says more"
         return _page(request, found.status, f"{found.title}.", hint)
-    data = problems.encode(found)
-    return Response(data, status_code=found.status, media_type=problems.MEDIA_TYPE, headers=HEADERS)
+    data = problem_responses.encode(found)
+    return Response(
+        data, status_code=found.status, media_type=problem_responses.MEDIA_TYPE, headers=HEADERS
+    )
 
 
 def _page(request: Ask, status: int, sentence: str, hint: str) -> Response[Any]:

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from cortext import clock
 from cortext.catalog.row import ConversationRow
-from cortext.features.search.results import Finder, SearchRequest
 from cortext.features.search.search import SearchHit, TextFilter
+from cortext.features.search.search_results import Finder, SearchRequest
 from cortext.formats.text_search.search_query import Snippet
 from cortext.model.safe_text import clean
 from cortext.web.conversation_lookup import key_of, source_name

@@ -11,7 +11,7 @@ import secrets
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
-from cortext.service.http.guard import OWNER
+from cortext.service.http.request_guard import OWNER
 from cortext.web.page_access import PARAMETER, cookie_of, entered, refused
 
 if TYPE_CHECKING:

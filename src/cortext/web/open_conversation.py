@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from cortext.catalog.row import ConversationRow
 from cortext.errors import SessionNotFoundError
 from cortext.features.capture.capture import capture_pending
-from cortext.features.listing.load_row import read_all
+from cortext.features.listing.session_of_row import read_all
 from cortext.features.watch.follow_conversation import ConversationTail
 from cortext.features.watch.live_sources import (
     LiveConversation,
@@ -26,7 +26,7 @@ from cortext.formats.record_lines import Damage
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.workspace_layout import document_in
-from cortext.tools.incremental import Lately
+from cortext.tools.new_messages import Lately
 from cortext.tools.registry import get_tool
 from cortext.web.conversation_page import Turns, first_difference
 from cortext.web.database_session import RowsTail

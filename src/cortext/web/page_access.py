@@ -12,8 +12,8 @@ from urllib.parse import quote, urlencode
 from litestar import Request, Response
 from litestar.exceptions import NotFoundException
 
-from cortext.service.http.guard import OWNER
 from cortext.service.http.mount_path import base_of
+from cortext.service.http.request_guard import OWNER
 from cortext.web.templating import HEADERS, is_person, page
 
 PARAMETER = "token"

@@ -28,7 +28,7 @@ from cortext.web.export_download import as_file, check_format
 from cortext.web.list_page import browse, card, search
 from cortext.web.list_request import ListRequest, choices
 from cortext.web.live_updates import Ending, follow
-from cortext.web.open_cache import Desk, document_of
+from cortext.web.open_conversation_cache import Desk, document_of
 from cortext.web.page_access import only_who_may, to_kept
 from cortext.web.store_pages.store_router import (
     find_kept,

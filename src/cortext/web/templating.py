@@ -14,9 +14,9 @@ from litestar.enums import MediaType
 from markupsafe import Markup
 
 from cortext.model.safe_text import clean
-from cortext.service.http.guard import BY_COOKIE, OWNER
 from cortext.service.http.mount_path import base_of
 from cortext.service.http.plain_error_page import with_code
+from cortext.service.http.request_guard import BY_COOKIE, OWNER
 from cortext.web import markdown_html
 
 HEADERS = {

@@ -14,10 +14,10 @@ from cortext.durability.lifetime_lock import LiveMark, mark_path
 from cortext.durability.replace_file import side_dir
 from cortext.errors import SessionCorruptedError, SessionNotFoundError
 from cortext.model import json_codec
-from cortext.model.head import HEAD, encode_head
 from cortext.model.message import Role, SessionMessage, ToolInvocation
 from cortext.model.session import Session
-from cortext.model.summary import SessionSummary
+from cortext.model.session_head import HEAD, encode_head
+from cortext.model.session_summary import SessionSummary
 from cortext.model.title import generate_title
 from cortext.stores.document import SessionStorage
 from cortext.workspace.autosave import start_auto_save, start_thread, stop_auto_save

@@ -26,9 +26,9 @@ from cortext.model.ids import check_workspace_id
 from cortext.model.safe_text import clean
 from cortext.model.secrets.detector import mask_text
 from cortext.model.session import Session
+from cortext.model.session_summary import SessionSummary
 from cortext.model.slug import slugify
 from cortext.model.status import Status, check_transition
-from cortext.model.summary import SessionSummary
 from cortext.model.tool_binding import binding_from_json
 from cortext.stores.folder import FolderStore
 from cortext.stores.workspace_layout import (

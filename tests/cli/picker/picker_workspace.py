@@ -7,8 +7,8 @@ from pathlib import Path
 from textual.pilot import Pilot
 
 from cortext.catalog.row import ConversationRow
-from cortext.cli.picker.items import Chosen, PickerItems
 from cortext.cli.picker.picker_app import Picker
+from cortext.cli.picker.picker_items import Chosen, PickerItems
 
 Story = Callable[[Pilot[Chosen | None], Picker], Awaitable[None]]
 PATIENCE = 60.0

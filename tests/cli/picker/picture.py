@@ -14,8 +14,8 @@ from pathlib import Path
 from unittest.mock import patch
 
 from cortext import Session, SessionMessage
-from cortext.cli.picker.items import PickerItems
 from cortext.cli.picker.picker_app import Picker
+from cortext.cli.picker.picker_items import PickerItems
 from cortext.formats.folder import FOLDER, encode_head
 from cortext.formats.head_and_lines import encode_records
 from tests.cli.picker.picker_workspace import screen, until

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cortext.cli.picker.items import Chosen
 from cortext.cli.picker.key_bindings import KEYS, hints
+from cortext.cli.picker.picker_items import Chosen
 from tests.cli.picker.picker_workspace import make_workspace, play, screen, shows, titles, until
 from tests.command import begin, folder_of, head_of, ok
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cortext import Session, SessionMessage, open_session_store
-from cortext.cli.picker.items import PickerItems
+from cortext.cli.picker.picker_items import PickerItems
 from cortext.cli.picker.preview_content import PreviewPage, PreviewRequest, as_typed, make
 from tests.cli.picker.picker_workspace import make_workspace
 from tests.command import begin

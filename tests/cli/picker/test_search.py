@@ -8,8 +8,8 @@ from textual import events
 
 from cortext import Session, SessionMessage, open_session_store
 from cortext.cli.picker import workers
-from cortext.cli.picker.items import Chosen
 from cortext.cli.picker.picker_app import LOOKING, Picker
+from cortext.cli.picker.picker_items import Chosen
 from cortext.cli.picker.workers import TextFinder
 from tests.cli.picker.picker_workspace import make_workspace, play, screen, shows, titles, until
 from tests.command import begin, folder_of, ok

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cortext import Session, SessionMessage, SessionStorage
-from cortext.cli.picker.items import Chosen
+from cortext.cli.picker.picker_items import Chosen
 from tests.cli.picker.picker_workspace import make_workspace, play, shows, titles
 
 

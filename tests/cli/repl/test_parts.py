@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cortext.cli.repl import prompt_history
 from cortext.cli.repl.end_signals import Ended, Signals
-from cortext.cli.repl.markdown_stream import Blocks, rows
+from cortext.cli.repl.markdown_blocks import Blocks, rows
 from cortext.cli.repl.prompt_input import complete, goes_on
 from cortext.durability.file_lock import FileLock
 

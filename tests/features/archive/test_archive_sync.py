@@ -21,10 +21,10 @@ from cortext.errors import (
     SessionNotFoundError,
     SessionStorageError,
 )
-from cortext.features.archive import background
-from cortext.features.archive.archive_state import Memory, folder_of, sizes
+from cortext.features.archive import background_sync
+from cortext.features.archive.archive_copies import Memory, folder_of, sizes
 from cortext.features.archive.archive_sync import forget, sync
-from cortext.features.manage.delete import empty, list_trash, restore
+from cortext.features.manage.trash import empty, list_trash, restore
 from cortext.tools.deleted_sessions import forgotten
 from tests.faults.mounts import fill, mounted
 from tests.features.archive.archived_sessions import ID, archived, other, say
@@ -88,7 +88,7 @@ def test_everything_is_private(archive_home: Path) -> None:
     before = os.umask(0)
     try:
         sync()
-        background.notice()
+        background_sync.notice()
         forget("claude", ID)
     finally:
         os.umask(before)
@@ -183,7 +183,7 @@ def test_turned_off(archive_home: Path, monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(CortextError, match="turned off") as caught:
         sync()
     assert "archive.enabled on" in caught.value.hint
-    assert not background.start_in_background()
+    assert not background_sync.start_in_background()
     assert not Path(paths.archive()).exists()
 
 
@@ -283,35 +283,35 @@ def test_resumed_after_it_was_killed(archive_home: Path) -> None:
 def test_in_the_background(archive_home: Path) -> None:
     """It is started at most once in a while, waits for nobody and says nothing."""
     say(archive_home, "one")
-    assert background.start_in_background()
-    assert not background.start_in_background()
+    assert background_sync.start_in_background()
+    assert not background_sync.start_in_background()
     deadline = time.monotonic() + 60
     known = Path(paths.archive()) / ".known" / "claude.json"
     while not known.exists():
         assert time.monotonic() < deadline
     assert archived() == {ID: ["one"]}
     started = Path(paths.archive()) / ".started"
-    os.utime(started, (1, time.time() - background.EVERY - 1))
-    assert background.start_in_background()
+    os.utime(started, (1, time.time() - background_sync.EVERY - 1))
+    assert background_sync.start_in_background()
 
 
 def test_where_nothing_can_be_written_a_list_goes_on(archive_home: Path) -> None:
     """It is no concern of a list: `cortext sync` says what is wrong."""
     (archive_home / "data").write_text("a file in the place of the folder")
-    assert not background.start_in_background()
-    assert background.notice() == ""
+    assert not background_sync.start_in_background()
+    assert background_sync.notice() == ""
 
 
 def test_not_in_ci(archive_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A build keeps no histories."""
     monkeypatch.setenv("CI", "true")
-    assert not background.start_in_background()
+    assert not background_sync.start_in_background()
     assert not Path(paths.archive()).exists()
 
 
 def test_the_background_loads_next_to_nothing() -> None:
     """It is imported by every list."""
-    code = "import sys, cortext.features.archive.background; print(*sys.modules)"
+    code = "import sys, cortext.features.archive.background_sync; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     heavy = {"click", "msgspec", "subprocess", "logging", "json", "shutil", "sqlite3", "tomllib"}
     assert heavy & set(done.stdout.split()) == set()
@@ -319,12 +319,12 @@ def test_the_background_loads_next_to_nothing() -> None:
 
 def test_said_once(archive_home: Path) -> None:
     """Where things are kept, and how to turn it off."""
-    assert background.notice() == ""
+    assert background_sync.notice() == ""
     sync()
-    said = background.notice()
+    said = background_sync.notice()
     assert paths.archive() in said
     assert "`cortext config archive.enabled off`" in said
-    assert background.notice() == ""
+    assert background_sync.notice() == ""
 
 
 def test_an_unchanged_transcript_is_not_opened(

@@ -10,7 +10,11 @@ from tests.features.capture_bench import Bench
 from tests.flow_counter import executed_modules
 
 MOST_MODULES = 49
-LISTING = {"catalog/workspace_scan.py", "catalog/workspace_rows.py", "workspace/known_folders.py"}
+LISTING = {
+    "catalog/workspace_scan.py",
+    "catalog/conversation_row_reader.py",
+    "workspace/known_folders.py",
+}
 
 
 def test_stop_hook_in_bound_session_executes_few_modules(

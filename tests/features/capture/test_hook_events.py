@@ -20,7 +20,7 @@ from cortext.features.capture.pending_bindings import bind_process, find_pending
 from cortext.tools.mcp_servers import mcp_servers
 from cortext.tools.processes import find_process
 from cortext.tools.registry import tool_names
-from cortext.tools.running import live_sessions, note_running
+from cortext.tools.running_sessions import live_sessions, note_running
 from tests.command import SCRIPT, cortext, git, head_of, ok
 from tests.features.capture.hook_payloads import payload_of
 from tests.features.capture_bench import Bench

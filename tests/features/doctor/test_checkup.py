@@ -21,7 +21,7 @@ from cortext.errors import SessionLockedError
 from cortext.features.capture.capture import capture
 from cortext.features.doctor import check_machine
 from cortext.features.doctor.check_conversations import check_conversation
-from cortext.features.doctor.check_indexes import check_database
+from cortext.features.doctor.check_databases import check_database
 from cortext.features.doctor.check_leftovers import (
     check_modes,
     check_temp_files,

@@ -11,7 +11,7 @@ from cortext.durability.replace_file import temp_name
 from cortext.errors import SessionStorageError
 from cortext.features.doctor.checkup import run_checkup
 from cortext.features.doctor.repair import run_repairs
-from cortext.features.setup.manifest import SetupRecord
+from cortext.features.setup.install_manifest import SetupRecord
 from cortext.features.transfer import export
 from cortext.features.transfer.export import write_export
 

@@ -19,11 +19,11 @@ from cortext.features.capture.pending_bindings import bind_process
 from cortext.features.errors_log import last_errors
 from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.manage.auto_pause import pause_resting
-from cortext.features.slash.replies import Slash
+from cortext.features.slash.slash_replies import Slash
 from cortext.model.message import SessionMessage
 from cortext.stores.workspace_layout import ConversationPath
 from cortext.tools.processes import find_process
-from cortext.tools.running import forget_running, note_running
+from cortext.tools.running_sessions import forget_running, note_running
 from cortext.tools.tool_context import Inside
 from tests.command import cortext, git, ok
 from tests.features.capture_bench import Bench
@@ -166,7 +166,7 @@ def test_one_that_was_bound_in_its_tool_goes_on(
     process = find_process(os.getpid())
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", OTHER)
     inside = Inside("claude", (OTHER,), process)
-    monkeypatch.setattr("cortext.features.slash.replies.here", lambda: inside)
+    monkeypatch.setattr("cortext.features.slash.slash_replies.here", lambda: inside)
     Slash().new("brainstorm", "Bound")
     row = next(
         r for r in ConversationList(pause_bench.workspace.root).list().rows if r.title == "Bound"

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from cortext.errors import CortextError
-from cortext.features.archive.archive_state import folder_of
+from cortext.features.archive.archive_copies import folder_of
 from cortext.features.capture.bindings import row_of
 from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.resume.ask import ask

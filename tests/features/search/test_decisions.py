@@ -101,7 +101,7 @@ def decision_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_what_was_decided_about_a_topic_comes_first(decision_workspace: Path) -> None:
     """For each topic of the set the first ten hold at least 70 % of what was decided about it, over
     all topics, each with the id of its message."""
-    from cortext.features.listing.load_row import read
+    from cortext.features.listing.session_of_row import read
 
     search = Search()
     search.refresh()

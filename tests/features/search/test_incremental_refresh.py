@@ -14,10 +14,10 @@ import pytest
 
 from cortext.catalog.fulltext.fulltext_index import TextEntry
 from cortext.catalog.row import ConversationRow
-from cortext.features.search import text_entries
+from cortext.features.search import index_entries
+from cortext.features.search.index_entries import read_new
 from cortext.features.search.search import Search
-from cortext.features.search.text_entries import read_new
-from cortext.tools import incremental
+from cortext.tools import new_messages
 from cortext.tools.claude import subagents
 from cortext.tools.claude.reader import ClaudeBridge
 from cortext.tools.opencode.reader import OpenCodeBridge
@@ -79,15 +79,15 @@ def nothing_whole(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     def refuse(*args: object, **more: object) -> None:
         raise AssertionError("all of it was read")
 
-    return lambda: monkeypatch.setattr(text_entries, "read_from", refuse)
+    return lambda: monkeypatch.setattr(index_entries, "read_from", refuse)
 
 
-@pytest.mark.parametrize("context", [300, 3000, incremental.CONTEXT])
+@pytest.mark.parametrize("context", [300, 3000, new_messages.CONTEXT])
 @pytest.mark.parametrize("seed", range(3))
 def test_growing(bench: Bench, seed: int, context: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Looked at after any number of bytes, and with little of what stands before them, the index
     holds what it would if it had read all at once."""
-    monkeypatch.setattr(incremental, "CONTEXT", context)
+    monkeypatch.setattr(new_messages, "CONTEXT", context)
     data = b"".join(bench.lines)
     index = of(bench)
     bench.write([data[: len(bench.lines[0])]])
@@ -142,7 +142,7 @@ def test_rewound_to_before_what_is_read_again(
     claude_bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A new line that goes on from far before is not taken for the next one."""
-    monkeypatch.setattr(incremental, "CONTEXT", 600)
+    monkeypatch.setattr(new_messages, "CONTEXT", 600)
     first = claude_bench.say("user", "start", 1)
     for number in range(2, 12):
         claude_bench.say("assistant" if number % 2 else "user", f"word{number} " * 20, number)
@@ -189,7 +189,7 @@ def test_a_line_without_an_end(claude_bench: Bench) -> None:
 
 def test_growing_while_it_is_read(claude_bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """What comes between the look and the reading is not there twice afterwards."""
-    read = text_entries.read_from
+    read = index_entries.read_from
 
     def late(*args: Any) -> Any:
         claude_bench.say("user", "just in time", 1)
@@ -197,7 +197,7 @@ def test_growing_while_it_is_read(claude_bench: Bench, monkeypatch: pytest.Monke
 
     index = of(claude_bench)
     with monkeypatch.context() as patch:
-        patch.setattr(text_entries, "read_from", late)
+        patch.setattr(index_entries, "read_from", late)
         index.look()
     assert index.words[-1] == "just in time"
     claude_bench.say("assistant", "and after", 2)
@@ -244,13 +244,13 @@ def test_agents_of_a_folder_are_sorted_once(
     late.touch()
     os.utime(folder, (1, 1))
     read = list[str]()
-    head = subagents.jsonl.read_head
+    head = subagents.jsonl_transcripts.read_head
 
     def noted(path: str, most: int) -> bytes:
         read.append(os.path.basename(path))
         return head(path, most)
 
-    monkeypatch.setattr(subagents.jsonl, "read_head", noted)
+    monkeypatch.setattr(subagents.jsonl_transcripts, "read_head", noted)
     bridge = ClaudeBridge()
     (source,) = (source for source in bridge.sources() if source.id == claude_bench.session)
     for _ in range(5):

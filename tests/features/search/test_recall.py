@@ -16,7 +16,7 @@ from cortext.catalog.database import plain
 from cortext.catalog.fulltext.fulltext_index import FulltextIndex, TextEntry
 from cortext.catalog.row import ConversationRow
 from cortext.cli.main import main
-from cortext.features.search.results import Finder, SearchRequest
+from cortext.features.search.search_results import Finder, SearchRequest
 from cortext.formats.text_search.search_query import parse, spaced
 from tests.catalog.spaces import Space
 

@@ -17,8 +17,8 @@ from cortext import Session, SessionMessage, paths
 from cortext.catalog import database
 from cortext.catalog.database import micros
 from cortext.features.listing.conversation_list import ListFilter
-from cortext.features.search.results import Finder, SearchRequest
 from cortext.features.search.search import Search, SearchHit, TextFilter
+from cortext.features.search.search_results import Finder, SearchRequest
 from cortext.formats.log import encode
 from tests.catalog.spaces import NOW, Space
 

@@ -12,8 +12,8 @@ from cortext.features.search.partial_matches import (
     PartialMatch,
     find_partial_matches,
 )
-from cortext.features.search.results import Finder, SearchRequest
 from cortext.features.search.search import TextFilter
+from cortext.features.search.search_results import Finder, SearchRequest
 from tests.catalog.spaces import Space
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cortext.model.secrets.candidates import regions
+from cortext.model.secrets.candidate_regions import regions
 from cortext.model.secrets.detector import find_secrets, mask_text, mask_value
 from tests.features.secrets import harmless_lines
 from tests.features.secrets.secret_corpus import (

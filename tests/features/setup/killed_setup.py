@@ -15,9 +15,9 @@ from collections.abc import Callable
 from typing import Any
 
 from cortext.features.setup.tool_setup import carry_out, plan_setup, plan_uninstall
-from cortext.tools.claude.commands import ClaudeCommands
-from cortext.tools.gemini.commands import GeminiCommands
-from cortext.tools.opencode.commands import OpenCodeCommands
+from cortext.tools.claude.slash_commands import ClaudeCommands
+from cortext.tools.gemini.slash_commands import GeminiCommands
+from cortext.tools.opencode.slash_commands import OpenCodeCommands
 from cortext.tools.registry import CLAUDE, GEMINI
 
 TOOLS = ("claude", "gemini", "opencode")

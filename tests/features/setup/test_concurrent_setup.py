@@ -93,7 +93,7 @@ def test_one_that_waits_too_long_says_for_whom(
     configured_home: Path, data_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One sentence, and nothing is changed."""
-    import cortext.features.setup.manifest as installed
+    import cortext.features.setup.install_manifest as installed
     from cortext.errors import SessionLockedError
     from cortext.features.setup.tool_setup import carry_out, plan_setup
 

@@ -23,10 +23,10 @@ from cortext import (
 )
 from cortext.durability.trash_folder import Trash
 from cortext.features.errors_log import last_errors
-from cortext.features.manage import delete as trash
+from cortext.features.manage import trash as trash
 from cortext.features.spawn import cleanup
 from cortext.features.spawn.cleanup import clean, delete, expire, start_expiry, take_cleanup_notice
-from cortext.features.spawn.session_paths import session_path
+from cortext.features.spawn.session_files import session_path
 from cortext.features.spawn.spawn_list import list_spawned
 from cortext.features.spawn.spawn_sessions import Spawned
 from cortext.features.spawn.spawn_settings import SpawnSettings

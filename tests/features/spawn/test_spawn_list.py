@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.features.spawn.session_paths import session_path
+from cortext.features.spawn.session_files import session_path
 from cortext.features.spawn.spawn_list import find_spawned, list_spawned
 from cortext.features.spawn.spawn_sessions import Spawned
 

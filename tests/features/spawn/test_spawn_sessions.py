@@ -21,7 +21,7 @@ from cortext import (
 from cortext.durability.lifetime_lock import live_holder
 from cortext.errors import CortextError
 from cortext.features.spawn import spawn_sessions
-from cortext.features.spawn.session_paths import live_path, recover, session_path
+from cortext.features.spawn.session_files import live_path, recover, session_path
 from cortext.features.spawn.spawn_list import list_spawned
 from cortext.features.spawn.spawn_sessions import Spawned
 from cortext.stores.log import LogStore

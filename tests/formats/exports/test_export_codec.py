@@ -14,9 +14,9 @@ from cortext.formats.exports import export_codec, html_export, markdown_export
 from cortext.formats.exports.export_codec import FORMATS, Body, NotAnExportError
 from cortext.formats.exports.visible_text import visible
 from cortext.formats.log import encode as encode_log
-from cortext.model.head import newer_version
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
+from cortext.model.session_head import newer_version
 from tests.formats.strategies import sessions
 
 WHEN = datetime(2026, 3, 4, 9, 15, tzinfo=UTC)

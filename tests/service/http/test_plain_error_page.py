@@ -2,7 +2,7 @@
 
 import pytest
 
-from cortext.service.http import problems
+from cortext.service.http import problem_responses
 from cortext.service.http.plain_error_page import html_of, prefers_html
 from tests.service.http.serve_command import Served
 
@@ -30,15 +30,17 @@ def test_who_would_rather_have_a_page(accept: str, expected: bool) -> None:
 
 def test_nothing_in_it_becomes_markup() -> None:
     """Also not what a client sent, which a problem repeats."""
-    kind, body, headers = html_of(problems.problem("bad-request", "<script>alert(1)</script>"))
+    kind, body, headers = html_of(
+        problem_responses.problem("bad-request", "<script>alert(1)</script>")
+    )
     assert kind.startswith("text/html")
     assert b"<script" not in body
     assert "default-src 'none'" in headers["Content-Security-Policy"]
 
 
 def test_every_problem_says_what_to_do() -> None:
-    for code in problems.KINDS:
-        assert problems.problem(code).hint, code
+    for code in problem_responses.KINDS:
+        assert problem_responses.problem(code).hint, code
 
 
 @pytest.mark.parametrize(
@@ -58,5 +60,5 @@ def test_a_browser_gets_a_page_and_a_program_json(
     assert said in page.body
     assert b"<h1>" in page.body
     told = server.ask("GET", path, headers=headers)
-    assert (told.status, told.code in problems.KINDS) == (status, True)
+    assert (told.status, told.code in problem_responses.KINDS) == (status, True)
     assert told.json["hint"]

@@ -12,7 +12,7 @@ import pytest
 
 from cortext import MemoryConversationStore
 from cortext.asgi import create_app
-from cortext.features.search import text_entries
+from cortext.features.search import index_entries
 from tests.command import begin, ok
 from tests.service.http.background import in_background
 from tests.service.http.serve_command import Served, served, until
@@ -218,7 +218,7 @@ def test_a_search_answers_while_all_is_still_being_read(
     ok(tmp_path, "init")
     for number in range(3):
         begin(tmp_path, "plan", f"Topic {number}", "How do we page?", "With opaque cursors.")
-    let_go, read, count = threading.Event(), text_entries.read_new, 0
+    let_go, read, count = threading.Event(), index_entries.read_new, 0
 
     def slowly(row: Any, state: str) -> Any:
         nonlocal count
@@ -226,7 +226,7 @@ def test_a_search_answers_while_all_is_still_being_read(
         assert count == 1 or let_go.wait(30)
         return read(row, state)
 
-    monkeypatch.setattr("cortext.features.search.text_entries.read_new", slowly)
+    monkeypatch.setattr("cortext.features.search.index_entries.read_new", slowly)
     monkeypatch.setattr("cortext.service.http.machine_sessions.WAIT", 0.3)
     monkeypatch.chdir(tmp_path)
     app = create_app(MemoryConversationStore(), sessions=True)

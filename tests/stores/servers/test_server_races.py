@@ -21,7 +21,7 @@ from cortext.stores.servers import redis_store as ours
 from cortext.stores.servers.postgres_store import PostgresStore
 from cortext.stores.servers.redis_store import RedisStore
 from cortext.stores.servers.server_base import ServedStore
-from cortext.stores.servers.server_records import RecordPosition, RecordRow
+from cortext.stores.servers.session_parts import RecordPosition, RecordRow
 from cortext.stores.store_registry import open_session_store
 from tests.service.stores.clusters import asked
 from tests.service.stores.conftest import postgres_server as postgres_server

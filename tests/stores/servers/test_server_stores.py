@@ -20,7 +20,7 @@ from cortext.errors import SessionLockedError, SessionNotFoundError
 from cortext.stores.servers import postgres_connection, session_tables
 from cortext.stores.servers import redis_store as ours
 from cortext.stores.servers.server_base import ServedStore
-from cortext.stores.servers.server_records import RecordPosition
+from cortext.stores.servers.session_parts import RecordPosition
 from cortext.stores.store_registry import open_session_store
 from tests.service.stores.conftest import certified as certified
 from tests.service.stores.conftest import guarded as guarded

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from cortext.tools.claude.reader import ClaudeBridge
-from cortext.tools.protocol import DecodedTranscript, TranscriptSource
+from cortext.tools.reader_protocol import DecodedTranscript, TranscriptSource
 
 ID = "11111111-2222-4333-8444-555555555555"
 

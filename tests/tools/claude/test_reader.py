@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from cortext.formats.message_history import history
 from cortext.model.session import Session
-from cortext.tools import jsonl
+from cortext.tools import jsonl_transcripts
 from cortext.tools.claude.reader import ClaudeBridge
-from cortext.tools.protocol import Bridge
+from cortext.tools.reader_protocol import Bridge
 from tests.tools.claude.claude_lines import ID, decode, line, result, text, use, words, write
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "claude"
@@ -325,7 +325,7 @@ def test_lines_longer_than_any_block(tmp_path: Path, monkeypatch: pytest.MonkeyP
     """A huge line is read; one beyond all bounds is passed over, and named."""
     huge = line("e5", "d4", "user", "y" * 3_000_000)
     assert words(decode(tmp_path, *TALK, huge))[-1] == "y" * 3_000_000
-    monkeypatch.setattr(jsonl, "LONGEST_LINE", 1 << 20)
+    monkeypatch.setattr(jsonl_transcripts, "LONGEST_LINE", 1 << 20)
     decoded = decode(tmp_path, *TALK, huge, line("f6", "e5", "user", "sixth"))
     assert words(decoded) == ["first", "second", "third", "fourth", "sixth"]
     assert [(d.line, "too long" in d.detail) for d in decoded.damages] == [(5, True)]

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from cortext.tools.codex.reader import CodexBridge
-from cortext.tools.protocol import TranscriptSource
+from cortext.tools.reader_protocol import TranscriptSource
 
 ID = "01a1e1db-0000-7ca2-9f82-001f9edda8b6"
 META = {"id": ID, "cwd": "/home/you/p", "cli_version": "0.166.0", "git": {"branch": "main"}}

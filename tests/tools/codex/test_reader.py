@@ -15,7 +15,7 @@ from cortext.errors import SessionStorageError
 from cortext.formats.message_history import history
 from cortext.model.session import Session
 from cortext.tools.codex.reader import CodexBridge
-from cortext.tools.protocol import Bridge, DecodedTranscript
+from cortext.tools.reader_protocol import Bridge, DecodedTranscript
 from tests.tools.codex.codex_lines import HEAD, ID, META, record, user, write
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "codex"

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cortext.model.message import Role
-from cortext.tools import jsonl
+from cortext.tools import jsonl_transcripts
 from cortext.tools.codex.records import INJECTED, ThreadIndexEntry, is_said
 
 _TAG = re.compile(r"\s*</?image\b[^>]*>\s*")
@@ -41,7 +41,7 @@ def test_a_text_that_is_left_out_would_be_left_out_by_every_rule(text: str, role
 
 
 def _read(blocks: list[bytes]) -> tuple[list[tuple[int, ThreadIndexEntry]], list[object]]:
-    lines = jsonl.JsonLines(ThreadIndexEntry, "a file")
+    lines = jsonl_transcripts.JsonLines(ThreadIndexEntry, "a file")
     return list(lines.read(blocks)), list(lines.damages)
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from cortext.tools.protocol import TranscriptSource
+from cortext.tools.reader_protocol import TranscriptSource
 
 ID = "11111111-2222-4333-8444-555555555555"
 HEAD = {

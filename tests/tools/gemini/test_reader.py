@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cortext.formats.message_history import history
-from cortext.tools import jsonl
+from cortext.tools import jsonl_transcripts
 from cortext.tools.gemini.reader import GeminiBridge
-from cortext.tools.protocol import Bridge, DecodedTranscript
+from cortext.tools.reader_protocol import Bridge, DecodedTranscript
 from tests.tools.gemini.gemini_records import HEAD, ID, place, user
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "gemini"
@@ -381,7 +381,7 @@ def test_cut_anywhere(tmp_path_factory: pytest.TempPathFactory, at: int, other: 
         source = place(home, data[:end], name)
         decoded = GeminiBridge().decode(source)
         assert said(decoded) == whole[: len(decoded.session.messages)]
-        assert GeminiBridge().glance(source).title in ("", jsonl.title_of(whole[0][1]))
+        assert GeminiBridge().glance(source).title in ("", jsonl_transcripts.title_of(whole[0][1]))
 
 
 @given(st.integers(0, len(LOG)), st.binary(min_size=1, max_size=8))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cortext.tools.opencode.reader import OpenCodeBridge
-from cortext.tools.protocol import DecodedTranscript, TranscriptSource
+from cortext.tools.reader_protocol import DecodedTranscript, TranscriptSource
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "opencode"
 VERSIONS = sorted(path.name for path in GOLDEN.iterdir())

@@ -13,9 +13,9 @@ import pytest
 from cortext.errors import CortextError
 from cortext.features.archive.archive_sync import sync
 from cortext.tools.opencode.reader import OpenCodeBridge
-from cortext.tools.protocol import TranscriptSource
+from cortext.tools.reader_protocol import TranscriptSource
 from cortext.tools.registry import open_bridge
-from cortext.tools.scan import archive_home
+from cortext.tools.transcript_folders import archive_home
 from tests.command import cortext
 from tests.tools.opencode.opencode_data import SCHEMA, START, Made, said, text
 

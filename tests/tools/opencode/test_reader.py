@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cortext.errors import SessionCorruptedError
 from cortext.formats.message_history import history
 from cortext.tools.opencode.reader import OpenCodeBridge
-from cortext.tools.protocol import Bridge, TranscriptSource
+from cortext.tools.reader_protocol import Bridge, TranscriptSource
 from tests.tools.opencode.opencode_data import (
     GOLDEN,
     START,

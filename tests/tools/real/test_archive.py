@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.features.archive.archive_state import folder_of
+from cortext.features.archive.archive_copies import folder_of
 from cortext.features.archive.archive_sync import sync
 from cortext.tools.registry import open_bridge
 from tests.tools.archive_contents import archived, contents

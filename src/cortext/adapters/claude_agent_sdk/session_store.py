@@ -7,7 +7,12 @@ import threading
 from collections.abc import Iterator
 from typing import Any, cast
 
-from cortext.adapters.claude_agent_sdk.entries import KEY, entries_of, message_of, own_entries
+from cortext.adapters.claude_agent_sdk.entry_messages import (
+    KEY,
+    entries_of,
+    message_of,
+    own_entries,
+)
 from cortext.adapters.claude_agent_sdk.summary_cache import Stamp, Summaries
 from cortext.adapters.missing_framework import needs
 from cortext.adapters.record_reader import Follower
@@ -27,7 +32,7 @@ from cortext.model.json_values import json_copy
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.model.title import WHOLE, generate_title
-from cortext.stores.line_store import LineStore
+from cortext.stores.line_store_base import LineStore
 from cortext.stores.log import LogStore
 from cortext.stores.servers.server_base import ServedStore
 

@@ -15,7 +15,7 @@ from cortext.adapters.session_log import log
 from cortext.durability.replace_file import side_dir
 from cortext.errors import CortextError
 from cortext.model import json_codec
-from cortext.workspace.adapter_summaries import summaries_path
+from cortext.workspace.summary_cache_file import summaries_path
 
 if TYPE_CHECKING:
     from sqlite3 import Connection

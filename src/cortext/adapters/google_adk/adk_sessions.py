@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from cortext.adapters.exact_json import to_store, value_of
 from cortext.adapters.google_adk.adk_events import KEY, own_event, records_of
-from cortext.adapters.google_adk.adk_log import (
+from cortext.adapters.google_adk.adk_session_state import (
     Delta,
     OpenLog,
     Outline,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from cortext.adapters.google_adk.adk_events import mend_last, mended, raw_of
-from cortext.adapters.google_adk.adk_log import Delta
+from cortext.adapters.google_adk.adk_session_state import Delta
 from cortext.adapters.google_adk.adk_sessions import AdkSessions, SessionKey
 from cortext.adapters.missing_framework import needs
 from cortext.adapters.session_log import PathOrUrl, beside

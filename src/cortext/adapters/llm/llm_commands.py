@@ -16,7 +16,7 @@ from cortext.catalog.row import ConversationRow
 from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
 from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.listing.conversation_names import Names
-from cortext.features.listing.load_row import read
+from cortext.features.listing.session_of_row import read
 from cortext.features.search.find_conversation import find_conversation
 from cortext.features.transfer.import_sqlite import open_programs, put_items, read_database
 from cortext.formats.llm_messages import KEY, items_of

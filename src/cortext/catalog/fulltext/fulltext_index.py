@@ -16,8 +16,7 @@ from typing import TypeVar
 
 from cortext import paths
 from cortext.catalog.database import Database, Fallback, is_bad_query, remove_database
-from cortext.catalog.fulltext.newest_first import Newest, Place
-from cortext.catalog.fulltext.tables import (
+from cortext.catalog.fulltext.fulltext_tables import (
     AS_IS,
     GONE,
     MARKDOWN,
@@ -40,6 +39,7 @@ from cortext.catalog.fulltext.tables import (
     put_source,
     put_texts,
 )
+from cortext.catalog.fulltext.newest_matches import Newest, Place
 
 __all__ = [
     "MARKDOWN",

@@ -18,7 +18,7 @@ from cortext.cli.views.bar_chart import counted
 from cortext.cli.warnings import missed
 from cortext.errors import CortextError, reason_of
 from cortext.features.listing.conversation_list import ConversationList, ListFilter
-from cortext.features.manage.delete import delete, rests_since
+from cortext.features.manage.trash import delete, rests_since
 
 
 @click.command("clean")

@@ -13,7 +13,7 @@ from cortext.cli.standalone_refusals import not_deleted
 from cortext.cli.terminal_text import clean
 from cortext.cli.views.bar_chart import counted
 from cortext.features.archive.archive_sync import forget
-from cortext.features.manage.delete import delete, delete_log, files_of_log
+from cortext.features.manage.trash import delete, delete_log, files_of_log
 
 
 @click.command("delete")

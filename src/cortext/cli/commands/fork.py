@@ -6,7 +6,7 @@ import click
 
 from cortext.cli.common_options import Number, complete_id
 from cortext.cli.select_conversation import choose_ours
-from cortext.features.manage.edit import fork
+from cortext.features.manage.edit_conversation import fork
 
 
 @click.command("fork")

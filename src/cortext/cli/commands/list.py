@@ -13,7 +13,7 @@ from cortext.cli.terminal_text import clean, local, one_line, say
 from cortext.cli.views.list_view import as_json as conversations_as_json
 from cortext.cli.views.list_view import columns, list_here, short, show_conversations
 from cortext.features.listing.store_sessions import folder_of, is_server, list_sessions
-from cortext.model.summary import SessionSummary
+from cortext.model.session_summary import SessionSummary
 from cortext.service.stores.server_urls import without_secrets
 from cortext.workspace.known_folders import forget_gone
 

@@ -7,7 +7,7 @@ import click
 from cortext.cli.common_options import complete_id, plain_words
 from cortext.cli.select_conversation import choose_ours
 from cortext.cli.terminal_text import clean
-from cortext.features.manage.edit import as_title, rename
+from cortext.features.manage.edit_conversation import as_title, rename
 
 
 @click.command("rename", context_settings={"ignore_unknown_options": True})

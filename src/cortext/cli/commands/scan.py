@@ -21,7 +21,7 @@ from cortext.cli.warnings import missed
 from cortext.errors import SessionNotFoundError
 from cortext.features.capture.capture import capture_pending
 from cortext.features.listing.conversation_list import ConversationList, ListFilter
-from cortext.features.manage.delete import find_entry
+from cortext.features.manage.trash import find_entry
 from cortext.features.secrets.redact_archive import is_archive_redacted
 from cortext.features.secrets.scan import (
     Finding,

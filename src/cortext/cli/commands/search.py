@@ -24,8 +24,8 @@ from cortext.cli.list_options import SourceType, owner_option, wanted
 from cortext.cli.select_conversation import choose
 from cortext.cli.views.search_view import look, search, typed
 from cortext.features.listing.conversation_list import ConversationList
-from cortext.features.search.results import Finder, SearchRequest
 from cortext.features.search.search import TextFilter
+from cortext.features.search.search_results import Finder, SearchRequest
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

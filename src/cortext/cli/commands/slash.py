@@ -14,7 +14,7 @@ import click
 from cortext.cli.error_output import debugging
 from cortext.errors import CortextError
 from cortext.features.slash.pagination import in_pieces, next_piece
-from cortext.features.slash.replies import Slash
+from cortext.features.slash.slash_replies import Slash
 from cortext.formats.slash_frame import frame, without_mentions
 from cortext.tools.opencode.prompt_args import typed_words
 from cortext.tools.registry import find_tool

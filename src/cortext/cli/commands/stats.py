@@ -17,7 +17,7 @@ from cortext.cli.list_options import SourceType
 from cortext.cli.progress import ProgressBar
 from cortext.cli.terminal_text import cells, clean, fit
 from cortext.cli.views.bar_chart import bar, can_draw, columns, counted, short, size
-from cortext.features.archive.archive_state import Size
+from cortext.features.archive.archive_copies import Size
 from cortext.features.stats.conversation_stats import UNKNOWN
 from cortext.features.stats.stats import Cost, CountedTokens, Long, Share, Stats, gather
 

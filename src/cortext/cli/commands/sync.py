@@ -15,7 +15,7 @@ from cortext.cli.views.bar_chart import bar, can_draw, counted, size
 from cortext.cli.warnings import missed
 from cortext.errors import SessionLockedError
 from cortext.features.archive.archive_sync import Progress, Synced, ToolSynced, sync
-from cortext.features.archive.background import notice
+from cortext.features.archive.background_sync import notice
 from cortext.tools.registry import is_tool, tool_names
 
 _PATIENCE = 600.0

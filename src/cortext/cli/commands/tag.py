@@ -7,7 +7,7 @@ import click
 from cortext.cli.common_options import complete_id
 from cortext.cli.select_conversation import choose, choose_ours
 from cortext.cli.terminal_text import clean
-from cortext.features.manage.edit import tag
+from cortext.features.manage.edit_conversation import tag
 
 
 @click.command("tag")

@@ -12,7 +12,7 @@ from cortext import clock
 from cortext.cli.common_options import Number, json_option, print_json
 from cortext.cli.confirm import agree, yes_option
 from cortext.cli.terminal_text import clean, local
-from cortext.features.manage.delete import empty, list_trash, restore
+from cortext.features.manage.trash import empty, list_trash, restore
 from cortext.model import record_dicts
 
 

@@ -11,7 +11,7 @@ import click
 
 from cortext import clock, paths
 from cortext.cli.terminal_text import clean, local
-from cortext.features.archive.background import notice
+from cortext.features.archive.background_sync import notice
 from cortext.features.watch.watch import WatchEvent, WatchLoop, take_turn
 from cortext.model import json_codec, record_dicts
 from cortext.workspace.known_folders import remember_workspace

@@ -12,7 +12,7 @@ from textual.app import App
 from cortext.catalog.row import DOCUMENT, ConversationRow
 from cortext.cli.picker import operations
 from cortext.cli.picker.dialogs import ChoiceDialog, Help, LineDialog
-from cortext.cli.picker.items import Chosen, is_spawned
+from cortext.cli.picker.picker_items import Chosen, is_spawned
 from cortext.durability.trash_folder import TrashEntry
 from cortext.tools.launch import installed
 

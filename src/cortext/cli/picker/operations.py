@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 
 from cortext.catalog.row import ConversationRow
-from cortext.cli.picker.items import is_spawned
+from cortext.cli.picker.picker_items import is_spawned
 from cortext.cli.standalone_refusals import not_deleted, not_stopped
 from cortext.durability.trash_folder import TrashEntry
 from cortext.errors import CortextError
 from cortext.features.archive.archive_sync import forget
 from cortext.features.capture.capture import capture_pending
-from cortext.features.listing.load_row import read
-from cortext.features.manage import delete as trash
-from cortext.features.manage import edit
+from cortext.features.listing.session_of_row import read
+from cortext.features.manage import edit_conversation
 from cortext.features.manage import stop as stopping
+from cortext.features.manage import trash as trash
 from cortext.features.spawn import cleanup
 from cortext.features.transfer.export import format_for, target_file, write_export
 from cortext.formats.exports.export_codec import encode
@@ -37,8 +37,8 @@ def told(error: Exception) -> str:
 
 
 def rename(row: ConversationRow, title: str) -> str:
-    text = edit.as_title(title)  # before anything is made of it
-    session = edit.rename(edit.ours(row), text)
+    text = edit_conversation.as_title(title)  # before anything is made of it
+    session = edit_conversation.rename(edit_conversation.ours(row), text)
     return f'it is now "{clean(session.title, lines=False)}"'
 
 
@@ -47,7 +47,7 @@ def tag(row: ConversationRow, text: str) -> str:
     wanted = text.replace(",", " ").split()
     bare = [name.lstrip("#") for name in wanted]
     old = [name for name in row.tags if name not in bare]
-    found = edit.tag(edit.ours(row), add=wanted, remove=old).tags
+    found = edit_conversation.tag(edit_conversation.ours(row), add=wanted, remove=old).tags
     return f"tagged {' '.join(f'#{name}' for name in found)}" if found else "it has no tags now"
 
 

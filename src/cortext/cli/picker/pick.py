@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from cortext.cli.launch_tool import can_launch, is_talk, reopen_in_tool, say, talk_on
-from cortext.cli.picker.items import Chosen, PickerItems
 from cortext.cli.picker.picker_app import run
+from cortext.cli.picker.picker_items import Chosen, PickerItems
 from cortext.cli.views.list_view import keep_up
 
 

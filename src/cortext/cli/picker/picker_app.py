@@ -15,9 +15,9 @@ from textual.widgets import Input, Static
 
 from cortext.catalog.row import ConversationRow
 from cortext.cli.picker import operations
-from cortext.cli.picker.items import Chosen, PickerItems
 from cortext.cli.picker.key_actions import Acting
 from cortext.cli.picker.key_bindings import QUIT, hints
+from cortext.cli.picker.picker_items import Chosen, PickerItems
 from cortext.cli.picker.picker_style import CSS, NARROW
 from cortext.cli.picker.preview_pane import Side
 from cortext.cli.picker.widgets import Field, Item, Rows

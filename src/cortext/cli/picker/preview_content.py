@@ -19,8 +19,8 @@ from cortext.cli.views import page_render
 from cortext.cli.views.page_render import PageBlock
 from cortext.durability.read_files import read_file
 from cortext.errors import CortextError
-from cortext.features.listing.load_row import read, read_all
-from cortext.features.search.text_entries import side_text
+from cortext.features.listing.session_of_row import read, read_all
+from cortext.features.search.index_entries import side_text
 from cortext.formats.message_history import history
 from cortext.formats.text_search import search_query as queries
 from cortext.formats.text_search.search_query import Term

@@ -13,12 +13,12 @@ from typing import Generic, NamedTuple, TypeVar
 
 from cortext.catalog.fulltext.fulltext_index import Identity
 from cortext.catalog.row import ConversationRow
-from cortext.cli.picker.items import PickedText, PickerItems
+from cortext.cli.picker.picker_items import PickedText, PickerItems
 from cortext.cli.picker.preview_content import as_typed
 from cortext.features.search.no_results import explain_no_results
 from cortext.features.search.partial_matches import find_partial_matches
-from cortext.features.search.results import Finder, SearchPage, SearchRequest
 from cortext.features.search.search import TextFilter
+from cortext.features.search.search_results import Finder, SearchPage, SearchRequest
 from cortext.formats.text_search.search_query import parse
 from cortext.model.safe_text import clean
 

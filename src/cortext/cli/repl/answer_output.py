@@ -15,7 +15,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Protocol
 
-from cortext.cli.repl.markdown_stream import Blocks, rows
+from cortext.cli.repl.markdown_blocks import Blocks, rows
 from cortext.cli.terminal_text import clean
 from cortext.cli.views.page_render import ConversationPage, PageBlock, rendered
 

@@ -14,7 +14,7 @@ from cortext.catalog.row import AUR, DOCUMENT, ConversationRow
 from cortext.cli.terminal_text import cells, local, say, say_damaged, show, to_edge
 from cortext.cli.views.text_table import align, find_width, format_local_times
 from cortext.clock import ago, from_micros
-from cortext.features.archive.background import notice, start_in_background
+from cortext.features.archive.background_sync import notice, start_in_background
 from cortext.features.doctor.history_locations import history_locations
 from cortext.features.listing.conversation_list import (
     EVERYTHING,

@@ -15,8 +15,8 @@ from cortext.cli.views.list_view import short as short_path
 from cortext.cli.views.list_view import short_id
 from cortext.clock import from_micros
 from cortext.features.listing.conversation_names import Names, reopens
-from cortext.features.search.results import Group, SearchRequest
 from cortext.features.search.search import SearchHit
+from cortext.features.search.search_results import Group, SearchRequest
 from cortext.formats.text_search.search_query import find, parse, snippet
 from cortext.tools.registry import display_name
 

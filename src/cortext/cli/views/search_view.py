@@ -26,8 +26,8 @@ from cortext.clock import from_micros
 from cortext.features.listing.conversation_names import Names, reopens
 from cortext.features.search.no_results import NoResultsReason, explain_no_results
 from cortext.features.search.partial_matches import find_partial_matches, told
-from cortext.features.search.results import Finder, SearchPage, SearchRequest
 from cortext.features.search.search import SearchHit
+from cortext.features.search.search_results import Finder, SearchPage, SearchRequest
 from cortext.formats.text_search.search_query import parse
 from cortext.model import json_codec, record_dicts
 

@@ -18,10 +18,10 @@ from cortext.durability.gzip_members import SUFFIX
 from cortext.durability.replace_file import make_private_dir, sweep_temps
 from cortext.durability.trash_folder import Trash, TrashEntry
 from cortext.errors import CortextError, SessionNotFoundError, SessionStorageError, reason_of
-from cortext.features.archive.archive_state import Memory, folder_of, temp_dir
-from cortext.features.archive.copier import Copier
+from cortext.features.archive.archive_copies import Memory, folder_of, temp_dir
+from cortext.features.archive.transcript_copier import Copier
 from cortext.model import record_dicts
-from cortext.tools import jsonl
+from cortext.tools import jsonl_transcripts
 from cortext.tools.archive_items import ArchiveItem, Failures, archive_source
 from cortext.tools.deleted_sessions import Forgotten, forgotten, remember_forgotten
 from cortext.tools.registry import open_bridge, tool_names
@@ -109,7 +109,7 @@ class _ToolSync:
         self._result = ToolSynced(tool)
         deleted = [one for one in forgotten() if one.tool == tool]
         self._deleted = {one.id for one in deleted}
-        self._names = {jsonl.plain(name) for one in deleted for name in one.names}
+        self._names = {jsonl_transcripts.plain(name) for one in deleted for name in one.names}
 
     def all(
         self, progress: Progress | None = None, only: Callable[[ArchiveItem], bool] | None = None
@@ -263,11 +263,13 @@ def copies_of(tool: str, id: str) -> list[str]:
 def _beside(path: str, id: str) -> list[str]:
     """A copy, its generations, and what its sub-agents wrote."""
     folder, name = os.path.split(path)
-    bare, found = jsonl.plain(name), [path]
-    for entry in jsonl.listed(folder):
+    bare, found = jsonl_transcripts.plain(name), [path]
+    for entry in jsonl_transcripts.listed(folder):
         if entry.name.startswith(f"{bare}.~") or entry.name == id:
             found.append(entry.path)
         elif entry.name.startswith("agent-"):
-            first = jsonl.read_head(entry.path, jsonl.ENDS[1]).partition(b"\n")[0]
+            first = jsonl_transcripts.read_head(entry.path, jsonl_transcripts.ENDS[1]).partition(
+                b"\n"
+            )[0]
             found += [entry.path] if id.encode() in first else []
     return found

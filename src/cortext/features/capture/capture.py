@@ -69,8 +69,8 @@ from cortext.model.message import SessionMessage
 from cortext.model.tool_binding import ToolBinding, bindings_of
 from cortext.stores.folder import FolderStore
 from cortext.stores.workspace_layout import ConversationPath, conversations_dir
-from cortext.tools.incremental import FilePosition, Follows, FollowsRows, MessageDelta, mark_of
-from cortext.tools.protocol import Bridge, TranscriptSource
+from cortext.tools.new_messages import FilePosition, Follows, FollowsRows, MessageDelta, mark_of
+from cortext.tools.reader_protocol import Bridge, TranscriptSource
 from cortext.tools.registry import find_tool
 from cortext.workspace.inactivity import REASON
 from cortext.workspace.workspace import Workspace

@@ -34,7 +34,7 @@ from cortext.model.session import Session
 from cortext.model.tool_binding import ToolBinding
 from cortext.stores.fingerprints import Fingerprint
 from cortext.stores.workspace_layout import ConversationPath
-from cortext.tools.incremental import FilePosition
+from cortext.tools.new_messages import FilePosition
 
 _RECENT = 400
 _OLD_SECONDS = 90 * 86_400

@@ -18,8 +18,8 @@ from cortext.features.capture.pending_bindings import (
 from cortext.features.capture.session_facts import default_title
 from cortext.features.capture.transcripts import find_transcript
 from cortext.model.tool_binding import ToolBinding, binding_to_json
-from cortext.tools.scan import home_of
 from cortext.tools.tool_context import Inside, here
+from cortext.tools.transcript_folders import home_of
 from cortext.workspace.workspace import Workspace
 
 log: logging.Logger = logging.getLogger("cortext.features")

@@ -39,7 +39,7 @@ from cortext.model.closing_phrases import is_closing
 from cortext.stores.folder import FolderStore
 from cortext.tools.processes import Process
 from cortext.tools.registry import find_tool
-from cortext.tools.running import forget_running, note_running, tool_process
+from cortext.tools.running_sessions import forget_running, note_running, tool_process
 from cortext.workspace.inactivity import find_idle
 from cortext.workspace.workspace import Workspace
 

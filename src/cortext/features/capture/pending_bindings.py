@@ -37,9 +37,9 @@ from cortext.model.tool_binding import ToolBinding, bindings_of, change_bindings
 from cortext.stores.folder import FolderStore
 from cortext.stores.workspace_layout import ConversationPath
 from cortext.tools.processes import Process, find_process, folder_of
-from cortext.tools.protocol import TranscriptSource
+from cortext.tools.reader_protocol import TranscriptSource
 from cortext.tools.registry import is_tool, open_bridge
-from cortext.tools.running import TICK, still_runs
+from cortext.tools.running_sessions import TICK, still_runs
 from cortext.tools.tool_context import Inside, holding, went_elsewhere, written_at
 from cortext.workspace.workspace import Workspace
 

@@ -11,7 +11,7 @@ from cortext.model.session import Session
 from cortext.model.tool_binding import ToolBinding, bindings_of, set_bindings
 from cortext.stores.folder import FolderStore
 from cortext.stores.workspace_layout import ConversationPath
-from cortext.tools import scan
+from cortext.tools import transcript_folders
 from cortext.tools.mcp_servers import mcp_servers, merge_tools, record_tools, server_alone
 from cortext.tools.registry import find_tool
 from cortext.workspace.workspace import Workspace
@@ -101,6 +101,6 @@ def _with_facts(own: ToolBinding, binding: ToolBinding, facts: TranscriptFacts) 
     """Return a binding of a head with the facts of `binding`, if that is the same one."""
     if not own.is_of(binding.tool, binding.session_id) or own.start != binding.start:
         return own
-    archived = scan.home_of(own.tool, facts.path) is not None
+    archived = transcript_folders.home_of(own.tool, facts.path) is not None
     path = own.path if archived else facts.path
     return structs.replace(own, path=path, tokens=facts.tokens if any(facts.tokens) else own.tokens)

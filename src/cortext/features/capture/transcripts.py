@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 
 from cortext.errors import CortextError
-from cortext.tools import scan
-from cortext.tools.incremental import (
+from cortext.tools import transcript_folders
+from cortext.tools.new_messages import (
     FilePosition,
     Follows,
     FollowsRows,
@@ -17,7 +17,7 @@ from cortext.tools.incremental import (
     end_of,
     since,
 )
-from cortext.tools.protocol import Bridge, NamesFiles, TranscriptSource
+from cortext.tools.reader_protocol import Bridge, NamesFiles, TranscriptSource
 from cortext.tools.registry import find_tool, open_bridge
 
 Found = tuple[Bridge, TranscriptSource]
@@ -30,7 +30,9 @@ def find_transcript(tool: str, id: str, path: str = "", *, search: bool = False)
     there = _at(tool, id, path)
     if there and not search:
         return there
-    return own_transcript(tool, id) or there or _among(tool, id, scan.archive_home(tool))
+    return (
+        own_transcript(tool, id) or there or _among(tool, id, transcript_folders.archive_home(tool))
+    )
 
 
 def own_transcript(tool: str, id: str, path: str = "") -> Found | None:
@@ -42,7 +44,9 @@ def transcript_at(tool: str, id: str, path: str) -> Found | None:
     """Return what `find_transcript` returns, but do not ask a database whether it has the session:
     that takes longer than reading one."""
     if find_tool(tool).has_databases and path.endswith(".db") and is_own(tool, path):
-        return open_bridge(tool, scan.home_of(tool, path)), TranscriptSource(tool, id, path, 0, "")
+        return open_bridge(tool, transcript_folders.home_of(tool, path)), TranscriptSource(
+            tool, id, path, 0, ""
+        )
     return find_transcript(tool, id, path)
 
 
@@ -52,7 +56,7 @@ def is_own(tool: str, path: str) -> bool:
     Somebody else may have written the workspace that names the path, so no other file is read.
     """
     real = os.path.realpath(path)
-    homes = [scan.own_home(tool), scan.archive_home(tool)]
+    homes = [transcript_folders.own_home(tool), transcript_folders.archive_home(tool)]
     given = find_tool(tool).named_database
     if given and real == os.path.realpath(given):
         return True
@@ -96,7 +100,7 @@ def _at(tool: str, id: str, path: str) -> Found | None:
     """Return the transcript in a file, if the reader can tell that the file is its transcript."""
     if not path or not is_own(tool, path):
         return None
-    bridge = open_bridge(tool, scan.home_of(tool, path))
+    bridge = open_bridge(tool, transcript_folders.home_of(tool, path))
     if not isinstance(bridge, NamesFiles):
         return None
     try:

@@ -21,7 +21,7 @@ from cortext.durability.replace_file import (
     storage_errors,
 )
 from cortext.errors import CortextError, SessionLockedError, SessionStorageError, reason_of
-from cortext.features.archive.archive_state import Memory, folder_of, temp_dir
+from cortext.features.archive.archive_copies import Memory, folder_of, temp_dir
 from cortext.features.archive.archive_sync import sync
 from cortext.features.doctor.check_state_files import record_redactions
 from cortext.features.doctor.problem import (

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import NamedTuple
 
+from cortext.durability.atomic_folders import swap_folder, write_folder
 from cortext.durability.file_lock import FileLock
-from cortext.durability.folder_changes import swap_folder, write_folder
 from cortext.durability.read_files import read_file
 from cortext.durability.replace_file import (
     all_set_aside,

@@ -21,7 +21,7 @@ from cortext.durability.incremental_copy import CopyState
 from cortext.durability.read_files import read_file
 from cortext.durability.replace_file import remove_if_there, replace, set_aside, storage_errors
 from cortext.errors import CortextError
-from cortext.features.archive.archive_state import folder_of
+from cortext.features.archive.archive_copies import folder_of
 from cortext.features.archive.archive_sync import archive_lock
 from cortext.features.doctor.problem import (
     NOTHING,

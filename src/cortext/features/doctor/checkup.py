@@ -16,10 +16,10 @@ from cortext import paths
 from cortext.config import user_file
 from cortext.durability.read_files import read_file
 from cortext.durability.replace_file import make_private_dir, replace
-from cortext.features.archive.archive_state import temp_dir
+from cortext.features.archive.archive_copies import temp_dir
 from cortext.features.doctor import check_leftovers, check_machine
 from cortext.features.doctor.check_archive import list_copies
-from cortext.features.doctor.check_indexes import check_database, list_databases
+from cortext.features.doctor.check_databases import check_database, list_databases
 from cortext.features.doctor.check_locks import check_locks, list_lock_files
 from cortext.features.doctor.check_state_files import (
     check_archive_notes,
@@ -44,10 +44,10 @@ from cortext.features.doctor.problem import (
     is_absent,
     report_unforeseen,
 )
-from cortext.features.setup.manifest import SetupRecord
+from cortext.features.setup.install_manifest import SetupRecord
 from cortext.stores.fingerprints import Fingerprint
 from cortext.tools.registry import tool_names
-from cortext.tools.scan import folders, own_home
+from cortext.tools.transcript_folders import folders, own_home
 
 _log = logging.getLogger("cortext.health")
 _TRIES = 2

@@ -19,7 +19,7 @@ from cortext import __version__, clock, paths
 from cortext.config import Config
 from cortext.durability.read_files import read_file
 from cortext.errors import CortextError, why
-from cortext.features.archive.archive_state import sizes
+from cortext.features.archive.archive_copies import sizes
 from cortext.features.doctor.check_machine import is_tested, read_tool_version
 from cortext.features.doctor.check_mcp import (
     GONE,
@@ -37,8 +37,8 @@ from cortext.features.setup.tool_setup import COMMANDS, found_tools, has_hooks, 
 from cortext.installation import install_command
 from cortext.tools import settings
 from cortext.tools.registry import find_tool, tool_names
-from cortext.tools.scan import own_home
 from cortext.tools.slash_commands import slash_commands_of
+from cortext.tools.transcript_folders import own_home
 
 _RECENT = timedelta(days=7)
 """How long a failure is news. The log keeps it longer."""

@@ -21,14 +21,14 @@ from cortext.config import Config
 from cortext.errors import SessionStorageError
 from cortext.features.listing.folder_filters import in_folder, without_copies
 from cortext.features.listing.list_refresh import capture_grown
-from cortext.features.listing.standalone import (
+from cortext.features.listing.standalone_sessions import (
     find_named,
     imported_from,
     list_standalone,
     without_known,
 )
 from cortext.features.manage.auto_pause import pause_and_record
-from cortext.tools.running import live_sessions
+from cortext.tools.running_sessions import live_sessions
 from cortext.workspace.inactivity import find_auto_paused, find_idle, show_effective_status
 from cortext.workspace.known_folders import known_workspaces, remember_workspace
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.row import ConversationRow, recency
-from cortext.features.archive.background import start_detached
+from cortext.features.archive.background_sync import start_detached
 from cortext.features.capture.capture import capture_pending
 
 _PROGRAM = "from cortext.features.listing.list_refresh import read_all; read_all()"

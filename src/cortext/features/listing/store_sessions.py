@@ -14,7 +14,7 @@ from cortext.catalog.document_index import IndexedStorage, SessionIndex
 from cortext.errors import AmbiguousIdError, SessionNotFoundError, SessionStorageError
 from cortext.formats.record_lines import Damage
 from cortext.model.session import Session
-from cortext.model.summary import SessionSummary
+from cortext.model.session_summary import SessionSummary
 from cortext.model.title import generate_title
 from cortext.stores.port import SessionStore
 from cortext.stores.store_registry import SERVERS, open_session_store

@@ -17,7 +17,7 @@ from cortext.catalog.row import ConversationRow
 from cortext.features.capture.bindings import ConversationRef, row_of
 from cortext.features.capture.consent import allow, is_allowed
 from cortext.features.capture.current_session import make_conversation
-from cortext.features.listing.load_row import read_all
+from cortext.features.listing.session_of_row import read_all
 from cortext.model.session import Session
 from cortext.stores.workspace_layout import ConversationPath
 from cortext.workspace.known_folders import known_workspaces

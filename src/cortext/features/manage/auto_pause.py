@@ -17,14 +17,14 @@ from cortext.catalog.catalog import Catalog
 from cortext.catalog.row import ConversationRow
 from cortext.config import Config
 from cortext.errors import CortextError, SessionLockedError
-from cortext.features.archive.background import is_time, start_detached
+from cortext.features.archive.background_sync import is_time, start_detached
 from cortext.features.capture.capture import capture
 from cortext.features.capture.pending_bindings import is_bound_here, is_process_running
 from cortext.features.errors_log import write_error
 from cortext.model.session import Session
 from cortext.model.tool_binding import ToolBinding, bindings_of
 from cortext.stores.workspace_layout import ConversationPath
-from cortext.tools.running import live_sessions
+from cortext.tools.running_sessions import live_sessions
 from cortext.workspace.inactivity import REASON, find_auto_paused, find_idle, latest_idle
 from cortext.workspace.workspace import Workspace
 

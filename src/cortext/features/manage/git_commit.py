@@ -10,8 +10,8 @@ from cortext.durability.read_files import read_file
 from cortext.durability.replace_file import replace, side_dir
 from cortext.errors import CortextError
 from cortext.features.archive.archive_sync import keep
-from cortext.git.outcome import Recorded
-from cortext.git.record import record
+from cortext.git.commit_conversation import record
+from cortext.git.commit_outcome import Recorded
 from cortext.model import json_codec
 from cortext.model.secrets.detector import mask_text, mask_value
 from cortext.model.session import Session

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from cortext.catalog.row import ConversationRow
 from cortext.clock import ago
 from cortext.errors import CortextError, InvalidTransitionError
-from cortext.features.listing.load_row import read
+from cortext.features.listing.session_of_row import read
 from cortext.formats.briefing import context_block, escape_field, escape_lines
 from cortext.formats.history_budget import render_briefing_history
 from cortext.model.extractive_summary import digest

@@ -11,7 +11,7 @@ from msgspec import structs
 from cortext.catalog.row import ConversationRow
 from cortext.errors import CortextError
 from cortext.features.capture.transcripts import own_transcript
-from cortext.features.listing.load_row import read
+from cortext.features.listing.session_of_row import read
 from cortext.features.resume.native_sessions import has_whole_conversation, row_bindings
 from cortext.formats.history_budget import render_briefing_history
 from cortext.formats.message_history import is_abandoned

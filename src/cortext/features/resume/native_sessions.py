@@ -15,7 +15,7 @@ from cortext.model.json_values import parse_time
 from cortext.model.session import Session
 from cortext.model.tool_binding import ToolBinding, bindings_of
 from cortext.stores.folder import FolderStore
-from cortext.tools.protocol import Bridge, TranscriptSource
+from cortext.tools.reader_protocol import Bridge, TranscriptSource
 
 _SHORT = 1000  # characters of a result are enough to recognize its message
 

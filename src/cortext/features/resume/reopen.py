@@ -22,7 +22,7 @@ from cortext.features.archive.archive_sync import sync
 from cortext.features.capture.bindings import bind
 from cortext.features.capture.capture import capture
 from cortext.features.capture.transcripts import own_transcript
-from cortext.features.listing.load_row import read
+from cortext.features.listing.session_of_row import read
 from cortext.features.manage.adopt import as_conversation
 from cortext.features.resume.agent_briefing import (
     WAS_COMPLETE,

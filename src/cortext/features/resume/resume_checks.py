@@ -6,11 +6,11 @@ from cortext.catalog.row import AUR, ConversationRow
 from cortext.errors import CortextError
 from cortext.features.capture.bindings import ConversationRef, digest_ids, is_sound, row_of
 from cortext.features.capture.transcripts import own_transcript
-from cortext.features.manage.edit import fork
+from cortext.features.manage.edit_conversation import fork
 from cortext.features.resume.native_sessions import row_bindings
 from cortext.formats.message_history import is_abandoned
 from cortext.stores.folder import FolderStore
-from cortext.tools.running import live_sessions
+from cortext.tools.running_sessions import live_sessions
 
 _SHORT = 1000  # characters of a result are enough to recognize its message
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from cortext.model import phrases
+from cortext.model import summary_phrases
 
 _ANSWER = 160
 """Characters of an answer: what is longer says something else."""
@@ -84,11 +84,11 @@ def chosen(said: str, answer: Sequence[str]) -> str:
         _LATER.search(text)
         or _is_deferred(text)
         or _TELLS.match(rest)
-        or phrases.ASKING.match(rest)
+        or summary_phrases.ASKING.match(rest)
     ):
         return ""
     words = [word.strip(".,!") for word in rest.split()]
-    return answer[0] if len(words) > 1 and not set(words) <= set(phrases.SMALL_TALK) else ""
+    return answer[0] if len(words) > 1 and not set(words) <= set(summary_phrases.SMALL_TALK) else ""
 
 
 def picks(said: str) -> bool:
@@ -103,7 +103,7 @@ def picked(sentences: Sequence[str]) -> str:
 
 
 def _is_deferred(text: str) -> bool:
-    return any(cue in text for cue in phrases.DEFERRED)
+    return any(cue in text for cue in summary_phrases.DEFERRED)
 
 
 def _is_question(sentence: str) -> bool:

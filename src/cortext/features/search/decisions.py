@@ -18,7 +18,7 @@ from cortext.features.search.decision_answers import chosen, offers, picked, pic
 from cortext.features.search.search import SearchHit
 from cortext.formats.message_history import is_abandoned
 from cortext.formats.text_search.search_query import folded, parse, spaced
-from cortext.model import phrases
+from cortext.model import summary_phrases
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 
@@ -28,7 +28,7 @@ _LONGEST = 20_000
 """Characters of a message that are looked at."""
 _SHORTEST, _SENTENCE = 8, 500
 _DECIDED = (
-    *phrases.DECIDED,
+    *summary_phrases.DECIDED,
     *("decided that", "decided:", "we chose", "i chose", "we've chosen", "opted for", "settled on"),
     *("settled:", "the decision", "final decision", "we ruled out", "we rejected", "sticking with"),
     *("from now on", "we're going to use", "we are going to use", "we won't", "is final"),
@@ -36,16 +36,16 @@ _DECIDED = (
     *("decision recorded", "decision made", "we voted", "team voted", "final answer"),
 )
 _CHOSEN = (
-    *phrases.CHOSEN,
+    *summary_phrases.CHOSEN,
     *("use ", "go with", "stick with", "keep ", "drop ", "always ", "never ", "don't use"),
     *("do not use", "we won't", "we will ", "we'll ", "i prefer", "i want ", "make it "),
     *("i don't want ", "we don't want "),
     *("go for ", "i'm going with", "let us ", "scrap ", "remove "),
 )
 """What decides if the person says it; at the beginning of a sentence, for short ones."""
-_STARTS = tuple(cue for cue in _CHOSEN if cue not in phrases.CHOSEN)
+_STARTS = tuple(cue for cue in _CHOSEN if cue not in summary_phrases.CHOSEN)
 # "It is what it is." has that one too; `_CLAIMS` knows more.
-_SAID = tuple(cue for cue in phrases.CHOSEN if cue != "it is.")
+_SAID = tuple(cue for cue in summary_phrases.CHOSEN if cue != "it is.")
 _SO = re.compile(r"(?:(?:ok(?:ay)?|alright|fine|good|right|so|then|and|also|please|now)[,:]? )+")
 """What may stand before the word that decides."""
 _BEGINS = re.compile(
@@ -201,20 +201,20 @@ def _decides(sentence: str, *, by_person: bool) -> bool:
     if sentence.rstrip("\"'”’)] ")[-1:] in ("?", "？", "؟"):
         return False
     text = sentence.casefold().replace("’", "'")
-    if _CLAIMS.match(text) and not phrases.NOT_YET.search(text):
+    if _CLAIMS.match(text) and not summary_phrases.NOT_YET.search(text):
         return True
     if by_person:
         lead = _SO.match(text)
         bare = text[lead.end() :] if lead else text
         if (bare.startswith(_STARTS) and not _FIX.match(bare)) or _BEGINS.match(bare):
             return True
-        if _EXCEPT.match(text) and not phrases.ASKING.match(bare):
+        if _EXCEPT.match(text) and not summary_phrases.ASKING.match(bare):
             return True
     for cue in (*_DECIDED, *(_SAID if by_person else ())):
         at = text.find(cue)
         if at == 0 or (at > 0 and not (cue[0].isascii() and text[at - 1].isalnum())):
             clause = max((m.end() for m in _CLAUSE.finditer(text[:at])), default=0)
-            if not phrases.NOT_YET.search(text[clause:at]):
+            if not summary_phrases.NOT_YET.search(text[clause:at]):
                 return True
     return False
 
@@ -225,7 +225,7 @@ def _advised(text: str) -> str:
     for line in text.split("\n"):
         for sentence in _sentences(line):
             said = sentence.casefold().replace("’", "'")
-            if any(cue in said for cue in phrases.ADVISED):
+            if any(cue in said for cue in summary_phrases.ADVISED):
                 found = sentence
     return found
 
@@ -246,7 +246,7 @@ def _cleaned(text: str) -> str:
 def _stems(topic: str) -> list[str]:
     """The words of a topic without their endings, and without those that say nothing."""
     tokens = [token for term in parse(topic).terms for token in term.tokens]
-    telling = [token for token in tokens if token not in phrases.COMMON] or tokens
+    telling = [token for token in tokens if token not in summary_phrases.COMMON] or tokens
     return list(dict.fromkeys(token[: max(4, len(token) - 3)] for token in telling))
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from cortext.catalog.fulltext.spelling import unknown
+from cortext.catalog.fulltext.spelling_suggestions import unknown
 from cortext.catalog.lookup import nearest
 from cortext.catalog.row import ConversationRow
 from cortext.features.search.partial_matches import content_words, split_phrase, term_text
-from cortext.features.search.results import Finder, SearchRequest
 from cortext.features.search.search import TextFilter
+from cortext.features.search.search_results import Finder, SearchRequest
 from cortext.formats.text_search.search_query import Clause, Query, Term, parse
 
 _CLOSE = 85

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from cortext.catalog.fulltext.fulltext_index import Identity, TextMatch
 from cortext.catalog.row import ConversationRow
-from cortext.features.search.results import Finder, Group, SearchPage, SearchRequest
 from cortext.features.search.search import Spots, hits
+from cortext.features.search.search_results import Finder, Group, SearchPage, SearchRequest
 from cortext.formats.text_search.search_query import Clause, Query, Term, parse
 from cortext.formats.text_search.text_folding import is_alone
 

@@ -25,7 +25,7 @@ from cortext.catalog.fulltext.fulltext_index import (
 from cortext.catalog.row import ConversationRow
 from cortext.durability.read_files import open_file, read_file, read_range
 from cortext.errors import CortextError
-from cortext.features.archive.background import start_detached
+from cortext.features.archive.background_sync import start_detached
 from cortext.features.listing.conversation_list import (
     EVERYTHING,
     ConversationList,
@@ -33,9 +33,9 @@ from cortext.features.listing.conversation_list import (
     filter_rows,
 )
 from cortext.features.listing.folder_filters import in_folder, without_copies
-from cortext.features.listing.load_row import LoadedRow, read_all
-from cortext.features.search.text_entries import first_line_end, side_text
-from cortext.features.search.text_refresh import RefreshedTexts, refresh
+from cortext.features.listing.session_of_row import LoadedRow, read_all
+from cortext.features.search.index_entries import first_line_end, side_text
+from cortext.features.search.index_refresh import RefreshedTexts, refresh
 from cortext.formats.folder import FOLDER
 from cortext.formats.log import LOG
 from cortext.formats.record_lines import decode_lines

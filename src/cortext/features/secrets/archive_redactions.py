@@ -23,7 +23,7 @@ from cortext.durability.incremental_copy import CopyState, TailBuffer
 from cortext.durability.read_files import read_blocks, read_file
 from cortext.durability.replace_file import make_private_dir, replace, storage_errors, temp_name
 from cortext.durability.replace_file import write_new as write
-from cortext.features.archive.archive_state import temp_dir
+from cortext.features.archive.archive_copies import temp_dir
 from cortext.features.secrets.redact_value import Redactor, key_name, redact_file_bytes
 from cortext.model import json_codec
 from cortext.model.secrets.detector import Mask, kind_only, without_prints

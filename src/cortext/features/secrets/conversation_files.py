@@ -17,8 +17,8 @@ from cortext.features.secrets.file_readers import (
     read_files_pieces,
     read_line_pieces,
 )
+from cortext.features.secrets.leftover_temp_files import is_temp
 from cortext.features.secrets.redact_value import decode_line, may_hold_secret
-from cortext.features.secrets.temp_files import is_temp
 from cortext.stores.workspace_layout import ConversationPath, conversations_dir
 
 

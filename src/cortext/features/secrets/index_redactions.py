@@ -17,7 +17,7 @@ from cortext.model import record_dicts
 from cortext.model.message import SessionMessage, message_from_dict
 from cortext.model.secrets.detector import mask_text
 from cortext.tools.archive_items import archive_source
-from cortext.tools.scan import archive_home, home_of, own_home
+from cortext.tools.transcript_folders import archive_home, home_of, own_home
 
 
 def find_redactor(tool: str, id: str, path: str) -> Redactor | None:

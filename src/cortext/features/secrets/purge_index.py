@@ -30,9 +30,9 @@ from cortext.durability.replace_file import (
 from cortext.errors import CortextError
 from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.resume.handoff_files import delete_handoff_files
-from cortext.features.search.text_refresh import purge
+from cortext.features.search.index_refresh import purge
 from cortext.model import json_codec
-from cortext.workspace.adapter_summaries import remove_summaries
+from cortext.workspace.summary_cache_file import remove_summaries
 
 Identity = tuple[str, str]
 

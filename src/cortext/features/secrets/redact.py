@@ -21,6 +21,7 @@ from cortext.errors import CortextError, SessionStorageError
 from cortext.features.secrets.archive_redactions import pack_members
 from cortext.features.secrets.conversation_files import files_beside, loose_files, text_files
 from cortext.features.secrets.file_readers import Unread, content, is_compressed, is_zstd
+from cortext.features.secrets.leftover_temp_files import files_in, sweep, temp_folders
 from cortext.features.secrets.program_files import as_row, inner_files, is_checkpoints
 from cortext.features.secrets.redact_value import (
     Redactor,
@@ -29,14 +30,13 @@ from cortext.features.secrets.redact_value import (
     redact_line,
 )
 from cortext.features.secrets.scan import LEFT, STATE, TRASH, Finding, origins_of, scan_own
-from cortext.features.secrets.temp_files import files_in, sweep, temp_folders
+from cortext.git.commit_outcome import NotRecorded, one_line
 from cortext.git.committed_files import has_committed
-from cortext.git.outcome import NotRecorded, one_line
 from cortext.model.secrets.detector import Mask
 from cortext.stores.document import SessionStorage
 from cortext.stores.log import LogStore
 from cortext.stores.workspace_layout import conversations_dir
-from cortext.tools.running import live_sessions
+from cortext.tools.running_sessions import live_sessions
 from cortext.workspace.workspace import Workspace
 
 _IN_GIT = (

@@ -15,7 +15,7 @@ from cortext.durability.gzip_members import SUFFIX
 from cortext.durability.incremental_copy import CopyState
 from cortext.durability.replace_file import collect_errors, make_private_dir, replace
 from cortext.errors import CortextError
-from cortext.features.archive.archive_state import Memory, folder_of, temp_dir
+from cortext.features.archive.archive_copies import Memory, folder_of, temp_dir
 from cortext.features.archive.archive_sync import archive_lock
 from cortext.features.secrets.archive_redactions import (
     ArchiveRedactions,
@@ -25,14 +25,14 @@ from cortext.features.secrets.archive_redactions import (
     summarize_copy,
 )
 from cortext.features.secrets.file_readers import Unread, content
+from cortext.features.secrets.leftover_temp_files import archive_temp_folders, sweep
 from cortext.features.secrets.redact import RedactResult, refuse_live
 from cortext.features.secrets.redact_value import Redactor, redact_file_bytes
 from cortext.features.secrets.scan import ARCHIVE, Finding, scan_one
-from cortext.features.secrets.temp_files import archive_temp_folders, sweep
 from cortext.features.secrets.tool_files import SessionFiles, sessions_of
 from cortext.tools.archive_items import archive_source
 from cortext.tools.registry import tool_names
-from cortext.tools.scan import own_home
+from cortext.tools.transcript_folders import own_home
 
 _COLD = ".zst"
 

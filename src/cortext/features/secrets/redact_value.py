@@ -27,7 +27,7 @@ from cortext.durability.replace_file import (
 from cortext.errors import CortextError
 from cortext.formats import line_checksum
 from cortext.model import json_codec
-from cortext.model.secrets.candidates import regions
+from cortext.model.secrets.candidate_regions import regions
 from cortext.model.secrets.detector import Mask, find_secrets, kind_only, mask_text, mask_value
 from cortext.model.secrets.unescape import Plain
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from cortext import paths
 from cortext.catalog.row import AUR, ConversationRow
 from cortext.errors import CortextError, SessionNotFoundError
-from cortext.features.listing.load_row import read_from, transcript_of
-from cortext.features.manage.delete import list_trash
+from cortext.features.listing.session_of_row import read_from, transcript_of
+from cortext.features.manage.trash import list_trash
 from cortext.features.secrets.checkpoint_texts import checkpoint_values
 from cortext.features.secrets.conversation_files import (
     NAME,
@@ -19,6 +19,13 @@ from cortext.features.secrets.conversation_files import (
     read_row_pieces,
 )
 from cortext.features.secrets.file_readers import TextPiece, Unread, read_files_pieces, why
+from cortext.features.secrets.leftover_temp_files import (
+    archive_temp_folders,
+    files_in,
+    is_temp,
+    temp_folders,
+    temps,
+)
 from cortext.features.secrets.program_files import (
     agents_of,
     as_row,
@@ -29,13 +36,6 @@ from cortext.features.secrets.program_files import (
     states_of,
 )
 from cortext.features.secrets.redact_value import decode_line, list_secrets, may_hold_secret
-from cortext.features.secrets.temp_files import (
-    archive_temp_folders,
-    files_in,
-    is_temp,
-    temp_folders,
-    temps,
-)
 from cortext.features.secrets.tool_files import SessionFiles, sessions_of
 from cortext.model import json_codec, record_dicts
 from cortext.model.secrets.key_formats import KEYS

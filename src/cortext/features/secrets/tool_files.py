@@ -11,7 +11,7 @@ from functools import cached_property
 from cortext.catalog.row import ConversationRow
 from cortext.features.secrets.file_readers import Unread, noting
 from cortext.features.secrets.program_files import is_checkpoints
-from cortext.tools import jsonl, scan
+from cortext.tools import jsonl_transcripts, transcript_folders
 from cortext.tools.archive_items import archive_source
 from cortext.tools.registry import is_tool, open_bridge, tool_names
 
@@ -50,16 +50,16 @@ class SessionFiles:
 
     def own(self, tool: str, id: str) -> list[str]:
         """What the tool has. All sessions of OpenCode are in one file."""
-        return self._of(tool, id, scan.own_home(tool), is_copy=False)
+        return self._of(tool, id, transcript_folders.own_home(tool), is_copy=False)
 
     def copies(self, tool: str, id: str) -> list[str]:
         """What our archive has."""
-        return self._of(tool, id, scan.archive_home(tool), is_copy=True)
+        return self._of(tool, id, transcript_folders.archive_home(tool), is_copy=True)
 
     def unclaimed(self, unread: Unread) -> list[str]:
         """What is in our archive, and of no session that was asked for. Folders that cannot be read
         are `unread`."""
-        homes = map(scan.archive_home, tool_names())
+        homes = map(transcript_folders.archive_home, tool_names())
         found = (path for home in homes for path in _walk(home, unread))
         return [path for path in found if path not in self.claimed]
 
@@ -120,7 +120,7 @@ class _ToolFolder:
     def _entries(self, folder: str) -> list[tuple[str, str, bytes]]:
         """The names in a folder, where they are, and how what a sub-agent wrote begins."""
         if folder not in self._listed:
-            entries = jsonl.listed(folder)
+            entries = jsonl_transcripts.listed(folder)
             self._listed[folder] = [(one.name, one.path, _first(one)) for one in entries]
         return self._listed[folder]
 
@@ -128,7 +128,7 @@ class _ToolFolder:
 def _first(entry: os.DirEntry[str]) -> bytes:
     if not entry.name.startswith("agent-") or not entry.is_file(follow_symlinks=False):
         return b""
-    return jsonl.read_head(entry.path, jsonl.ENDS[1]).partition(b"\n")[0]
+    return jsonl_transcripts.read_head(entry.path, jsonl_transcripts.ENDS[1]).partition(b"\n")[0]
 
 
 def _walk(folder: str, unread: Unread | None = None) -> Iterator[str]:

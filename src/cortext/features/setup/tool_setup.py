@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, cast
 from cortext import paths
 from cortext.durability.replace_file import storage_errors
 from cortext.errors import CortextError, reason_of
-from cortext.features.setup.manifest import (
+from cortext.features.setup.install_manifest import (
     Record,
     SetupRecord,
     as_bytes,

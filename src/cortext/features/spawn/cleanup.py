@@ -9,15 +9,15 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from cortext import clock, paths
-from cortext.catalog.log_rows import latest_of, read_log
+from cortext.catalog.log_row_reader import latest_of, read_log
 from cortext.catalog.row import ConversationRow
 from cortext.durability.file_lock import FileLock
 from cortext.durability.replace_file import all_set_aside, side_dir
 from cortext.durability.trash_folder import Trash, TrashEntry
 from cortext.errors import CortextError, SessionLockedError, SessionNotFoundError
-from cortext.features.archive.background import is_time, start_detached
+from cortext.features.archive.background_sync import is_time, start_detached
 from cortext.features.errors_log import write_error
-from cortext.features.spawn.session_paths import open_store, session_path, take_session
+from cortext.features.spawn.session_files import open_store, session_path, take_session
 from cortext.features.spawn.spawn_list import list_spawned
 from cortext.features.spawn.spawn_settings import SpawnSettings
 

@@ -16,7 +16,7 @@ from cortext.errors import (
     SessionStorageError,
 )
 from cortext.features.errors_log import write_error
-from cortext.features.spawn.session_paths import live_path, open_store, session_path, take_session
+from cortext.features.spawn.session_files import live_path, open_store, session_path, take_session
 from cortext.formats.log import LOG
 from cortext.formats.record_lines import TORN, Damage, encode_record
 from cortext.model.ids import check_id

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from typing import NamedTuple
 
-from cortext.catalog.fulltext.tables import Identity
+from cortext.catalog.fulltext.fulltext_tables import Identity
 from cortext.catalog.row import AUR, DOCUMENT, ConversationRow
 from cortext.errors import CortextError, SessionNotFoundError, reason_of
-from cortext.features.listing.load_row import read
-from cortext.features.search.text_entries import fingerprint_of
+from cortext.features.listing.session_of_row import read
+from cortext.features.search.index_entries import fingerprint_of
 from cortext.features.stats.prices import recorded_cost
 from cortext.formats.record_lines import Damage
 from cortext.model.message import SessionMessage

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from cortext import clock
 from cortext.catalog.row import ConversationRow
-from cortext.features.archive.archive_state import Size, sizes
+from cortext.features.archive.archive_copies import Size, sizes
 from cortext.features.listing.conversation_list import ConversationList, ListFilter
 from cortext.features.stats.conversation_stats import ConversationCount, count_conversation
 from cortext.features.stats.prices import Prices, read_prices

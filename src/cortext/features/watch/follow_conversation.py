@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from cortext.errors import SessionNotFoundError
+from cortext.features.watch.change_watcher import fingerprint_file
 from cortext.features.watch.live_sources import LiveSource, Prints
-from cortext.features.watch.watcher import fingerprint_file
 from cortext.formats.message_history import is_abandoned
 from cortext.formats.record_lines import Damage
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
-from cortext.tools.incremental import FilePosition, mark_of, since
+from cortext.tools.new_messages import FilePosition, mark_of, since
 
 _PATIENCE = 1.0
 """Seconds after which what is not there was deleted: it may be put in the place of itself."""

@@ -14,9 +14,9 @@ from cortext.errors import SessionCorruptedError, SessionNotFoundError
 from cortext.features.capture.bindings import ConversationRef, row_of
 from cortext.features.capture.capture import capture_pending
 from cortext.features.capture.transcripts import find_transcript
-from cortext.features.listing.load_row import read_all
+from cortext.features.listing.session_of_row import read_all
 from cortext.features.listing.store_sessions import complete_id, folder_of, open_existing
-from cortext.features.watch.watcher import Print, fingerprint_file
+from cortext.features.watch.change_watcher import Print, fingerprint_file
 from cortext.formats.folder import FOLDER
 from cortext.formats.log import LOG
 from cortext.formats.record_lines import Damage, RecordTable, decode_lines
@@ -26,8 +26,8 @@ from cortext.model.tool_binding import bindings_of
 from cortext.stores.folder import FolderStore
 from cortext.stores.port import SessionStore
 from cortext.stores.store_registry import open_session_store
-from cortext.tools.incremental import Follows, Lately
-from cortext.tools.scan import archive_home
+from cortext.tools.new_messages import Follows, Lately
+from cortext.tools.transcript_folders import archive_home
 from cortext.workspace.workspace import Workspace
 
 _LONGEST = 100_000

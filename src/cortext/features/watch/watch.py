@@ -26,8 +26,8 @@ from cortext.features.capture.pending_bindings import resolve_pending_all
 from cortext.features.errors_log import write_error
 from cortext.features.listing.list_refresh import read_all
 from cortext.features.manage import auto_pause
-from cortext.features.search.results import Finder
-from cortext.features.watch.watcher import EVERYTHING, Watcher
+from cortext.features.search.search_results import Finder
+from cortext.features.watch.change_watcher import EVERYTHING, Watcher
 from cortext.tools.registry import open_bridge, tool_names
 from cortext.workspace.inactivity import REASON, find_idle
 from cortext.workspace.known_folders import known_workspaces

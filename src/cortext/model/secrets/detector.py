@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, cast
 
-from cortext.model.secrets.candidates import regions
+from cortext.model.secrets.candidate_regions import regions
 from cortext.model.secrets.context_rules import CONTEXTS, names_a_secret
 from cortext.model.secrets.key_formats import BLOCKS, KEYS, Found
 from cortext.model.secrets.unescape import Plain

@@ -16,18 +16,18 @@ from litestar.openapi.spec import Components, SecurityScheme
 from cortext import __version__
 from cortext.errors import CortextError, SessionStorageError
 from cortext.model.ids import new_id
-from cortext.service.http import app_arguments, metrics, problems
+from cortext.service.http import app_arguments, metrics, problem_responses
 from cortext.service.http.auth import AccessTokens
-from cortext.service.http.bodies import JsonResponse
 from cortext.service.http.browser_login import Entrance
 from cortext.service.http.event_streams import Streams
 from cortext.service.http.fast_post import Posting
-from cortext.service.http.guard import DATA, LOOPBACK_NAMES, Guard, OwnerOf
 from cortext.service.http.machine_sessions import MachineSessions
 from cortext.service.http.openapi_schema import Schema
 from cortext.service.http.ownership import Owned
 from cortext.service.http.plain_error_page import html_of, prefers_html
 from cortext.service.http.rate_limits import MAX_BODY, MAX_STREAMS, Places, Rate
+from cortext.service.http.request_bodies import JsonResponse
+from cortext.service.http.request_guard import DATA, LOOPBACK_NAMES, Guard, OwnerOf
 from cortext.service.http.routes import data_router
 from cortext.service.stores.adapter import adapt_store
 from cortext.service.stores.base import Conversations
@@ -195,9 +195,9 @@ async def metrics_page(state: State) -> bytes:
 
 
 def _not_ready(request: Request[Any, Any, Any], error: SessionStorageError) -> Response[Any]:
-    found = problems.problem_of(error)
+    found = problem_responses.problem_of(error)
     hint = "it is 200 as soon as the store answers; the log of the server says where that is"
-    return answer(request, problems.problem(found.code, found.detail, hint), {})
+    return answer(request, problem_responses.problem(found.code, found.detail, hint), {})
 
 
 def _openapi() -> OpenAPIConfig:
@@ -216,7 +216,7 @@ def _openapi() -> OpenAPIConfig:
 
 
 def _framework(request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:
-    found = problems.problem_of_status(error.status_code, error.detail, error.extra)
+    found = problem_responses.problem_of_status(error.status_code, error.detail, error.extra)
     is_page = "takes_tokens" in request.app.state and not request.scope["path"].startswith(DATA)
     if is_page and found.status == 404 and prefers_html(request.headers.get("accept", "")):
         return odd(request, error)
@@ -224,18 +224,20 @@ def _framework(request: Request[Any, Any, Any], error: HTTPException) -> Respons
 
 
 def _ours(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
-    return answer(request, problems.problem_of(error), {})
+    return answer(request, problem_responses.problem_of(error), {})
 
 
 def answer(
-    request: Request[Any, Any, Any], found: problems.HttpProblem, headers: Mapping[str, str]
+    request: Request[Any, Any, Any],
+    found: problem_responses.HttpProblem,
+    headers: Mapping[str, str],
 ) -> Response[Any]:
     """A problem for whoever asked: a program, or a person in a browser."""
-    headers = {**problems.headers_of(found), **headers}
+    headers = {**problem_responses.headers_of(found), **headers}
     if prefers_html(request.headers.get("accept", "")):
         _, body, more = html_of(found)
         headers = {**headers, **more}
         return Response(body, status_code=found.status, media_type=MediaType.HTML, headers=headers)
     return JsonResponse(
-        found, status_code=found.status, media_type=problems.MEDIA_TYPE, headers=headers
+        found, status_code=found.status, media_type=problem_responses.MEDIA_TYPE, headers=headers
     )

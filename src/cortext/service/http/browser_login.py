@@ -18,8 +18,8 @@ from urllib.parse import parse_qsl, unquote, urlencode
 
 from cortext.errors import CortextError
 from cortext.service.http.auth import AccessTokens
-from cortext.service.http.guard import DATA, Headers
 from cortext.service.http.mount_path import base_of
+from cortext.service.http.request_guard import DATA, Headers
 from cortext.web.local_access import cookie_name, send_answer
 from cortext.web.page_access import (
     PARAMETER,

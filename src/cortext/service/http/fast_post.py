@@ -11,11 +11,11 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from cortext.model import json_codec
-from cortext.service.http import problems
-from cortext.service.http.bodies import NewMessage, decode
-from cortext.service.http.guard import OWNER, refuse, too_large
+from cortext.service.http import problem_responses
 from cortext.service.http.metrics import Metrics
 from cortext.service.http.ownership import Owned
+from cortext.service.http.request_bodies import NewMessage, decode
+from cortext.service.http.request_guard import OWNER, refuse, too_large
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Send
@@ -53,7 +53,7 @@ class Posting:
                 self._owned, self._metrics, scope[OWNER], found[1], data
             )
         except Exception as error:  # noqa: BLE001  as the framework does with what a handler raises
-            await refuse(send, problems.problem_of(error))
+            await refuse(send, problem_responses.problem_of(error))
             return
         headers = [_JSON, (b"content-length", b"%d" % len(answer))]
         await send({"type": "http.response.start", "status": status, "headers": headers})

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from html import escape
 
-from cortext.service.http.problems import HttpProblem
+from cortext.service.http.problem_responses import HttpProblem
 
 _HTML = ("text/html", "application/xhtml+xml")
 _JSON = ("application/json", "application/problem+json")

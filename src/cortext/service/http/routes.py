@@ -15,7 +15,12 @@ from cortext.features.listing.conversation_list import ListFilter
 from cortext.features.listing.time_ranges import date_range
 from cortext.features.search.search import TextFilter
 from cortext.service.http import event_streams
-from cortext.service.http.bodies import (
+from cortext.service.http.fast_post import add_posted
+from cortext.service.http.machine_sessions import FoundPage, SessionPage
+from cortext.service.http.mount_path import base_of
+from cortext.service.http.problem_responses import MEDIA_TYPE as PROBLEM
+from cortext.service.http.problem_responses import HttpProblem
+from cortext.service.http.request_bodies import (
     LONGEST_ID,
     Changes,
     ConversationEntries,
@@ -26,12 +31,7 @@ from cortext.service.http.bodies import (
     decode,
     meant,
 )
-from cortext.service.http.fast_post import add_posted
-from cortext.service.http.guard import OWNER, STAYS
-from cortext.service.http.machine_sessions import FoundPage, SessionPage
-from cortext.service.http.mount_path import base_of
-from cortext.service.http.problems import MEDIA_TYPE as PROBLEM
-from cortext.service.http.problems import HttpProblem
+from cortext.service.http.request_guard import OWNER, STAYS
 from cortext.service.stores.port import Conversation, ConversationSummary, Message
 
 _MOST = 1000

@@ -13,6 +13,7 @@ from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError
 from cortext.model.ids import check_id
 from cortext.service.stores.conversation_events import Subscription
 from cortext.service.stores.conversation_summary import summarize
+from cortext.service.stores.ordinal_references import Reference, resolve
 from cortext.service.stores.port import (
     Conversation,
     ConversationEntry,
@@ -20,7 +21,6 @@ from cortext.service.stores.port import (
     Message,
     Messages,
 )
-from cortext.service.stores.reference_resolution import Reference, resolve
 
 log: logging.Logger = logging.getLogger("cortext.conversations")
 

@@ -9,8 +9,8 @@ from typing import Any, cast
 from msgspec import Struct
 
 from cortext.model.safe_text import clean
+from cortext.service.stores.ordinal_references import resolve
 from cortext.service.stores.port import ConversationSummary, Message, Messages
-from cortext.service.stores.reference_resolution import resolve
 from cortext.service.stores.request_actions import Action, parse_request
 from cortext.service.stores.structured_data import name_of, type_of
 

@@ -28,7 +28,7 @@ from cortext.service.stores.base import (
     not_found,
 )
 from cortext.service.stores.conversation_events import Hub, StoreSubscription
-from cortext.service.stores.conversation_log import (
+from cortext.service.stores.conversation_log_port import (
     ConversationLog,
     EntryCache,
     change_metadata,

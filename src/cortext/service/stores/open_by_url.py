@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from cortext.service.stores.base import Conversations
-from cortext.service.stores.conversation_log import ConversationLog
+from cortext.service.stores.conversation_log_port import ConversationLog
 from cortext.service.stores.server_urls import folder_of_url, without_secrets
 
 _REDIS = ("cortext.service.stores.redis.redis_conversations", "RedisConversationStore")

@@ -12,7 +12,7 @@ from cortext.model.ids import check_id, new_id
 from cortext.stores.servers import session_tables as tables
 from cortext.stores.servers.postgres_connection import PostgresAddress, asked, link_to, place_of
 from cortext.stores.servers.server_base import ServedStore
-from cortext.stores.servers.server_records import (
+from cortext.stores.servers.session_parts import (
     INNER,
     Holder,
     NewRecords,

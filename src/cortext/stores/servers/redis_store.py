@@ -20,7 +20,7 @@ from cortext.model.ids import check_id, new_id
 from cortext.stores.servers import session_scripts as scripts
 from cortext.stores.servers.redis_connection import RedisAddress, RedisConnection, place_of
 from cortext.stores.servers.server_base import ServedStore
-from cortext.stores.servers.server_records import (
+from cortext.stores.servers.session_parts import (
     INNER,
     Holder,
     NewRecords,
@@ -30,7 +30,7 @@ from cortext.stores.servers.server_records import (
     SessionChange,
     StoredHead,
 )
-from cortext.stores.servers.server_records import holder as _me
+from cortext.stores.servers.session_parts import holder as _me
 
 log: logging.Logger = logging.getLogger("cortext.stores")
 ALONE = 8_000

@@ -19,10 +19,10 @@ from cortext.formats.head_and_lines import StoredRecords, calls_in_head, encode_
 from cortext.formats.log import LOG
 from cortext.formats.record_lines import Damage, RecordBlock, decode_lines, encode_record
 from cortext.model import json_codec, record_dicts
-from cortext.model.head import check_head
 from cortext.model.ids import check_id
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
+from cortext.model.session_head import check_head
 from cortext.stores.damage_report import (
     at,
     name_mismatch,
@@ -31,10 +31,10 @@ from cortext.stores.damage_report import (
     refuse_newer,
     warn_of,
 )
-from cortext.stores.line_store import StoredSession
+from cortext.stores.line_store_base import StoredSession
 from cortext.stores.merge_sessions import KnownRecords, check_riders
 from cortext.stores.port import Reading, SessionStore
-from cortext.stores.servers.server_records import (
+from cortext.stores.servers.session_parts import (
     NewRecords,
     Parts,
     RecordPosition,

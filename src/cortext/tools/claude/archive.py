@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 
-from cortext.tools import jsonl
+from cortext.tools import jsonl_transcripts
 from cortext.tools.archive_items import ArchiveItem, ArchiveSource, walk_files
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
@@ -16,8 +16,8 @@ class ClaudeArchive(ArchiveSource):
     """Transcripts, and the folder beside each of them with its sub-agents and results."""
 
     def files(self) -> Iterator[ArchiveItem]:
-        for folder in jsonl.listed(os.path.join(self.home, "projects")):
-            for entry in jsonl.listed(folder.path) if os.path.isdir(folder) else ():
+        for folder in jsonl_transcripts.listed(os.path.join(self.home, "projects")):
+            for entry in jsonl_transcripts.listed(folder.path) if os.path.isdir(folder) else ():
                 if _UUID.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False):
                     for one in walk_files(entry.path):
                         yield self.item(one.path, entry.name)

@@ -21,7 +21,7 @@ from cortext.formats.record_lines import Damage
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.model.tool_binding import native_entry
-from cortext.tools import jsonl
+from cortext.tools import jsonl_transcripts
 from cortext.tools.claude.records import (
     OURS,
     SYNTHETIC,
@@ -34,9 +34,9 @@ from cortext.tools.claude.records import (
     text_of,
 )
 from cortext.tools.claude.subagents import agents_beside
-from cortext.tools.incremental import Lately, MessageDelta
-from cortext.tools.protocol import DecodedTranscript, Glance, TranscriptSource
-from cortext.tools.scan import own_home
+from cortext.tools.new_messages import Lately, MessageDelta
+from cortext.tools.reader_protocol import DecodedTranscript, Glance, TranscriptSource
+from cortext.tools.transcript_folders import own_home
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 # Before a command that the tool answers itself.
@@ -68,7 +68,7 @@ class _Titles:
                 self._found[place] = (title or "").strip() or self._found[place]
         if not self._found[3] and line.type == "user" and not line.is_sidechain:
             role, text = said(text_of(line.content), "user")
-            self._found[3] = jsonl.title_of(text) if role == "user" else ""
+            self._found[3] = jsonl_transcripts.title_of(text) if role == "user" else ""
 
     @property
     def has_request(self) -> bool:
@@ -100,7 +100,7 @@ class _ClaudeTranscript:
 
     def read(self, blocks: Iterable[bytes], *, main: bool = True, before: int = 0) -> list[Damage]:
         """All lines of a file, or those after so many; of a sub-agent's own file if not `main`."""
-        lines = jsonl.JsonLines(TranscriptLine, self._path)
+        lines = jsonl_transcripts.JsonLines(TranscriptLine, self._path)
         for number, line in lines.read(blocks):
             number += before
             if main and line.is_sidechain:
@@ -133,7 +133,7 @@ class _ClaudeTranscript:
         self._total_cost = line.total_cost or self._total_cost
         if line.is_meta and line.message and text_of(line.message.content).startswith(_CAVEATS):
             self._caveats.add(uuid)
-        when = jsonl.time_of(line.timestamp)
+        when = jsonl_transcripts.time_of(line.timestamp)
         if is_main := line.is_main:
             self._take_facts(line, uuid, when)
         messages = self._messages(line, uuid, when or self.last or _NEVER)
@@ -176,7 +176,7 @@ class _ClaudeTranscript:
         if calls or (text and not (synthetic and text == _NOTHING_SAID)):
             for call in calls:
                 self._names[call["id"]] = call["name"]
-            made.append(jsonl.message(role, text, when, uuid, calls))
+            made.append(jsonl_transcripts.message(role, text, when, uuid, calls))
         for block in results:
             id = f"{uuid}/{len(made)}" if made else uuid
             made.append(self._result(block, when, id))
@@ -184,9 +184,9 @@ class _ClaudeTranscript:
 
     def _result(self, block: ContentBlock, when: datetime, id: str) -> SessionMessage:
         call = block.tool_use_id
-        return jsonl.message(
+        return jsonl_transcripts.message(
             "tool",
-            jsonl.cut(text_of(block.content), self._longest),
+            jsonl_transcripts.cut(text_of(block.content), self._longest),
             when,
             id,
             answers=call or None,
@@ -289,21 +289,23 @@ class ClaudeBridge:
 
     def sources(self) -> Iterator[TranscriptSource]:
         """Every conversation; those of sub-agents are found with their own."""
-        for folder in jsonl.listed(os.path.join(self.home, "projects")):
-            for entry in jsonl.listed(folder.path) if os.path.isdir(folder.path) else ():
-                id, dot, kind = jsonl.plain(entry.name).rpartition(".")
+        for folder in jsonl_transcripts.listed(os.path.join(self.home, "projects")):
+            for entry in (
+                jsonl_transcripts.listed(folder.path) if os.path.isdir(folder.path) else ()
+            ):
+                id, dot, kind = jsonl_transcripts.plain(entry.name).rpartition(".")
                 if dot and kind == "jsonl" and _UUID.fullmatch(id):
-                    yield from jsonl.source(self.tool, id, entry)
+                    yield from jsonl_transcripts.source(self.tool, id, entry)
 
     def is_transcript_of(self, id: str, path: str) -> bool:
-        return jsonl.plain(os.path.basename(path)) == f"{id}.jsonl"
+        return jsonl_transcripts.plain(os.path.basename(path)) == f"{id}.jsonl"
 
     def glance(self, source: TranscriptSource) -> Glance:
         """As the port says; the model is the last one near an end."""
         fd = open_file(source.path)
         try:
             when = datetime.fromtimestamp(os.fstat(fd).st_mtime, UTC)
-            ends = jsonl.Ends(fd, TranscriptLine)
+            ends = jsonl_transcripts.Ends(fd, TranscriptLine)
             titles = _Titles()
             head = ends.head(lambda line: _is_request(line, titles))
             tail = ends.tail(_is_dated)
@@ -330,13 +332,13 @@ class ClaudeBridge:
         when = datetime.fromtimestamp(os.stat(source.path).st_mtime, UTC)
         whole = _ClaudeTranscript(source.id, source.path, longest)
         broken: list[Damage] = []
-        damages = whole.read(jsonl.read_blocks(source.path, broken))
+        damages = whole.read(jsonl_transcripts.read_blocks(source.path, broken))
         side = [part.session(f"{source.id}.{key}", when) for key, part in whole.side.items()]
         for path in _side_files(source):
-            key = jsonl.plain(os.path.basename(path)).removesuffix(".jsonl")
+            key = jsonl_transcripts.plain(os.path.basename(path)).removesuffix(".jsonl")
             part = _ClaudeTranscript(f"{source.id}.{key}", path, longest)
             try:
-                damages += part.read(jsonl.read_blocks(path, broken), main=False)
+                damages += part.read(jsonl_transcripts.read_blocks(path, broken), main=False)
             except OSError as error:
                 detail = f"a sub-agent's file cannot be read: {why(error)}"
                 damages.append(Damage(detail, path=path))
@@ -359,11 +361,11 @@ class ClaudeBridge:
 
     def beside(self, source: TranscriptSource) -> str:
         """As `Follows` says."""
-        return jsonl.prints(_side_files(source))
+        return jsonl_transcripts.prints(_side_files(source))
 
 
 def _times(lines: Iterable[TranscriptLine]) -> Iterator[datetime]:
-    return (time for line in lines if (time := jsonl.time_of(line.timestamp)))
+    return (time for line in lines if (time := jsonl_transcripts.time_of(line.timestamp)))
 
 
 def _is_request(line: TranscriptLine, titles: _Titles) -> bool:
@@ -372,7 +374,7 @@ def _is_request(line: TranscriptLine, titles: _Titles) -> bool:
 
 
 def _is_dated(line: TranscriptLine) -> bool:
-    return line.is_main and jsonl.time_of(line.timestamp) is not None
+    return line.is_main and jsonl_transcripts.time_of(line.timestamp) is not None
 
 
 def _has_model(line: TranscriptLine) -> bool:
@@ -384,7 +386,7 @@ def _has_model(line: TranscriptLine) -> bool:
 def _side_files(source: TranscriptSource) -> Iterator[str]:
     """The files of a conversation's sub-agents: in its own folder, before that beside it."""
     beside = os.path.dirname(source.path)
-    for entry in jsonl.listed(os.path.join(beside, source.id, "subagents")):
-        if jsonl.plain(entry.name).endswith(".jsonl") and entry.is_file():
+    for entry in jsonl_transcripts.listed(os.path.join(beside, source.id, "subagents")):
+        if jsonl_transcripts.plain(entry.name).endswith(".jsonl") and entry.is_file():
             yield entry.path
     yield from agents_beside(beside).get(source.id, ())

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from cortext.model.message import Role
-from cortext.tools.jsonl import Cost, Count
+from cortext.tools.jsonl_transcripts import Cost, Count
 
 _SHELL = ("<bash-input>", "</bash-input>")
 _TAGS = re.compile(r"</?(?:local-command-std(?:out|err)|bash-std(?:out|err))>")

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from cortext.errors import why
-from cortext.tools import jsonl
-from cortext.tools.scan import warn
+from cortext.tools import jsonl_transcripts
+from cortext.tools.transcript_folders import warn
 
 _SESSION = re.compile(rb'"sessionId"\s*:\s*"([^"\\]+)"')
 _HEAD = 4096
@@ -44,7 +44,7 @@ def agents_beside(folder: str) -> Mapping[str, Sequence[str]]:
             # Each is made empty, which is all that the folder's time tells.
             _known[folder] = found = _sorted_in(found.unnamed, now, found.named)
         return found.named
-    names = [entry.path for entry in jsonl.listed(folder) if _is_agents(entry.name)]
+    names = [entry.path for entry in jsonl_transcripts.listed(folder) if _is_agents(entry.name)]
     found = _sorted_in(names, now, {})
     if now < time.time_ns() - _FRESH_NS:
         _known[folder] = found
@@ -52,7 +52,7 @@ def agents_beside(folder: str) -> Mapping[str, Sequence[str]]:
 
 
 def _is_agents(name: str) -> bool:
-    return name.startswith("agent-") and jsonl.plain(name).endswith(".jsonl")
+    return name.startswith("agent-") and jsonl_transcripts.plain(name).endswith(".jsonl")
 
 
 def _sorted_in(paths: Sequence[str], now: int, named: Mapping[str, Sequence[str]]) -> _Folder:
@@ -70,8 +70,8 @@ def _sorted_in(paths: Sequence[str], now: int, named: Mapping[str, Sequence[str]
 def _sessions_of(path: str) -> set[str]:
     """The session that the first line of a file names."""
     try:
-        for most in (_HEAD, jsonl.ENDS[1]):
-            head = jsonl.read_head(path, most)
+        for most in (_HEAD, jsonl_transcripts.ENDS[1]):
+            head = jsonl_transcripts.read_head(path, most)
             first = head.partition(b"\n")[0]
             ids = {id.decode("utf-8", "replace") for id in _SESSION.findall(first)}
             if ids or len(head) < most:

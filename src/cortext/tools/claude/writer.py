@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from cortext.model.ids import new_id
 from cortext.tools.claude.records import OURS, SYNTHETIC
-from cortext.tools.scan import own_home
+from cortext.tools.transcript_folders import own_home
 from cortext.tools.writer_protocol import Turn, Written, iso, rising, store_lines, with_last
 
 _VERSION = "2.1.325"  # whose set of fields this is; older ones read it too

@@ -20,7 +20,7 @@ from cortext.formats.record_lines import Damage
 from cortext.model.message import Role, SessionMessage, of_decoded
 from cortext.model.session import Session
 from cortext.model.tool_binding import native_entry
-from cortext.tools import jsonl
+from cortext.tools import jsonl_transcripts
 from cortext.tools.codex.records import (
     UUID,
     Base,
@@ -36,9 +36,9 @@ from cortext.tools.codex.records import (
     title_of,
     unwrap,
 )
-from cortext.tools.incremental import Lately, MessageDelta
-from cortext.tools.protocol import DecodedTranscript, Glance, TranscriptSource
-from cortext.tools.scan import own_home, warn
+from cortext.tools.new_messages import Lately, MessageDelta
+from cortext.tools.reader_protocol import DecodedTranscript, Glance, TranscriptSource
+from cortext.tools.transcript_folders import own_home, warn
 
 _ID = re.compile(UUID, re.IGNORECASE)
 _NAME = re.compile(rf"rollout-.*?-({UUID})(?:_{UUID})?\.jsonl(?:\.zst|\.gz)?", re.IGNORECASE)
@@ -77,7 +77,7 @@ class _CodexTranscript:
             self.stamp = stamp
         if type == "event_msg" and body.type in _SILENT:
             return
-        if when := jsonl.time_of(stamp):
+        if when := jsonl_transcripts.time_of(stamp):
             self.last = when
             if self.first is None:
                 self.first = when
@@ -129,7 +129,9 @@ class _CodexTranscript:
         elif type.endswith("_call"):
             call = call_of(body)
             self._names[call["id"]] = call["name"]
-            self._items.append((self._count, jsonl.message("assistant", "", at, id, [call])))
+            self._items.append(
+                (self._count, jsonl_transcripts.message("assistant", "", at, id, [call]))
+            )
 
     def _say(self, channel: int, role: Role, content: Content, at: datetime, id: str) -> None:
         text = text_of(content, role)
@@ -156,7 +158,7 @@ class _CodexTranscript:
         if name and name.endswith("spawn_agent"):
             self.spawned |= dict.fromkeys(_ID.findall(text))
         if self._longest is not None:
-            text = jsonl.cut(text, self._longest)
+            text = jsonl_transcripts.cut(text, self._longest)
         return of_decoded("tool", text, at, id, None, call, name, None, facts)
 
     def _roll_back(self, turns: int) -> None:
@@ -209,7 +211,7 @@ class _CodexTranscript:
             source.id,
             title=title or self.title or self.request,
             created_at=self.first or when,
-            updated_at=jsonl.time_of(self.stamp) or self.last or when,
+            updated_at=jsonl_transcripts.time_of(self.stamp) or self.last or when,
             working_dir=meta.cwd or "",
             model=self.model,
             agent=CodexBridge.tool,
@@ -244,7 +246,7 @@ class CodexBridge:
             yield found[-1]
 
     def is_transcript_of(self, id: str, path: str) -> bool:
-        stem, _, ending = jsonl.plain(os.path.basename(path)).partition(".jsonl")
+        stem, _, ending = jsonl_transcripts.plain(os.path.basename(path)).partition(".jsonl")
         return bool(id) and f"-{id}" in stem and ending in ("", ".zst")
 
     def glance(self, source: TranscriptSource) -> Glance:
@@ -255,22 +257,26 @@ class CodexBridge:
             if source.path.endswith(_COLD):
                 head, tail = _cold_head(source.path), list[RolloutLine]()
             else:
-                ends = jsonl.Ends(fd, RolloutLine)
+                ends = jsonl_transcripts.Ends(fd, RolloutLine)
                 head = ends.head(lambda line: bool(_request(line)))
-                tail = ends.tail(lambda line: jsonl.time_of(line.timestamp) is not None)
+                tail = ends.tail(lambda line: jsonl_transcripts.time_of(line.timestamp) is not None)
         finally:
             os.close(fd)
         lines = [*head, *tail]
         meta = next((line.body for line in lines if line.is_meta), Payload())
-        dated = [time for line in lines if (time := jsonl.time_of(line.timestamp))]
-        named = jsonl.last(line.body.thread_name for line in lines if line.type == "event_msg")
+        dated = [time for line in lines if (time := jsonl_transcripts.time_of(line.timestamp))]
+        named = jsonl_transcripts.last(
+            line.body.thread_name for line in lines if line.type == "event_msg"
+        )
         requests = (_request(line) for line in head)
         return Glance(
             self._names().get(source.id) or named or next((r for r in requests if r), ""),
             meta.cwd or "",
             dated[0] if dated else None,
             dated[-1] if tail and dated else when,
-            jsonl.last(line.body.model for line in lines if line.type == "turn_context"),
+            jsonl_transcripts.last(
+                line.body.model for line in lines if line.type == "turn_context"
+            ),
             (meta.git.branch if meta.git else "") or "",
             meta.cli_version or "",
         )
@@ -296,7 +302,7 @@ class CodexBridge:
         """As `Follows` says."""
         part, lines, before, count = (
             _CodexTranscript(None),
-            jsonl.JsonLines(RolloutLine),
+            jsonl_transcripts.JsonLines(RolloutLine),
             RolloutLine(),
             0,
         )
@@ -337,7 +343,7 @@ class CodexBridge:
     ) -> None:
         """The records of a rollout before the place `end`, after those that it goes on from."""
         seen.add(source.path)
-        lines, id = jsonl.JsonLines(RolloutLine, source.path), source.id
+        lines, id = jsonl_transcripts.JsonLines(RolloutLine, source.path), source.id
         based, before = False, RolloutLine()
         for number, line in lines.read(_blocks(source.path, damages)):
             place = line.ordinal
@@ -385,10 +391,10 @@ class CodexBridge:
         plain: set[str] = set()
         for entry in sorted(entries, key=lambda entry: entry.name):  # a plain one comes first
             name = _NAME.fullmatch(entry.name)
-            bare = jsonl.plain(entry.path).removesuffix(_COLD)
+            bare = jsonl_transcripts.plain(entry.path).removesuffix(_COLD)
             if name and bare not in plain:
                 plain.add(bare)
-                for source in jsonl.source(self.tool, name[1], entry):
+                for source in jsonl_transcripts.source(self.tool, name[1], entry):
                     found.setdefault(source.id, []).append(source)
         return found
 
@@ -401,7 +407,9 @@ class CodexBridge:
             if path not in _indexes or _indexes[path][0] != mark:
                 entries = [
                     entry
-                    for _, entry in jsonl.JsonLines(ThreadIndexEntry).read(jsonl.read_blocks(path))
+                    for _, entry in jsonl_transcripts.JsonLines(ThreadIndexEntry).read(
+                        jsonl_transcripts.read_blocks(path)
+                    )
                 ]
                 names = {e.id: e.thread_name.strip() for e in entries if e.thread_name.strip()}
                 _indexes[path] = mark, names
@@ -418,14 +426,16 @@ def is_subagent(source: TranscriptSource) -> bool:
     if source.path.endswith(".zst"):
         return False
     head = b""
-    for most in jsonl.ENDS:
-        head, end, _ = jsonl.read_head(source.path, most).partition(b"\n")
+    for most in jsonl_transcripts.ENDS:
+        head, end, _ = jsonl_transcripts.read_head(source.path, most).partition(b"\n")
         if end or len(head) < most:
             break
     # Most say nothing of a parent, and need not be decoded to know it.
     if b"parent_thread_id" not in head:
         return False
-    return any(parent_of(line.body) for _, line in jsonl.JsonLines(RolloutLine).read([head]))
+    return any(
+        parent_of(line.body) for _, line in jsonl_transcripts.JsonLines(RolloutLine).read([head])
+    )
 
 
 def _request(line: RolloutLine) -> str:
@@ -439,7 +449,7 @@ def _request(line: RolloutLine) -> str:
 
 
 def _walk(folder: str) -> Iterator[os.DirEntry[str]]:
-    for entry in jsonl.listed(folder):
+    for entry in jsonl_transcripts.listed(folder):
         if entry.is_dir(follow_symlinks=False):
             yield from _walk(entry.path)
         else:
@@ -452,17 +462,22 @@ def _cold_head(path: str) -> list[RolloutLine]:
     try:
         for block in _blocks(path, []):
             data += block
-            if len(data) >= jsonl.ENDS[2]:
+            if len(data) >= jsonl_transcripts.ENDS[2]:
                 break
     except SessionStorageError as error:
         warn("%s", error)
-    return [line for _, line in jsonl.JsonLines(RolloutLine).read([data[: data.rfind(b"\n") + 1]])]
+    return [
+        line
+        for _, line in jsonl_transcripts.JsonLines(RolloutLine).read(
+            [data[: data.rfind(b"\n") + 1]]
+        )
+    ]
 
 
 def _blocks(path: str, damages: list[Damage]) -> Iterator[bytes]:
     """A rollout from its beginning, also a compressed one."""
     if not path.endswith(_COLD):
-        yield from jsonl.read_blocks(path, damages)
+        yield from jsonl_transcripts.read_blocks(path, damages)
         return
     import subprocess
 
@@ -481,7 +496,7 @@ def _blocks(path: str, damages: list[Damage]) -> Iterator[bytes]:
         os.close(fd)
     with program:
         try:
-            while program.stdout and (block := program.stdout.read(jsonl.BLOCK)):
+            while program.stdout and (block := program.stdout.read(jsonl_transcripts.BLOCK)):
                 yield block
             program.wait()
         finally:

@@ -10,7 +10,7 @@ from msgspec.json import Decoder
 
 from cortext.model import json_codec
 from cortext.model.message import Role
-from cortext.tools import jsonl
+from cortext.tools import jsonl_transcripts
 
 UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _is_empty = re.compile(r"(?:\s*</?image\b[^>]*>)?\s*").fullmatch
@@ -43,8 +43,8 @@ class GitInfo(Struct, gc=False):
 
 
 class CodexUsage(Struct, gc=False):
-    input_tokens: jsonl.Count | None = None
-    output_tokens: jsonl.Count | None = None
+    input_tokens: jsonl_transcripts.Count | None = None
+    output_tokens: jsonl_transcripts.Count | None = None
 
 
 class TokenInfo(Struct, gc=False):
@@ -155,7 +155,7 @@ def _stand_in(part: ContentPart) -> str:
 
 def title_of(text: str) -> str:
     """The title that a request gives; editors put what is open before it."""
-    return jsonl.title_of(text.partition(REQUEST)[2] or text)
+    return jsonl_transcripts.title_of(text.partition(REQUEST)[2] or text)
 
 
 def unwrap(text: str) -> Wrapped | None:

@@ -13,7 +13,7 @@ from typing import IO, Any, ClassVar
 from cortext.durability.read_files import read_file, read_first_line
 from cortext.formats import toml_edit
 from cortext.model import json_codec, record_dicts
-from cortext.tools.scan import own_home
+from cortext.tools.transcript_folders import own_home
 from cortext.tools.writer_protocol import Turn, Written, iso, rising, store_lines, with_last
 
 _log = logging.getLogger("cortext.tools")

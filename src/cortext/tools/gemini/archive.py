@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from cortext.model import json_codec
-from cortext.tools import jsonl
+from cortext.tools import jsonl_transcripts
 from cortext.tools.archive_items import ArchiveItem, ArchiveSource, walk_files
 
 
@@ -17,8 +17,8 @@ class GeminiArchive(ArchiveSource):
     def files(self) -> Iterator[ArchiveItem]:
         for name in self.tool.companions:
             yield from self.companion(name)
-        for project in jsonl.listed(os.path.join(self.home, "tmp")):
-            chats = jsonl.listed(os.path.join(project.path, "chats"))
+        for project in jsonl_transcripts.listed(os.path.join(self.home, "tmp")):
+            chats = jsonl_transcripts.listed(os.path.join(project.path, "chats"))
             yield from self.companion(f"tmp/{project.name}/.project_root") if chats else ()
             for entry in chats:
                 if entry.is_dir(follow_symlinks=False):

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 
 from cortext.durability.read_files import read_first_line
 from cortext.errors import why
-from cortext.tools.jsonl import listed
-from cortext.tools.protocol import TranscriptSource
-from cortext.tools.scan import warn
+from cortext.tools.jsonl_transcripts import listed
+from cortext.tools.reader_protocol import TranscriptSource
+from cortext.tools.transcript_folders import warn
 
 _HEAD = re.compile(rb'"sessionId"\s*:\s*"([A-Za-z0-9][A-Za-z0-9._-]{0,127})"')
 _LONGEST_HEAD = 1 << 16

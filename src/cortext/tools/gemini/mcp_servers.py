@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from cortext.tools.descriptor import Tool
-from cortext.tools.jsonl import listed
+from cortext.tools.jsonl_transcripts import listed
 from cortext.tools.mcp_servers import read_settings, table_at
 
 

@@ -19,11 +19,11 @@ from cortext.formats.record_lines import Damage
 from cortext.model import json_codec
 from cortext.model.session import Session
 from cortext.model.tool_binding import native_entry
-from cortext.tools import jsonl
+from cortext.tools import jsonl_transcripts
 from cortext.tools.gemini.records import GeminiMessages, GeminiRecord, TranscriptState
-from cortext.tools.incremental import Lately, MessageDelta
-from cortext.tools.protocol import DecodedTranscript, Glance, TranscriptSource
-from cortext.tools.scan import own_home, warn
+from cortext.tools.new_messages import Lately, MessageDelta
+from cortext.tools.reader_protocol import DecodedTranscript, Glance, TranscriptSource
+from cortext.tools.transcript_folders import own_home, warn
 
 _ID = re.compile(rb'"sessionId"\s*:\s*"([A-Za-z0-9][A-Za-z0-9._-]{0,127})"')
 _SAID_ID = re.compile(rb'"sessionId"\s*:\s*"([^"\\]+)"')
@@ -41,13 +41,13 @@ _MODEL = re.compile(rb'"model"\s*:\s*"([^"\\]*)"')
 
 def _read(path: str, log: TranscriptState) -> None:
     broken: list[Damage] = []
-    if jsonl.plain(path).endswith(".json"):
-        _read_document(jsonl.read_whole(path, broken), log)
+    if jsonl_transcripts.plain(path).endswith(".json"):
+        _read_document(jsonl_transcripts.read_whole(path, broken), log)
         log.damages += broken
         return
-    lines = jsonl.JsonLines(GeminiRecord, path)
+    lines = jsonl_transcripts.JsonLines(GeminiRecord, path)
     log.damages = lines.damages
-    for _, record in lines.read(jsonl.read_blocks(path, broken)):
+    for _, record in lines.read(jsonl_transcripts.read_blocks(path, broken)):
         log.add(record)
     log.damages += broken
 
@@ -58,7 +58,7 @@ def _read_document(data: bytes, log: TranscriptState) -> None:
         value = json_codec.decode(data, notes)
         if not isinstance(value, dict):
             raise ValueError("not a JSON object")
-        log.add(jsonl.fit(cast("dict[str, Any]", value), GeminiRecord, notes))
+        log.add(jsonl_transcripts.fit(cast("dict[str, Any]", value), GeminiRecord, notes))
     except ValueError as error:
         log.damages.append(Damage(str(error)))
         _salvage(data, log)
@@ -77,7 +77,7 @@ def _salvage(data: bytes, log: TranscriptState) -> None:
     for name, value in _FIELD.findall(head):
         with suppress(ValueError):  # half a character, or a sign that no string has
             fields[name] = decoder.decode(value)
-    log.add(jsonl.fit(fields, GeminiRecord, []))
+    log.add(jsonl_transcripts.fit(fields, GeminiRecord, []))
     place = start.end() if start else len(text)
     while place < len(text):
         try:
@@ -85,18 +85,18 @@ def _salvage(data: bytes, log: TranscriptState) -> None:
         except (ValueError, RecursionError):
             return  # here it breaks off, or has a number of thousands of digits
         if isinstance(value, dict) and "id" in value:
-            log.add(jsonl.fit(cast("dict[str, Any]", value), GeminiRecord, []))
+            log.add(jsonl_transcripts.fit(cast("dict[str, Any]", value), GeminiRecord, []))
         between = _BETWEEN.match(text, place)
         place = between.end() if between else place
 
 
 def _glance_at_document(fd: int, log: TranscriptState) -> None:
-    size, read = jsonl.opened(fd)
-    if size <= jsonl.ENDS[1]:
+    size, read = jsonl_transcripts.opened(fd)
+    if size <= jsonl_transcripts.ENDS[1]:
         _read_document(read(0, size), log)
         return
-    _salvage(read(0, jsonl.ENDS[1]), log)
-    tail = read(size - jsonl.ENDS[1], size)
+    _salvage(read(0, jsonl_transcripts.ENDS[1]), log)
+    tail = read(size - jsonl_transcripts.ENDS[1], size)
     if found := _LAST_SUMMARY.findall(tail):
         log.summary = str(json_codec.decode(found[-1])).strip() or log.summary
     if models := _MODEL.findall(tail):
@@ -104,7 +104,7 @@ def _glance_at_document(fd: int, log: TranscriptState) -> None:
 
 
 def _glance_at_lines(fd: int, log: TranscriptState) -> None:
-    ends, tail = jsonl.Ends(fd, GeminiRecord), TranscriptState()
+    ends, tail = jsonl_transcripts.Ends(fd, GeminiRecord), TranscriptState()
 
     def is_request(record: GeminiRecord) -> bool:
         log.add(record)
@@ -156,24 +156,24 @@ class GeminiBridge:
         """Every conversation; those of sub-agents are found with their own. Names have only
         eight characters of an id, so the first bytes of each file are read for all of it."""
         folders = self._folders()
-        for project in jsonl.listed(os.path.join(self.home, "tmp")):
-            chats = jsonl.listed(os.path.join(project.path, "chats"))
-            names = {jsonl.plain(entry.name) for entry in chats}
+        for project in jsonl_transcripts.listed(os.path.join(self.home, "tmp")):
+            chats = jsonl_transcripts.listed(os.path.join(project.path, "chats"))
+            names = {jsonl_transcripts.plain(entry.name) for entry in chats}
             cwd = _project_root(project.path) or folders.get(project.name, "") if chats else ""
             for entry in chats:
                 # A document that was continued stands again in the log beside it.
-                name = jsonl.plain(entry.name)
+                name = jsonl_transcripts.plain(entry.name)
                 kind = name.rpartition(".")[2]
                 if kind == "jsonl" or (kind == "json" and f"{name}l" not in names):
-                    for source in jsonl.source(self.tool, "", entry):
+                    for source in jsonl_transcripts.source(self.tool, "", entry):
                         if id := _id_at(source.path):
                             yield source._replace(id=id, cwd=cwd)
 
     def is_transcript_of(self, id: str, path: str) -> bool:
         """Whether a file says this id. Its name has only the beginning of the id."""
-        if jsonl.plain(os.path.basename(path)).rpartition(".")[0] == id:
+        if jsonl_transcripts.plain(os.path.basename(path)).rpartition(".")[0] == id:
             return True  # an old one that has no other
-        said = _SAID_ID.search(jsonl.read_head(path, _HEAD))
+        said = _SAID_ID.search(jsonl_transcripts.read_head(path, _HEAD))
         return said is not None and said[1] == id.encode("utf-8", "surrogatepass")
 
     def glance(self, source: TranscriptSource) -> Glance:
@@ -182,7 +182,7 @@ class GeminiBridge:
         fd = open_file(source.path)
         try:
             found = os.fstat(fd)
-            if jsonl.plain(source.path).endswith(".json"):
+            if jsonl_transcripts.plain(source.path).endswith(".json"):
                 _glance_at_document(fd, log)
             else:
                 _glance_at_lines(fd, log)
@@ -205,7 +205,7 @@ class GeminiBridge:
 
     def follow(self, source: TranscriptSource, lately: Lately) -> MessageDelta | None:
         """As `Follows` says. A resume lists all messages anew, so then it is None."""
-        log, lines = TranscriptState(), jsonl.JsonLines(GeminiRecord)
+        log, lines = TranscriptState(), jsonl_transcripts.JsonLines(GeminiRecord)
         for _, record in lines.read([lately.before]):
             log.add(record)
         known, count = log.keys, len(log.records)
@@ -226,7 +226,7 @@ class GeminiBridge:
 
     def beside(self, source: TranscriptSource) -> str:
         """As `Follows` says."""
-        return jsonl.prints(child.path for child in _side_sources(source))
+        return jsonl_transcripts.prints(child.path for child in _side_sources(source))
 
     def _folders(self) -> dict[str, str]:
         """The folder of each project, by its short name and by the hash that older releases
@@ -252,10 +252,10 @@ def _decoded(source: TranscriptSource, longest: int | None) -> tuple[Session, li
 
 def _side_sources(source: TranscriptSource) -> Iterable[TranscriptSource]:
     """The sub-agents of a conversation, in a folder that has its whole id as its name."""
-    for entry in jsonl.listed(os.path.join(os.path.dirname(source.path), source.id)):
-        id, _, kind = jsonl.plain(entry.name).rpartition(".")
+    for entry in jsonl_transcripts.listed(os.path.join(os.path.dirname(source.path), source.id)):
+        id, _, kind = jsonl_transcripts.plain(entry.name).rpartition(".")
         if kind in ("jsonl", "json"):
-            for child in jsonl.source(source.tool, id, entry):
+            for child in jsonl_transcripts.source(source.tool, id, entry):
                 yield child._replace(cwd=source.cwd)
 
 
@@ -263,14 +263,14 @@ def _id_at(path: str) -> str:
     """The id of the conversation in a file, the file's name if it says none; "" for a
     sub-agent's, for one in which nothing was said, and for what cannot be read."""
     try:
-        head = jsonl.read_head(path, jsonl.ENDS[1])
+        head = jsonl_transcripts.read_head(path, jsonl_transcripts.ENDS[1])
     except OSError as error:
         warn("%s is passed over: %s", path, why(error))
         return ""
-    path = jsonl.plain(path)
+    path = jsonl_transcripts.plain(path)
     if path.endswith(".jsonl"):
         # Each start makes a file, also one that goes on with another: it has only a head.
-        if len(head) < jsonl.ENDS[1] and not _MESSAGE.search(head):
+        if len(head) < jsonl_transcripts.ENDS[1] and not _MESSAGE.search(head):
             return ""
         head = head.partition(b"\n")[0]
     if _SUBAGENT.search(head):

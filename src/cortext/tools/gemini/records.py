@@ -19,7 +19,7 @@ from cortext.formats.record_lines import Damage
 from cortext.formats.slash_frame import as_typed
 from cortext.model import json_codec
 from cortext.model.message import SessionMessage, of_decoded
-from cortext.tools import jsonl
+from cortext.tools import jsonl_transcripts
 
 # What the program itself says in a person's place.
 _CONTEXT = ("<session_context>", "<hook_context>")
@@ -61,10 +61,10 @@ class _Call(Struct, gc=False):
 
 
 class GeminiTokens(Struct, gc=False):
-    input: jsonl.Count | None = None
-    output: jsonl.Count | None = None
-    thoughts: jsonl.Count | None = None
-    tool: jsonl.Count | None = None
+    input: jsonl_transcripts.Count | None = None
+    output: jsonl_transcripts.Count | None = None
+    thoughts: jsonl_transcripts.Count | None = None
+    tool: jsonl_transcripts.Count | None = None
 
 
 _NAMES = {
@@ -120,11 +120,11 @@ class TranscriptState:
 
     @property
     def first(self) -> datetime | None:
-        return jsonl.time_of(self.started or None)
+        return jsonl_transcripts.time_of(self.started or None)
 
     @property
     def last(self) -> datetime | None:
-        times = map(jsonl.time_of, (self.stamp or None, self.updated or None))
+        times = map(jsonl_transcripts.time_of, (self.stamp or None, self.updated or None))
         return max((time for time in times if time), default=None)
 
     @property
@@ -169,7 +169,7 @@ class TranscriptState:
             if record.tokens:
                 self.spent[record.id or ""] = record.tokens
         elif record.type == "user" and not self.request:
-            self.request = jsonl.title_of(said(record))
+            self.request = jsonl_transcripts.title_of(said(record))
 
     def _rewind(self, id: str) -> None:
         keys = list(self._live)
@@ -230,7 +230,7 @@ def _shorten(record: GeminiRecord, longest: int) -> None:
             for function in _functions(content):
                 if len(text := _response(function.response)) > longest:
                     key = "error" if _is_error(function) else "output"
-                    function.response = {key: jsonl.cut(text, longest)}
+                    function.response = {key: jsonl_transcripts.cut(text, longest)}
 
 
 def _is_alike(one: GeminiRecord, other: GeminiRecord) -> bool:
@@ -276,11 +276,11 @@ class GeminiMessages:
         self._answered: set[str] = set()
 
     def tell(self, record: GeminiRecord) -> None:
-        self._when = jsonl.time_of(record.timestamp) or self._when
+        self._when = jsonl_transcripts.time_of(record.timestamp) or self._when
         id = record.id or ""
         if record.type == "user":
             if (text := said(record)).strip():
-                self.messages.append(jsonl.message("user", text, self._when, id))
+                self.messages.append(jsonl_transcripts.message("user", text, self._when, id))
             for given in _functions(record.content):
                 if given.response is not None:
                     self._answer(id, _Call(given.id, given.name, result=record.content))
@@ -288,7 +288,9 @@ class GeminiMessages:
             calls, text = _calls(record), text_of(record.content)
             if calls or text.strip():
                 made = [_made(call) for call in calls] if calls else None
-                self.messages.append(jsonl.message("assistant", text, self._when, id, made))
+                self.messages.append(
+                    jsonl_transcripts.message("assistant", text, self._when, id, made)
+                )
             for call in calls:
                 self._answer(id, call)
 
@@ -300,7 +302,7 @@ class GeminiMessages:
             self._answered.add(key)
         text, failed = _result(call)
         data = {"is_error": True} if failed else None
-        when = jsonl.time_of(call.timestamp) or self._when
+        when = jsonl_transcripts.time_of(call.timestamp) or self._when
         self.messages.append(
             of_decoded("tool", text, when, f"{record}/{key}", None, call.id, call.name, None, data)
         )

@@ -15,7 +15,7 @@ from cortext.durability.read_files import read_file
 from cortext.durability.replace_file import make_private_dir, replace, storage_errors
 from cortext.model import json_codec
 from cortext.model.ids import new_id
-from cortext.tools.scan import own_home
+from cortext.tools.transcript_folders import own_home
 from cortext.tools.writer_protocol import Turn, Written, iso, rising, store_lines, with_last
 
 _ROOT = ".project_root"

@@ -22,7 +22,7 @@ from cortext.durability.read_files import open_file
 from cortext.errors import SessionCorruptedError, where_and_why
 from cortext.formats.record_lines import Damage
 from cortext.model import json_codec
-from cortext.tools import jsonl
+from cortext.tools import jsonl_transcripts
 from cortext.tools.opencode.storage import Origin, Raw, as_object
 
 _DEEPEST = 5  # sub-agents of sub-agents, as they are read
@@ -200,8 +200,8 @@ def open_log(path: str, *, ends: bool = False) -> Generator[ArchivedSession]:
 
 def logs(home: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
     """The sessions below a folder of the archive, by their ids."""
-    for entry in jsonl.listed(os.path.join(home, "sessions")):
-        name = jsonl.plain(entry.name)
+    for entry in jsonl_transcripts.listed(os.path.join(home, "sessions")):
+        name = jsonl_transcripts.plain(entry.name)
         if name != entry.name and name.endswith(".jsonl"):
             yield name.removesuffix(".jsonl"), entry
 

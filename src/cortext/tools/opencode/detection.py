@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from cortext.errors import CortextError, why
 from cortext.tools.opencode.storage import Store, Tree, read_database
 from cortext.tools.processes import find_process, running_since
-from cortext.tools.protocol import TranscriptSource
-from cortext.tools.running import TICK
-from cortext.tools.scan import warn
+from cortext.tools.reader_protocol import TranscriptSource
+from cortext.tools.running_sessions import TICK
+from cortext.tools.transcript_folders import warn
 
 _PATIENCE = 0.5
 """Seconds that a list waits for a database."""

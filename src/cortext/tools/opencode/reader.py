@@ -14,8 +14,8 @@ from cortext.errors import SessionCorruptedError, where_and_why
 from cortext.formats.record_lines import Damage
 from cortext.model.session import Session
 from cortext.model.tool_binding import native_entry
-from cortext.tools import jsonl
-from cortext.tools.incremental import FilePosition, MessageDelta
+from cortext.tools import jsonl_transcripts
+from cortext.tools.new_messages import FilePosition, MessageDelta
 from cortext.tools.opencode.archive_log import ArchivedSession, logs, open_log
 from cortext.tools.opencode.records import (
     MessageInfo,
@@ -34,15 +34,15 @@ from cortext.tools.opencode.storage import (
     read_database,
     trees,
 )
-from cortext.tools.protocol import DecodedTranscript, Glance, TranscriptSource
-from cortext.tools.scan import own_home, warn
+from cortext.tools.reader_protocol import DecodedTranscript, Glance, TranscriptSource
+from cortext.tools.transcript_folders import own_home, warn
 
 _UNNAMED = re.compile(r"(?:New|Child) session - \d{4}-\d\d-\d\dT")
 _FIRST = 20  # messages are looked through for the first request
 _DEEPEST = 5  # sub-agents of sub-agents
 _AT_ONCE = 1 << 18  # bytes of messages and their parts
 _Number = int | float | None
-_Amount = jsonl.Count | jsonl.Cost | None
+_Amount = jsonl_transcripts.Count | jsonl_transcripts.Cost | None
 
 T = TypeVar("T")
 _Stored = tuple[Raw, Iterable[tuple[str, bytes]]]
@@ -113,11 +113,11 @@ class OpenCodeBridge:
                 seen.add(one.id)
                 yield TranscriptSource(self.tool, one.id, tree.path, size, one.print, one.directory)
         for id, entry in logs(self.home):
-            yield from jsonl.source(self.tool, id, entry)
+            yield from jsonl_transcripts.source(self.tool, id, entry)
 
     def databases(self) -> list[str]:
         """Each channel of releases has a database of its own; `$OPENCODE_DB` names one more."""
-        names = [entry.name for entry in jsonl.listed(self.home)]
+        names = [entry.name for entry in jsonl_transcripts.listed(self.home)]
         found = [name for name in names if name.startswith("opencode") and name.endswith(".db")]
         given = "" if self._given else os.environ.get("OPENCODE_DB", "")
         if given and given != ":memory:":
@@ -198,23 +198,23 @@ def _mark(database: OpenCodeDatabase, id: str) -> FilePosition:
 def _read(source: TranscriptSource, work: Callable[[Store], T], *, ends: bool = False) -> T:
     if source.path.endswith(".json"):
         return work(Tree(source.path))
-    if jsonl.plain(source.path) != source.path:
+    if jsonl_transcripts.plain(source.path) != source.path:
         with open_log(source.path, ends=ends) as log:
             return work(log)
     return read_database(source.path, work)
 
 
 def _head(store: Store, id: str, notes: list[str] | None = None) -> _SessionHead:
-    return jsonl.fit(store.head(id), _SessionHead, [] if notes is None else notes)
+    return jsonl_transcripts.fit(store.head(id), _SessionHead, [] if notes is None else notes)
 
 
 def _glance(store: Store, id: str) -> Glance:
     head, last = _head(store, id), MessageInfo()
     for raw in store.messages(id, last=True):
         last = read_info(raw, []) or last
-    started = jsonl.time_of(head.time_created)
+    started = jsonl_transcripts.time_of(head.time_created)
     ends = (head.time_updated, last.times.created, last.times.completed)
-    times = [time for time in map(jsonl.time_of, ends) if time]
+    times = [time for time in map(jsonl_transcripts.time_of, ends) if time]
     title = (head.title or "").strip()
     if not title or _UNNAMED.match(title):
         title = _request(store, id) or title
@@ -235,7 +235,9 @@ def _request(store: Store, id: str) -> str:
         if info and info.role == "user":
             telling = OpenCodeMessages(None)
             telling.tell(raw.id, info, _parts(raw.id, info, store.parts(id, raw.id), []))
-            if telling.messages and (title := jsonl.title_of(telling.messages[0].content)):
+            if telling.messages and (
+                title := jsonl_transcripts.title_of(telling.messages[0].content)
+            ):
                 return title
     return ""
 

@@ -18,11 +18,11 @@ from cortext.formats.record_lines import Damage
 from cortext.formats.slash_frame import as_typed
 from cortext.model import json_codec, record_dicts
 from cortext.model.message import SessionMessage
-from cortext.tools import jsonl
+from cortext.tools import jsonl_transcripts
 from cortext.tools.opencode.storage import Raw
 
 _Number = int | float | None
-_Amount = jsonl.Count | jsonl.Cost | None
+_Amount = jsonl_transcripts.Count | jsonl_transcripts.Cost | None
 
 T = TypeVar("T", bound=Struct)
 
@@ -193,7 +193,7 @@ def _tolerant(raw: Raw, kind: type[T], damages: list[Damage]) -> T | None:
     """What fits of a row or a file; None for what cannot be read, which is named."""
     notes: list[str] = []
     try:
-        value = jsonl.fit(
+        value = jsonl_transcripts.fit(
             record_dicts.as_dict(json_codec.decode(raw.data.strip(b"\0"), notes)), kind, notes
         )
     except ValueError as error:
@@ -214,7 +214,7 @@ class OpenCodeMessages:
         self._summary_is_due = False
 
     def tell(self, id: str, info: MessageInfo, parts: Sequence[tuple[str, MessagePart]]) -> None:
-        when = jsonl.time_of(info.times.created) or self._last
+        when = jsonl_transcripts.time_of(info.times.created) or self._last
         for _, part in parts:
             if part.type == "compaction":
                 self.cuts.append(len(self.messages))
@@ -222,7 +222,7 @@ class OpenCodeMessages:
                 break
         if info.role == "user":
             if text := _joined([_text(part) for _, part in parts]):
-                self.messages.append(jsonl.message("user", as_typed(text), when, id))
+                self.messages.append(jsonl_transcripts.message("user", as_typed(text), when, id))
         elif info.summary is True:
             if not self._summary_is_due:
                 self.cuts.append(len(self.messages))
@@ -258,7 +258,7 @@ class OpenCodeMessages:
         if not text and not calls:
             return
         made = [{"id": c.callID, "name": c.tool, "arguments": _given(c)} for _, c in calls]
-        self.messages.append(jsonl.message("assistant", text, when, id, made))
+        self.messages.append(jsonl_transcripts.message("assistant", text, when, id, made))
         for own, call in calls:
             if result := self._result(own, call, when):
                 self.messages.append(result)
@@ -276,10 +276,10 @@ class OpenCodeMessages:
         facts: dict[str, Any] = {} if code is None else {"exit_code": code}
         if failed:
             facts["is_error"] = True
-        return jsonl.message(
+        return jsonl_transcripts.message(
             "tool",
-            jsonl.cut(text, self._longest),
-            (state.time and jsonl.time_of(state.time.end or state.time.start)) or when,
+            jsonl_transcripts.cut(text, self._longest),
+            (state.time and jsonl_transcripts.time_of(state.time.end or state.time.start)) or when,
             f"{id}/result",
             answers=call.callID,
             name=call.tool,

@@ -14,7 +14,7 @@ from cortext.durability.foreign_database import explain_failure, find_tables, op
 from cortext.durability.read_files import read_file
 from cortext.errors import SessionCorruptedError, reason_of
 from cortext.model import json_codec, record_dicts
-from cortext.tools import jsonl
+from cortext.tools import jsonl_transcripts
 
 T = TypeVar("T")
 
@@ -333,8 +333,12 @@ class Tree:
     @property
     def found(self) -> FoundSession:
         id = os.path.basename(self.path).removesuffix(".json")
-        last = jsonl.listed(os.path.join(self._root, "message", id))[-1:]
-        parts = jsonl.listed(self._parts(id, last[0].name.removesuffix(".json"))) if last else []
+        last = jsonl_transcripts.listed(os.path.join(self._root, "message", id))[-1:]
+        parts = (
+            jsonl_transcripts.listed(self._parts(id, last[0].name.removesuffix(".json")))
+            if last
+            else []
+        )
         stats = [os.stat(path) for path in (self.path, *(one.path for one in (*last, *parts)))]
         mark = max(stat.st_mtime_ns for stat in stats)
         folder = self.head(id).get("directory")
@@ -389,20 +393,20 @@ class Tree:
 
 def _files(folder: str, *, last: bool = False) -> Iterator[Raw]:
     """The files of a folder by name, which is the order in which they were made."""
-    entries = [entry for entry in jsonl.listed(folder) if entry.name.endswith(".json")]
+    entries = [entry for entry in jsonl_transcripts.listed(folder) if entry.name.endswith(".json")]
     for entry in entries[-1:] if last else entries:
         yield Raw(entry.name.removesuffix(".json"), read_file(entry.path))
 
 
 def trees(home: str) -> Iterator[Tree]:
     """The sessions in files below OpenCode's folder."""
-    for project in jsonl.listed(os.path.join(home, "storage", "session")):
+    for project in jsonl_transcripts.listed(os.path.join(home, "storage", "session")):
         yield from _sessions(project.path)
-    for project in jsonl.listed(os.path.join(home, "project")):
+    for project in jsonl_transcripts.listed(os.path.join(home, "project")):
         yield from _sessions(os.path.join(project.path, "storage", "session", "info"))
 
 
 def _sessions(folder: str) -> Iterator[Tree]:
-    for entry in jsonl.listed(folder):
+    for entry in jsonl_transcripts.listed(folder):
         if entry.name.endswith(".json"):
             yield Tree(entry.path)

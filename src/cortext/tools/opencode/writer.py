@@ -19,7 +19,7 @@ from cortext.errors import CortextError, SessionCorruptedError
 from cortext.model import json_codec
 from cortext.tools.opencode.launch import PURE
 from cortext.tools.opencode.storage import OpenCodeDatabase, read_database
-from cortext.tools.scan import own_home
+from cortext.tools.transcript_folders import own_home
 from cortext.tools.writer_protocol import Turn, Written, millis, rising, with_last
 
 _log = logging.getLogger("cortext.tools")

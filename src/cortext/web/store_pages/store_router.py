@@ -17,8 +17,8 @@ from cortext.errors import SessionNotFoundError, SessionStorageError
 from cortext.features.transfer.export import FORMATS
 from cortext.model import json_codec
 from cortext.model.session import Session
-from cortext.service.http.guard import OWNER, STAYS
 from cortext.service.http.ownership import Owned
+from cortext.service.http.request_guard import OWNER, STAYS
 from cortext.service.stores.base import Conversations
 from cortext.service.stores.port import Conversation, to_session_message
 from cortext.web.conversation_page import Turns

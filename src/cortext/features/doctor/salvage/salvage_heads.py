@@ -22,9 +22,9 @@ from cortext.formats.head_and_lines import Format, head_to_dict, join
 from cortext.formats.log import LOG
 from cortext.formats.record_lines import RecordBlock
 from cortext.model import json_codec as codec
-from cortext.model.head import HEAD
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
+from cortext.model.session_head import HEAD
 from cortext.model.title import generate_title
 from cortext.stores.damage_report import refuse_newer
 from cortext.stores.workspace_layout import is_type

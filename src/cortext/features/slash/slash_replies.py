@@ -39,7 +39,7 @@ from cortext.features.resume.agent_briefing import (
 )
 from cortext.features.resume.missing_messages import find_missing, render_missing
 from cortext.features.slash.list_numbers import numbered, remember
-from cortext.features.slash.reply_texts import (
+from cortext.features.slash.slash_texts import (
     document_of,
     entries,
     going_on,
@@ -50,7 +50,7 @@ from cortext.features.slash.reply_texts import (
     title_of,
 )
 from cortext.formats.briefing import render_text
-from cortext.tools.running import note_running
+from cortext.tools.running_sessions import note_running
 from cortext.tools.tool_context import here
 from cortext.workspace.workspace import Workspace
 

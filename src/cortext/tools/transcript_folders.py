@@ -17,7 +17,7 @@ from cortext.tools.descriptor import Tool
 from cortext.tools.registry import find_tool
 
 if TYPE_CHECKING:  # lists need no messages
-    from cortext.tools.protocol import TranscriptSource
+    from cortext.tools.reader_protocol import TranscriptSource
 
 
 def own_home(tool: str) -> str:

@@ -15,7 +15,7 @@ from ipaddress import ip_address
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from cortext.service.http import problems
+from cortext.service.http import problem_responses
 from cortext.service.http.auth import AccessTokens
 from cortext.service.http.metrics import Metrics
 from cortext.service.http.mount_path import inside, outside
@@ -41,7 +41,7 @@ _PLACE = "cortext.place"
 DATA = "/v1/"
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:@/\[\],]+)(?::\d{1,5})?")
 Headers = Mapping[bytes, bytes]
-_Refusal = tuple[problems.HttpProblem, dict[str, str]]
+_Refusal = tuple[problem_responses.HttpProblem, dict[str, str]]
 _FOR_ALL = frozenset(("/healthz", "/readyz", "/metrics"))
 """Paths at which nobody is asked for: they answer also while an application's users are unknown."""
 _log = logging.getLogger("cortext.web")
@@ -120,11 +120,11 @@ class Guard:
         else:
             is_known, owner = await self._user(self._owner_of, scope)
             if not is_known:
-                return problems.problem("internal"), {}
+                return problem_responses.problem("internal"), {}
         scope[OWNER] = owner
         if path and (path[0] != "/" or "//" in path):
             # The framework would take it for the path without them, and it is judged here.
-            return problems.problem("no-such-path"), {}
+            return problem_responses.problem("no-such-path"), {}
         if not path.startswith(DATA):
             # A page that follows what is kept has a place among the streams like others.
             if owner is None or not path.endswith("/events"):
@@ -138,31 +138,31 @@ class Guard:
         wait = self._rate.wait(owner)
         if wait:
             seconds = str(int(wait) + 1)
-            return problems.problem("too-many-requests"), {"Retry-After": seconds}
+            return problem_responses.problem("too-many-requests"), {"Retry-After": seconds}
         return self._stream(scope, headers, owner) if path.endswith("/events") else None
 
     def _stream(self, scope: Any, headers: Headers, owner: str) -> _Refusal | None:
         """Take a place for it."""
         scope[STAYS] = partial(self._stays, scope, headers, owner)
         if not self._streams.take(owner):
-            return problems.problem("too-many-streams"), {}
+            return problem_responses.problem("too-many-streams"), {}
         scope[_PLACE] = owner
         return None
 
     def _wrong_place(
         self, pairs: list[tuple[bytes, bytes]], headers: Headers
-    ) -> problems.HttpProblem | None:
+    ) -> problem_responses.HttpProblem | None:
         host = headers.get(b"host", b"").decode("latin-1").lower()
         # Headers that came once each need no counting.
         several = len(pairs) > len(headers) and sum(name == b"host" for name, _ in pairs) > 1
         if several or not self._is_ours(host):
-            return problems.problem("wrong-host", f"{host[:100]!r} is not served here")
+            return problem_responses.problem("wrong-host", f"{host[:100]!r} is not served here")
         origin = headers.get(b"origin")
         if origin is None:
             return None
         scheme, _, name = origin.decode("latin-1").lower().partition("://")
         if scheme not in ("http", "https") or name != host:
-            return problems.problem("wrong-origin")
+            return problem_responses.problem("wrong-origin")
         return None
 
     def _knows(self, host: str) -> bool:
@@ -206,11 +206,11 @@ class Guard:
 
     def _stranger(self) -> _Refusal:
         if self._tokens is None and self._owner_of is None:
-            return problems.problem("token-needed"), {}
+            return problem_responses.problem("token-needed"), {}
         detail = "the token is missing or wrong"
-        return problems.problem("unauthorized", detail), {"WWW-Authenticate": "Bearer"}
+        return problem_responses.problem("unauthorized", detail), {"WWW-Authenticate": "Bearer"}
 
-    def _wrong_body(self, method: str, headers: Headers) -> problems.HttpProblem | None:
+    def _wrong_body(self, method: str, headers: Headers) -> problem_responses.HttpProblem | None:
         size = int(headers.get(b"content-length", b"0") or 0)
         if size > self._max_body:
             return too_large(self._max_body)
@@ -218,9 +218,13 @@ class Guard:
         if method not in ("POST", "PATCH") or not (has_body or b"content-type" in headers):
             return None
         if headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":
-            return problems.problem("unsupported-media-type", "compressed bodies are not taken")
+            return problem_responses.problem(
+                "unsupported-media-type", "compressed bodies are not taken"
+            )
         if not _is_json(headers.get(b"content-type", b"")):
-            return problems.problem("unsupported-media-type", "send application/json in UTF-8")
+            return problem_responses.problem(
+                "unsupported-media-type", "send application/json in UTF-8"
+            )
         return None
 
 
@@ -230,20 +234,20 @@ def given_token(headers: Headers) -> str:
     return token.strip() if scheme.lower() == "bearer" else ""
 
 
-def too_large(most: int) -> problems.HttpProblem:
-    return problems.problem("too-large", f"at most {most} bytes are taken")
+def too_large(most: int) -> problem_responses.HttpProblem:
+    return problem_responses.problem("too-large", f"at most {most} bytes are taken")
 
 
 async def refuse(
     send: Send,
-    found: problems.HttpProblem,
+    found: problem_responses.HttpProblem,
     headers: Mapping[str, str] | None = None,
     scope: Any = None,
 ) -> None:
     """Answer with a problem, and with these headers beside its own. Who reads it is told by the
     `scope` of the request: to a person in a browser it is a page."""
     accept = dict(scope["headers"]).get(b"accept", b"").decode("latin-1") if scope else ""
-    kind, body = problems.MEDIA_TYPE, problems.encode(found)
+    kind, body = problem_responses.MEDIA_TYPE, problem_responses.encode(found)
     more: Mapping[str, str] = {}
     if prefers_html(accept):
         kind, body, more = html_of(found)
@@ -251,7 +255,7 @@ async def refuse(
         "content-type": kind,
         "content-length": str(len(body)),
         **more,
-        **problems.headers_of(found),
+        **problem_responses.headers_of(found),
         **(headers or {}),
     }
     pairs = [(name.lower().encode(), value.encode()) for name, value in plain.items()]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from cortext.config import Config
 from cortext.durability.append_lines import FIRST_LINES, Appender
 from cortext.durability.file_lock import DEFAULT_WAIT, FileLock
-from cortext.durability.file_tail import read_last_lines
+from cortext.durability.last_lines import read_last_lines
 from cortext.durability.replace_file import side_dir, storage_errors
 from cortext.errors import SessionNotFoundError, SessionStorageError
 from cortext.formats.head_and_lines import (

@@ -4,8 +4,8 @@ import pytest
 
 from cortext.model.extractive_summary import digest
 from cortext.model.message import SessionMessage
-from cortext.model.own_commands import without_command
-from cortext.tools.jsonl import title_of
+from cortext.model.own_slash_commands import without_command
+from cortext.tools.jsonl_transcripts import title_of
 
 
 @pytest.mark.parametrize(

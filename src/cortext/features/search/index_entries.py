@@ -16,7 +16,7 @@ from cortext.catalog.row import ConversationRow
 from cortext.durability.read_files import open_file, read_file, read_range
 from cortext.errors import CortextError, where_and_why
 from cortext.features.capture.transcripts import Found, beside, current_position, read_new_messages
-from cortext.features.listing.load_row import LoadedRow, read_all, read_from, transcript_of
+from cortext.features.listing.session_of_row import LoadedRow, read_all, read_from, transcript_of
 from cortext.features.secrets.index_redactions import (
     find_redactor,
     redact_indexed_text,
@@ -32,7 +32,7 @@ from cortext.model import json_codec
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores import workspace_layout
-from cortext.tools.incremental import FilePosition
+from cortext.tools.new_messages import FilePosition
 from cortext.workspace.conversation_types import Types
 
 _log = logging.getLogger("cortext.features")

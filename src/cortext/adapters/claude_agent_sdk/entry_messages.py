@@ -13,7 +13,7 @@ from cortext.model.ids import derived_id
 from cortext.model.message import Role, SessionMessage
 from cortext.model.record_dicts import as_dict, iso
 from cortext.model.session import Session
-from cortext.tools import jsonl
+from cortext.tools import jsonl_transcripts
 from cortext.tools.claude.records import (
     OURS,
     SYNTHETIC,
@@ -40,7 +40,7 @@ def message_of(entry: Any) -> SessionMessage:
         line = TranscriptLine()  # of a later release: kept, and not understood
     uuid = entry.get("uuid")
     fields: dict[str, Any] = {
-        "timestamp": jsonl.time_of(line.timestamp) or clock.now(),
+        "timestamp": jsonl_transcripts.time_of(line.timestamp) or clock.now(),
         "id": uuid if isinstance(uuid, str) else "",
         "extra": {KEY: entry},
     }

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from cortext.durability.read_files import open_file, read_range
 from cortext.model.message import SessionMessage
-from cortext.tools.protocol import TranscriptSource
+from cortext.tools.reader_protocol import TranscriptSource
 
 _END = 4096
 CONTEXT = 1 << 18

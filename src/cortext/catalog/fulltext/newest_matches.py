@@ -15,7 +15,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from cortext.catalog.fulltext.tables import (
+from cortext.catalog.fulltext.fulltext_tables import (
     AS_IS,
     BLOCK,
     LONGEST_RUN,

@@ -23,10 +23,10 @@ from cortext.formats.record_lines import Damage, add_damage
 from cortext.model import json_codec
 from cortext.model.json_values import as_utc, parse_time
 from cortext.model.message import Role, SessionMessage, of_decoded
-from cortext.model.own_commands import without_command
+from cortext.model.own_slash_commands import without_command
 from cortext.model.title import WHOLE, shorten
-from cortext.tools.protocol import TranscriptSource
-from cortext.tools.scan import warn
+from cortext.tools.reader_protocol import TranscriptSource
+from cortext.tools.transcript_folders import warn
 
 BLOCK = 1 << 17
 """What is read at once: so much stays near the processor until it is decoded, and memory that

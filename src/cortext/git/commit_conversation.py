@@ -17,15 +17,15 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from cortext.errors import CortextError
-from cortext.git.commit_files import (
+from cortext.git.commit_message import message, what_is_saved
+from cortext.git.commit_outcome import GitFailed, NotAllowed, NotRecorded, Recorded, one_line
+from cortext.git.files_to_commit import (
     hash_files,
     ignored_paths,
     names_elsewhere,
     names_inside,
     refuse_required_filters,
 )
-from cortext.git.commit_message import message, what_is_saved
-from cortext.git.outcome import GitFailed, NotAllowed, NotRecorded, Recorded, one_line
 from cortext.git.repository import Repository, find_repository, has_git_above, refuse_under_way
 from cortext.git.run_git import find_git, reason
 from cortext.git.staging import StagedFiles, read_index, wait_for_index, write_index

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.tools.running import is_program, live_sessions
+from cortext.tools.running_sessions import is_program, live_sessions
 
 ID = "11111111-2222-4333-8444-555555555555"
 NEW = "99999999-2222-4333-8444-555555555555"

@@ -10,7 +10,7 @@ from cortext.durability.gzip_members import SUFFIX
 from cortext.durability.incremental_copy import CopyState, Followed, follow, print_of
 from cortext.durability.replace_file import remove_if_there
 from cortext.errors import CortextError
-from cortext.features.archive.archive_state import folder_of, temp_dir
+from cortext.features.archive.archive_copies import folder_of, temp_dir
 from cortext.features.secrets.archive_redactions import (
     ArchiveRedactions,
     update_redacted_copy,

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from cortext.catalog.fulltext.fulltext_index import FulltextIndex
+from cortext.features.search.index_refresh import RefreshedTexts
 from cortext.features.search.search import Search
-from cortext.features.search.text_refresh import RefreshedTexts
 from tests.catalog.spaces import Space
 from tests.command import cortext
 from tests.faults.mounts import fill, mounted, read_only

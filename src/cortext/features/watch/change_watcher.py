@@ -16,11 +16,11 @@ from typing import Any, TypeVar
 from cortext import paths
 from cortext.config import Config
 from cortext.errors import CortextError, where_and_why
-from cortext.features.listing import standalone
+from cortext.features.listing import standalone_sessions
 from cortext.installation import install_command
 from cortext.stores.workspace_layout import shelves
 from cortext.tools.registry import tool_names, tools
-from cortext.tools.scan import databases
+from cortext.tools.transcript_folders import databases
 from cortext.workspace.known_folders import known_workspaces
 
 T = TypeVar("T")
@@ -62,9 +62,9 @@ def _all_folders() -> Iterator[tuple[str, str]]:
             yield shelf, "workspaces"
     yield paths.spawn_sessions(), "aur"
     config = Config.load(None)
-    for documents in standalone.shelves(config, known_workspaces()):
+    for documents in standalone_sessions.shelves(config, known_workspaces()):
         yield documents.folder, "documents"
-    for folder in standalone.log_folders(config):
+    for folder in standalone_sessions.log_folders(config):
         yield folder, "documents"
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cortext import Message
-from cortext.service.stores.reference_resolution import Reference, resolve
+from cortext.service.stores.ordinal_references import Reference, resolve
 
 LIBRARIES = [{"name": n} for n in ("Redux", "Redux Toolkit", "Zustand", "Jotai")]
 SEARCH = {"type": "search", "query": "state", "items": LIBRARIES}

@@ -12,8 +12,8 @@ from cortext.catalog.row import ConversationRow
 from cortext.catalog.row_table import StoredRow
 from cortext.catalog.sanitize import folder_named, shown, told
 from cortext.errors import CortextError, why
-from cortext.tools import scan
-from cortext.tools.protocol import Bridge, Glance, TranscriptSource
+from cortext.tools import transcript_folders
+from cortext.tools.reader_protocol import Bridge, Glance, TranscriptSource
 from cortext.tools.registry import find_tool, open_bridge
 
 _SEEN_WHOLE = 1 << 22
@@ -55,20 +55,22 @@ class _ToolHome:
         return found
 
     def _candidates(self) -> list[_Candidate]:
-        own = self._home == scan.own_home(self.tool)
+        own = self._home == transcript_folders.own_home(self.tool)
         # Only over its own folder a bridge heeds what the environment adds to it.
         bridge = open_bridge(self.tool, None if own else self._home)
-        beside = scan.mark_beside(self.tool, self._home)
+        beside = transcript_folders.mark_beside(self.tool, self._home)
         found: list[_Candidate] = []
         try:
             for source in bridge.sources():
                 if shown(source.id) != source.id:
-                    scan.warn("%s is passed over: its id cannot be shown", source.path)
+                    transcript_folders.warn(
+                        "%s is passed over: its id cannot be shown", source.path
+                    )
                     continue
                 fingerprint = "\0".join((source.path, source.print, source.cwd, beside))
                 found.append(_Candidate(bridge, source, fingerprint, _time(source)))
         except (OSError, CortextError) as error:
-            scan.warn("%s is passed over: %s", self._home, why(error))
+            transcript_folders.warn("%s is passed over: %s", self._home, why(error))
         return found
 
 
@@ -87,7 +89,7 @@ class _Session(NamedTuple):
 
 
 def glance_at(
-    looks: Mapping[tuple[str, str], scan.FolderState],
+    looks: Mapping[tuple[str, str], transcript_folders.FolderState],
     known: Mapping[str, Mapping[str, str]],
     deleted: Collection[tuple[str, str]],
     patience: float | None,
@@ -116,9 +118,11 @@ def glance_at(
     return NewToolRows(new, gone, len(changed) - count)
 
 
-def _sessions(tool: str, looks: Mapping[tuple[str, str], scan.FolderState]) -> Iterator[_Session]:
+def _sessions(
+    tool: str, looks: Mapping[tuple[str, str], transcript_folders.FolderState]
+) -> Iterator[_Session]:
     """The sessions of a tool, each in the tool's own folder or else in our archive."""
-    homes = scan.own_home(tool), scan.archive_home(tool)
+    homes = transcript_folders.own_home(tool), transcript_folders.archive_home(tool)
     own, archive = (_ToolHome(tool, home) for home in homes)
     names = [looks[tool, home].names for home in homes]
     for id, found in own.sessions.items():
@@ -154,14 +158,14 @@ def _glance(one: _Candidate) -> tuple[ConversationRow | None, bool]:
     """Return the row of a transcript, and whether the transcript can be read."""
     source = one.source
     try:
-        if scan.is_side(source):
+        if transcript_folders.is_side(source):
             return None, True
         seen = one.bridge.glance(source)
     except FileNotFoundError:
         return None, False
     except (OSError, CortextError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        scan.warn("%s cannot be read: %s", source.path, reason)
+        transcript_folders.warn("%s cannot be read: %s", source.path, reason)
         return _to_row(one, None, f"{source.path}: {reason.lower()}"), False
     if not (seen.title or seen.started_at):
         note = f"{source.path}: nothing in it can be read"

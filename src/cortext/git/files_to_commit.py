@@ -12,7 +12,7 @@ from typing import IO, NamedTuple
 
 from cortext.durability.read_files import read_range
 from cortext.errors import CortextError, reason_of
-from cortext.git.outcome import GitFailed, NotAllowed, NotRecorded
+from cortext.git.commit_outcome import GitFailed, NotAllowed, NotRecorded
 from cortext.git.repository import Repository
 from cortext.git.run_git import reason
 from cortext.git.trees import FILE, PROGRAM, TreeEntry

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 from cortext import paths
 from cortext.catalog.row import ConversationRow
 from cortext.durability.replace_file import remove_if_there
-from cortext.features.archive.archive_state import temp_dir
+from cortext.features.archive.archive_copies import temp_dir
 from cortext.features.secrets.file_readers import noting
 from cortext.stores.workspace_layout import conversations_dir
 from cortext.tools.registry import tool_names
-from cortext.tools.scan import archive_home
+from cortext.tools.transcript_folders import archive_home
 
 _TEMP = re.compile(r"\..*\.[0-9a-f]{16}\.tmp")
 _RESTS = 1.0

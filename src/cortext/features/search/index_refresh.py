@@ -18,7 +18,7 @@ from cortext.catalog.row import ConversationRow
 from cortext.durability.file_lock import FileLock
 from cortext.durability.replace_file import storage_errors
 from cortext.errors import SessionLockedError, reason_of
-from cortext.features.search.text_entries import (
+from cortext.features.search.index_entries import (
     markdown_fingerprint,
     read_new,
     row_fingerprint,

@@ -10,18 +10,18 @@ from datetime import timedelta
 from cortext import clock, paths
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.fulltext.fulltext_index import FulltextIndex
-from cortext.catalog.log_rows import SUFFIX
+from cortext.catalog.log_row_reader import SUFFIX
 from cortext.catalog.log_sessions import remove_former_index
 from cortext.catalog.row import ConversationRow
 from cortext.durability.replace_file import all_set_aside, remove_if_there, storage_errors
 from cortext.durability.trash_folder import Trash, TrashEntry
 from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
 from cortext.features.resume.handoff_files import delete_handoff_files
+from cortext.features.search.index_refresh import purge
 from cortext.features.search.search import Search
-from cortext.features.search.text_refresh import purge
 from cortext.features.secrets.program_files import agents_of, state_of
 from cortext.stores.log import LogStore
-from cortext.workspace.adapter_summaries import remove_summaries
+from cortext.workspace.summary_cache_file import remove_summaries
 from cortext.workspace.workspace import Workspace
 
 
