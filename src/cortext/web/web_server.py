@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from types import FrameType
 
 import uvicorn
@@ -47,8 +49,10 @@ def serve(port: int | None, tell: Tell, store: Conversations | None = None) -> N
             access_log=False,
             timeout_graceful_shutdown=3,
         )
-        tell(link + token, link + door.ticket())
-        _Server(config, ending).run(sockets=[listener])
+        server = _Server(config, ending)
+        with server.ending_on_interrupt():
+            tell(link + token, link + door.ticket())
+            server.run(sockets=[listener])
 
 
 def pages_app(ending: Ending | None = None, store: Conversations | None = None) -> Litestar:
@@ -70,8 +74,24 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, ending: Ending) -> None:
         super().__init__(config)
         self._ending = ending
+        self._is_interrupted = False
+
+    @contextmanager
+    def ending_on_interrupt(self) -> Generator[None]:
+        """End on Ctrl+C from now on, also before the server runs, and then raise KeyboardInterrupt.
+
+        An exception from the signal handler could be lost in a callback of the interpreter.
+        """
+        before = signal.signal(signal.SIGINT, self.handle_exit)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+        if self._is_interrupted:
+            raise KeyboardInterrupt
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._is_interrupted = self._is_interrupted or sig == signal.SIGINT
         self._ending.is_near = True
         super().handle_exit(sig, frame)
 

@@ -226,7 +226,7 @@ def test_a_search_answers_while_all_is_still_being_read(
         assert count == 1 or let_go.wait(30)
         return read(row, state)
 
-    monkeypatch.setattr("cortext.features.search.index_entries.read_new", slowly)
+    monkeypatch.setattr("cortext.features.search.index_refresh.read_new", slowly)
     monkeypatch.setattr("cortext.service.http.machine_sessions.WAIT", 0.3)
     monkeypatch.chdir(tmp_path)
     app = create_app(MemoryConversationStore(), sessions=True)
