@@ -11,7 +11,7 @@
         ├── SessionOwnerError     (also PermissionError)
         ├── CheckpointTypeError   (also TypeError)
         ├── NewerVersionError
-        └── ReplicationError      (of conversations.redis_link)
+        └── ReplicationError      (of service.stores.redis)
 
 An error carries its facts as attributes, builds its own sentence from them, and
 may carry a `hint`: what the person can do next.

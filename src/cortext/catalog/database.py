@@ -1,7 +1,8 @@
 """A derived SQLite database, shared by any number of processes.
 
-Everything in it is made from session files, so it can be made again at any time. `Database.repeat`
-is the one policy for a database that is damaged or cannot be used.
+Everything in it is made from session files, so it can be made again at any time. The policy for a
+database that is damaged or cannot be used is in two places: `_connect_or_make_again` while a file
+is opened, and `Database.recover` after that.
 """
 
 from __future__ import annotations
@@ -234,6 +235,7 @@ class Database:
             return self._connect_or_make_again()
 
     def _connect_or_make_again(self) -> sqlite3.Connection:
+        """Connect; if the file is damaged or has another version, make it again."""
         self._make_file()
         try:
             return self._connect_to(self._make)

@@ -25,10 +25,11 @@ _FEW = 5
 def unknown(
     words: Sequence[str], is_said: Callable[[str], bool] = lambda _: True
 ) -> dict[str, str]:
-    """Those of the words that nobody said, each with the nearest that somebody did, or "". The
-    words are as `formats.query` has them. `is_said` tells of a word that is in the index whether
-    it is of a text that is still there, and counts. Nothing is told of an index that cannot be
-    read."""
+    """Return the words that occur in no text, each with the most similar word that does, or "".
+
+    The words are folded as `search_query.parse` folds them. The index also knows words of texts
+    that are gone, so `is_said` checks a word. {} if the index cannot be read.
+    """
     found: dict[str, str] = {}
     try:
         with closing(_open()) as db:

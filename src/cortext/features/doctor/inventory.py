@@ -131,7 +131,7 @@ def _each(
 
 
 def _places(root: str, failures: dict[str, str]) -> Iterator[workspace_layout.ConversationPath]:
-    """As `layout.places`, where a folder that cannot be looked into hides no other."""
+    """Yield the places of all conversations. A folder that cannot be read hides no other."""
     for shelf in workspace_layout.shelves(root):
         for day in _names(workspace_layout.days, shelf, failures):
             for name in _names(workspace_layout.folders, f"{shelf}/{day}", failures):
@@ -150,7 +150,7 @@ def _names(look: Callable[[str], list[str]], folder: str, failures: dict[str, st
 
 
 def _has_session(place: workspace_layout.ConversationPath, failures: dict[str, str]) -> bool:
-    """As `Place.has_session`, which takes what cannot be looked at for what is not there."""
+    """Whether a conversation has a session; `failures` gets the files that cannot be examined."""
     for path in (place.head, place.lines):
         try:
             os.lstat(path)
