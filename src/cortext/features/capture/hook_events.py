@@ -33,7 +33,6 @@ from cortext.features.capture.pending_bindings import (
 )
 from cortext.features.errors_log import write_error
 from cortext.features.manage.auto_pause import start_pausing
-from cortext.features.manage.stop import stop
 from cortext.model import json_codec
 from cortext.model.closing_phrases import is_closing
 from cortext.stores.folder import FolderStore
@@ -199,6 +198,9 @@ def _is_completed(ref: ConversationRef) -> bool:
 
 def _stop(ref: ConversationRef) -> None:
     """Stop the conversation as `cortext stop` does."""
+    # Few events stop a conversation: the others start without git and the archive, which is 6 ms.
+    from cortext.features.manage.stop import stop
+
     stop(row_of(ref), summary=None)
 
 
