@@ -47,6 +47,7 @@ SHARED_FILE_NAMES = {
 
 _SERVER = "loads a web server or the MCP SDK, which the help of the command does not need"
 _REPL = "loads the REPL, which lists and other tools do not need"
+_CAPTURE = "few lists capture or pause a conversation; the modules take 4 bare starts"
 LAZY_IMPORTS = {
     ("adapters/llm/plugin.py", "cortext.adapters.llm.llm_commands"):
         "llm imports the plug-in at every start, also in programs without commands",
@@ -61,6 +62,10 @@ LAZY_IMPORTS = {
     ("cli/launch_tool.py", "cortext.cli.spawn_actions"): _REPL,
     ("cli/resume_actions.py", "cortext.cli.launch_tool"):
         "`resume --list` and a briefing start no tool; its 30 modules take 2 bare starts",
+    ("features/capture/hook_events.py", "cortext.features.manage.stop"):
+        "only a closing phrase stops a conversation; git and the archive take a bare start",
+    ("features/listing/conversation_list.py", "cortext.features.capture.grown_sessions"): _CAPTURE,
+    ("features/listing/conversation_list.py", "cortext.features.manage.auto_pause"): _CAPTURE,
     ("cli/main.py", "cortext.tools.registry"): "`cortext --help` loads no tool",
     ("cli/main.py", "cortext.tools.tool_context"): "`cortext --help` loads no tool",
 }  # fmt: skip

@@ -8,8 +8,8 @@ from cortext import paths
 from cortext.catalog.row import AUR, ConversationRow
 from cortext.cli.views.list_view import short
 from cortext.features.doctor.history_locations import history_locations
+from cortext.features.listing.background_reading import read_the_rest
 from cortext.features.listing.conversation_list import ConversationList
-from cortext.features.listing.list_refresh import read_the_rest
 from cortext.tools.registry import display_name
 
 

@@ -16,13 +16,13 @@ from cortext.cli.views.text_table import align, find_width, format_local_times
 from cortext.clock import ago, from_micros
 from cortext.features.archive.background_sync import notice, start_in_background
 from cortext.features.doctor.history_locations import history_locations
+from cortext.features.listing.background_reading import read_the_rest
 from cortext.features.listing.conversation_list import (
     EVERYTHING,
     ConversationList,
     ListFilter,
     Listing,
 )
-from cortext.features.listing.list_refresh import read_the_rest
 from cortext.model.safe_text import clean
 from cortext.tools.registry import display_name
 from cortext.workspace.conversation_types import Types, UnknownTypeError

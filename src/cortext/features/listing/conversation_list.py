@@ -20,14 +20,12 @@ from cortext.catalog.sanitize import shown
 from cortext.config import Config
 from cortext.errors import SessionStorageError
 from cortext.features.listing.folder_filters import in_folder, without_copies
-from cortext.features.listing.list_refresh import capture_grown
 from cortext.features.listing.standalone_sessions import (
     find_named,
     imported_from,
     list_standalone,
     without_known,
 )
-from cortext.features.manage.auto_pause import pause_and_record
 from cortext.tools.running_sessions import live_sessions
 from cortext.workspace.inactivity import find_auto_paused, find_idle, show_effective_status
 from cortext.workspace.known_folders import known_workspaces, remember_workspace
@@ -158,6 +156,8 @@ class ConversationList:
         if wanted.may_be_had_in_tool:
             sessions = self._sessions([*rows, *apart], everywhere, patience)
             if capture and self._grown:
+                from cortext.features.capture.grown_sessions import capture_grown
+
                 rows = capture_grown(self._catalog, rows, self._grown, patience)
         rows = self._with_status(rows)
         if not everywhere:
@@ -238,7 +238,11 @@ class ConversationList:
         """Pause idle conversations on disk, unless they were announced since they were last active.
         Return those that are paused now, for the caller to announce."""
         new = self._catalog.find_unannounced(idle) if idle else ()
-        return pause_and_record(self._catalog, new) if new else ()
+        if not new:
+            return ()
+        from cortext.features.manage.auto_pause import pause_and_record
+
+        return pause_and_record(self._catalog, new)
 
     def find(self, query: str, wanted: ListFilter = EVERYTHING) -> Sequence[ConversationRow]:
         """Return the conversations that a query names: one, several or none.

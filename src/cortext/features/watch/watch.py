@@ -24,7 +24,7 @@ from cortext.features.archive.archive_sync import ToolSynced, sync
 from cortext.features.capture.capture import capture
 from cortext.features.capture.pending_bindings import resolve_pending_all
 from cortext.features.errors_log import write_error
-from cortext.features.listing.list_refresh import read_all
+from cortext.features.listing.background_reading import read_all
 from cortext.features.manage import auto_pause
 from cortext.features.search.search_results import Finder
 from cortext.features.watch.change_watcher import EVERYTHING, Watcher

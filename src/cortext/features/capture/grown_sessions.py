@@ -1,32 +1,13 @@
-"""Reading that a list causes: new messages of conversations while the list waits, and transcripts
-that there was no time for in a process of their own."""
+"""Capture the messages of tools' sessions that grew since the last list."""
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
 
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.row import ConversationRow, recency
-from cortext.features.archive.background_sync import start_detached
 from cortext.features.capture.capture import capture_pending
-
-_PROGRAM = "from cortext.features.listing.list_refresh import read_all; read_all()"
-
-
-def read_the_rest() -> bool:
-    """Start a process that reads the transcripts which the catalog does not know. Return whether it
-    was started: in CI nothing runs on after a command."""
-    if os.environ.get("CI"):
-        return False
-    return start_detached("-c", _PROGRAM)
-
-
-def read_all() -> None:
-    """Bring the catalog up to date with every transcript."""
-    with Catalog.at_home() as catalog:
-        catalog.tool_sessions()
 
 
 def capture_grown(
