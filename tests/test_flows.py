@@ -1,0 +1,26 @@
+"""How many modules of cortext a daily command executes, in a folder with one session of a tool.
+
+The lower layers (`tools`, `stores`, `durability`, `formats`, `model`) are about half of each count. A
+bar that fails says that a command takes a longer way than before.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from tests.features.capture_bench import Bench
+from tests.flow_counter import executed_modules
+
+
+@pytest.mark.parametrize(
+    ("command", "most"),
+    [(["search", "cache"], 66), (["resume", "--context", "cache"], 66), (["list"], 42)],
+    ids=["search", "resume", "list"],
+)
+def test_daily_command_executes_few_modules(
+    command: list[str], most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Bench("claude", tmp_path, monkeypatch)
+    executed_modules("search", "cache", home=bench.home)  # makes the catalog and the index
+    modules = executed_modules(*command, home=bench.home)
+    assert len(modules) <= most, "\n".join(modules)
