@@ -1,7 +1,7 @@
 """How many modules of cortext a daily command executes, in a folder with one session of a tool.
 
-The lower layers (`tools`, `stores`, `durability`, `formats`, `model`) are about half of each count. A
-bar that fails says that a command takes a longer way than before.
+The lower layers (`tools`, `stores`, `durability`, `formats`, `model`) are about half of each count.
+A bar that fails says that a command takes a longer way than before.
 """
 
 from pathlib import Path

@@ -47,6 +47,9 @@ SHARED_FILE_NAMES = {
 
 _SERVER = "loads a web server or the MCP SDK, which the help of the command does not need"
 _REPL = "loads the REPL, which lists and other tools do not need"
+_READER = "a list in which nothing changed reads no session; the modules take 2 bare starts"
+_STORE_URL = "only a URL of a store needs urllib, which takes a sixth of a bare start"
+_PATTERNS = "rarely needed; compiling its patterns takes half a bare start"
 _CAPTURE = "few lists capture or pause a conversation; the modules take 4 bare starts"
 LAZY_IMPORTS = {
     ("adapters/llm/plugin.py", "cortext.adapters.llm.llm_commands"):
@@ -62,6 +65,25 @@ LAZY_IMPORTS = {
     ("cli/launch_tool.py", "cortext.cli.spawn_actions"): _REPL,
     ("cli/resume_actions.py", "cortext.cli.launch_tool"):
         "`resume --list` and a briefing start no tool; its 30 modules take 2 bare starts",
+    ("catalog/log_sessions.py", "cortext.catalog.log_row_reader"): _READER,
+    ("catalog/program_documents.py", "cortext.catalog.document_row_reader"): _READER,
+    ("catalog/sanitize.py", "cortext.model.secrets.detector"): _READER,
+    ("catalog/tool_sessions.py", "cortext.catalog.tool_row_reader"): _READER,
+    ("catalog/workspace_conversations.py", "cortext.catalog.conversation_row_reader"): _READER,
+    ("cli/commands/list.py", "cortext.cli.views.store_list"):
+        "only `list --store` needs stores; the modules take half a bare start",
+    ("cli/common_options.py", "cortext.service.stores.server_urls"): _STORE_URL,
+    ("cli/views/list_view.py", "cortext.features.doctor.history_locations"):
+        "only an empty list says where was looked",
+    ("cli/select_conversation.py", "cortext.features.search.find_conversation"):
+        "only a query that names nothing searches the text",
+    ("cli/select_conversation.py", "cortext.features.capture.current_session"): _CAPTURE,
+    ("features/capture/reconcile.py", "cortext.model.secrets.detector"): _PATTERNS,
+    ("tools/mcp_servers.py", "cortext.formats.toml_edit"): "only one tool has TOML; loads tomllib",
+    ("workspace/workspace.py", "cortext.model.extractive_summary"): _PATTERNS,
+    ("workspace/workspace.py", "cortext.model.secrets.detector"): _PATTERNS,
+    ("cli/error_output.py", "cortext.installation"):
+        "only a missing package needs it; pathlib takes a quarter of a bare start",
     ("features/capture/hook_events.py", "cortext.features.manage.stop"):
         "only a closing phrase stops a conversation; git and the archive take a bare start",
     ("features/listing/conversation_list.py", "cortext.features.capture.grown_sessions"): _CAPTURE,

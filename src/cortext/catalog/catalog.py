@@ -28,7 +28,7 @@ from cortext.durability.replace_file import remove_if_there, storage_errors
 from cortext.errors import SessionStorageError
 
 T = TypeVar("T")
-_VERSION = 11
+_VERSION = 12
 _SCHEMA = f"""
 {row_table.SCHEMA};
 CREATE TABLE shown (terminal TEXT, number INTEGER, root BLOB, path TEXT,

@@ -10,7 +10,8 @@ from zlib import crc32
 from cortext import clock, paths
 from cortext.catalog.database import bounded, micros
 from cortext.catalog.row import ConversationRow, ReadPosition
-from cortext.catalog.sanitize import shown, shown_bindings, told, told_all
+from cortext.catalog.sanitize import shown, told, told_all
+from cortext.catalog.session_fields import shown_bindings
 from cortext.catalog.workspace_scan import ConversationFiles
 from cortext.durability.read_files import open_file, read_file, read_range
 from cortext.errors import CortextError, reason_of

@@ -18,7 +18,6 @@ from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import TypeVar
-from urllib.parse import quote
 
 from cortext.durability.file_lock import FileLock
 from cortext.durability.replace_file import make_private_dir, remove_if_there
@@ -307,7 +306,7 @@ class Database:
             self._warn_rebuilt("it is empty")
 
     def _connect_read_only(self) -> sqlite3.Connection:
-        name = quote(os.fsencode(self._path))
+        name = self._path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
         # First with the write-ahead log, if SQLite can read that.
         for how in ("mode=ro", "immutable=1"):
             db = sqlite3.connect(f"file:{name}?{how}", uri=True, check_same_thread=False)

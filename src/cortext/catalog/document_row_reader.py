@@ -5,7 +5,8 @@ from __future__ import annotations
 from cortext.catalog.database import bounded, micros, plain
 from cortext.catalog.row import DOCUMENT, ConversationRow
 from cortext.catalog.row_table import ReadRow
-from cortext.catalog.sanitize import own_id, shown, shown_bindings, told, told_all
+from cortext.catalog.sanitize import shown, told, told_all
+from cortext.catalog.session_fields import own_id, shown_bindings
 from cortext.durability.read_files import read_file_and_stat
 from cortext.errors import CortextError, reason_of
 from cortext.formats import document

@@ -11,9 +11,11 @@ from zlib import crc32
 from msgspec.structs import replace
 
 from cortext.catalog.database import micros, plain
+from cortext.catalog.log_sessions import SUFFIX
 from cortext.catalog.row import AUR, ConversationRow, ReadPosition
 from cortext.catalog.row_table import ReadRow
-from cortext.catalog.sanitize import folder_named, own_id, shown, told, told_all
+from cortext.catalog.sanitize import folder_named, shown, told, told_all
+from cortext.catalog.session_fields import own_id
 from cortext.durability.read_files import open_file, read_range
 from cortext.errors import NewerVersionError, reason_of
 from cortext.formats.head_and_lines import join
@@ -26,7 +28,6 @@ from cortext.stores.damage_report import refuse_newer
 from cortext.stores.fingerprints import Fingerprint
 from cortext.tools.stream_events import LONGEST_TURN
 
-SUFFIX = ".jsonl"
 _BLOCK = 1 << 20
 _LONGEST = LONGEST_TURN + 2 * _BLOCK
 """Bytes of a line beyond which it is no turn: a file may be all zeros, and larger than memory.

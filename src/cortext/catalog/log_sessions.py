@@ -9,13 +9,12 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from cortext.catalog.database import Database
-from cortext.catalog.log_row_reader import SUFFIX, read_log
 from cortext.catalog.row import ConversationRow, recency
 from cortext.catalog.row_table import (
     FRESH_NS,
@@ -31,6 +30,7 @@ from cortext.durability.lifetime_lock import live_holder, mark_path
 from cortext.durability.replace_file import remove_if_there
 from cortext.stores.session_file_names import is_id
 
+SUFFIX = ".jsonl"
 _KIND = "log"
 _FOLDER = ""
 """The name under which the fingerprint of the folder itself is stored."""
@@ -88,7 +88,8 @@ def forget_changed(db: sqlite3.Connection) -> None:
             forget_source(db, source)
             continue
         try:
-            store_rows(db, source, {}, _changed(fd, load_fingerprints(db, source)))
+            known = load_fingerprints(db, source)
+            store_rows(db, source, {}, _find_changed(fd, known.items()))
         finally:
             os.close(fd)
 
@@ -103,7 +104,7 @@ def _find_changes(
     folder: str, tool: str, look: _FolderLook, known: KnownRows, folders: KnownFolders
 ) -> SourceChanges:
     """Read the logs that are new or changed."""
-    ids = _changed(look.fd, {id: stored.fingerprint for id, stored in known.items()})
+    ids = _find_changed(look.fd, ((id, stored.fingerprint) for id, stored in known.items()))
     # A folder with the same time has the same names.
     same = folders.get(_FOLDER) == str(look.time) and look.is_settled
     if not same:
@@ -128,6 +129,8 @@ def _read(folder: str, id: str, known: KnownRows, tool: str, began: int) -> Stor
     """Return the row of a log; None if there is no such session."""
     if not is_id(id) or os.path.isdir(f"{folder}/{id}{SUFFIX}"):
         return None
+    from cortext.catalog.log_row_reader import read_log
+
     read = read_log(folder, id, known[id].row if id in known else None, tool)
     return read.to_store(began) if read else None
 
@@ -171,12 +174,12 @@ def _ids(fd: int) -> set[str]:
     return {name[:cut] for name in os.listdir(fd) if name.endswith(SUFFIX)}
 
 
-def _changed(fd: int, known: Mapping[str, str]) -> set[str]:
+def _find_changed(fd: int, known: Iterable[tuple[str, str]]) -> set[str]:
     """Return the ids of the logs whose fingerprint is not as `known`, in the folder `fd`."""
     changed: set[str] = set()
     stat = os.stat
     # A plain loop: in a long list this takes most of the time.
-    for id, fingerprint in known.items():
+    for id, fingerprint in known:
         try:
             found = stat(id + SUFFIX, dir_fd=fd)
         except OSError:

@@ -16,7 +16,6 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from cortext.catalog.database import Database
-from cortext.catalog.document_row_reader import read_document
 from cortext.catalog.row import ConversationRow
 from cortext.catalog.row_table import (
     Source,
@@ -158,6 +157,8 @@ def _read(
     for number, (_, id) in enumerate(changed):
         if end is not None and time.monotonic() > end:
             return rows, {id for _, id in changed[number:]}
+        from cortext.catalog.document_row_reader import read_document
+
         read = read_document(folder, id)
         if read is not None:
             rows[id] = read.to_store(began)

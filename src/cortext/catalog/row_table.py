@@ -11,6 +11,8 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from cortext.catalog.database import UnreadableError
 from cortext.catalog.row import ConversationRow, decode_rows, encode_row
 from cortext.stores.fingerprints import Fingerprint
@@ -34,7 +36,7 @@ class Source(NamedTuple):
     name: str
 
 
-class StoredRow(NamedTuple):
+class StoredRow(Struct, gc=False):
     """A row and the fingerprint of its files. The row is None where there is nothing to list."""
 
     fingerprint: str
@@ -59,15 +61,13 @@ class ReadRow(NamedTuple):
 
 
 def load_rows(db: sqlite3.Connection, source: Source) -> dict[str, StoredRow]:
-    """Return the rows of a source by their keys. UnreadableError if one is not as we write them."""
+    """Return the rows of a source by their keys; UnreadableError if one is not as we write them."""
     query = "SELECT key, fingerprint, row FROM rows WHERE kind = ? AND source = ?"
     try:
-        found = db.execute(query, _encode(source)).fetchall()
+        found = db.execute(query, _where(source)).fetchall()
         rows = iter(decode_rows([row for _, _, row in found if row]))
         return {
-            str(key, "utf-8", _ANY): StoredRow(
-                str(fingerprint, "utf-8", _ANY), next(rows) if row else None
-            )
+            _to_text(key): StoredRow(_to_text(fingerprint), next(rows) if row else None)
             for key, fingerprint, row in found
         }
     except (ValueError, TypeError, AttributeError) as error:
@@ -83,18 +83,18 @@ def store_rows(
     db: sqlite3.Connection, source: Source, new: Mapping[str, StoredRow], gone: Iterable[str] = ()
 ) -> None:
     """Write the rows that are new or changed, and delete the rows that are gone."""
-    where = _encode(source)
+    where = _where(source)
     db.executemany(
         "DELETE FROM rows WHERE kind = ? AND source = ? AND key = ?",
-        [(*where, key.encode("utf-8", _ANY)) for key in gone],
+        [(*where, _to_column(key)) for key in gone],
     )
     db.executemany(
         "INSERT OR REPLACE INTO rows VALUES (?,?,?,?,?)",
         [
             (
                 *where,
-                key.encode("utf-8", _ANY),
-                stored.fingerprint.encode("utf-8", _ANY),
+                _to_column(key),
+                _to_column(stored.fingerprint),
                 encode_row(stored.row) if stored.row else b"",
             )
             for key, stored in new.items()
@@ -113,15 +113,15 @@ def store_folders(
     db: sqlite3.Connection, source: Source, new: Mapping[str, str], gone: Iterable[str] = ()
 ) -> None:
     """Write the fingerprints of folders, and forget the folders that are gone."""
-    where = _encode(source)
+    where = _where(source)
     db.executemany(
         "DELETE FROM folders WHERE kind = ? AND source = ? AND folder = ?",
-        [(*where, folder.encode("utf-8", _ANY)) for folder in gone],
+        [(*where, _to_column(folder)) for folder in gone],
     )
     db.executemany(
         "INSERT OR REPLACE INTO folders VALUES (?,?,?,?)",
         [
-            (*where, folder.encode("utf-8", _ANY), fingerprint.encode("utf-8", _ANY))
+            (*where, _to_column(folder), _to_column(fingerprint))
             for folder, fingerprint in new.items()
         ],
     )
@@ -130,25 +130,35 @@ def store_folders(
 def source_names(db: sqlite3.Connection, kind: str) -> list[str]:
     """Return the names of all sources of a kind that have rows."""
     found = db.execute("SELECT DISTINCT source FROM rows WHERE kind = ?", (kind,)).fetchall()
-    return [name.decode("utf-8", _ANY) for (name,) in found]
+    return [_to_text(name) for (name,) in found]
 
 
 def forget_source(db: sqlite3.Connection, source: Source) -> None:
     """Delete all rows of a source."""
-    where = _encode(source)
+    where = _where(source)
     db.execute("DELETE FROM rows WHERE kind = ? AND source = ?", where)
     db.execute("DELETE FROM folders WHERE kind = ? AND source = ?", where)
 
 
-def _encode(source: Source) -> tuple[str, bytes]:
-    return source.kind, source.name.encode("utf-8", _ANY)
+def _where(source: Source) -> tuple[str, str | bytes]:
+    return source.kind, _to_column(source.name)
+
+
+def _to_column(text: str) -> str | bytes:
+    """Return a value that SQLite stores: text, or bytes for names that are not UTF-8."""
+    return text if text.isascii() else text.encode("utf-8", _ANY)
+
+
+def _to_text(value: str | bytes) -> str:
+    """Return the text that `_to_column` stored."""
+    return value if isinstance(value, str) else value.decode("utf-8", _ANY)
 
 
 def _texts(db: sqlite3.Connection, query: str, source: Source) -> dict[str, str]:
     try:
         return {
-            name.decode("utf-8", _ANY): fingerprint.decode("utf-8", _ANY)
-            for name, fingerprint in db.execute(query, _encode(source)).fetchall()
+            _to_text(name): _to_text(fingerprint)
+            for name, fingerprint in db.execute(query, _where(source)).fetchall()
         }
     except (ValueError, TypeError, AttributeError) as error:
         raise UnreadableError(f"a fingerprint cannot be read: {error}") from None

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from cortext.catalog.database import Database
 from cortext.catalog.row_table import (
@@ -25,8 +26,7 @@ KnownRows = Mapping[str, StoredRow]
 KnownFolders = Mapping[str, str]
 
 
-@dataclass(slots=True)
-class SourceChanges:
+class SourceChanges(Struct):
     """What differs from the catalog: rows by their keys, and fingerprints of folders."""
 
     rows: dict[str, StoredRow] = field(default_factory=dict[str, StoredRow])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cortext.catalog.database import Database
 from cortext.catalog.row import ConversationRow
@@ -24,11 +24,13 @@ from cortext.catalog.row_table import (
 )
 from cortext.catalog.sanitize import told
 from cortext.catalog.source_refresh import SourceChanges
-from cortext.catalog.tool_row_reader import NewToolRows, glance_at
 from cortext.errors import reason_of
 from cortext.tools import transcript_folders
 from cortext.tools.deleted_sessions import forgotten, path
 from cortext.tools.registry import tool_names
+
+if TYPE_CHECKING:
+    from cortext.catalog.tool_row_reader import NewToolRows
 
 
 def source_of(tool: str) -> Source:
@@ -83,6 +85,8 @@ def refresh(
     known = database.run(
         lambda db: {tool: load_fingerprints(db, source_of(tool)) for tool in changed}
     )
+    from cortext.catalog.tool_row_reader import glance_at
+
     found = glance_at(looks, known, deleted, patience)
     database.run(lambda db: _store(db, found, looks, began))
     rows = database.run(lambda db: _listed(db, deleted))
@@ -137,7 +141,11 @@ def forget_unmasked(db: sqlite3.Connection) -> None:
     for tool in tool_names():
         source = source_of(tool)
         rows = load_rows(db, source)
-        bad = [key for key, (_, row) in rows.items() if row and told(row.title) != row.title]
+        bad = [key for key, stored in rows.items() if _has_secret(stored.row)]
         if bad:
             store_rows(db, source, {}, bad)
             store_folders(db, source, {}, load_folders(db, source))
+
+
+def _has_secret(row: ConversationRow | None) -> bool:
+    return row is not None and told(row.title) != row.title

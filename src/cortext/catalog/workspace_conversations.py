@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from cortext.catalog.conversation_links import store_links
-from cortext.catalog.conversation_row_reader import read_conversation
 from cortext.catalog.database import Database, UnreadableError
 from cortext.catalog.row import ConversationRow
 from cortext.catalog.row_table import FRESH_NS, Source, StoredRow
@@ -41,12 +40,12 @@ class WorkspaceRefresh:
 
     def _find_changes(self, rows: KnownRows, folders: KnownFolders) -> SourceChanges:
         days = _known_days(rows, folders)
-        scan = Scan(self._root, days, self._growing(rows))
+        scan = Scan(self._root, days, self._find_growing(rows))
         changed = [*scan.changed()]
         self.unread += scan.unread
         return self._read(changed, days, rows, scan.began)
 
-    def _growing(self, rows: KnownRows) -> dict[str, set[str]]:
+    def _find_growing(self, rows: KnownRows) -> dict[str, set[str]]:
         """Return the names of the conversations that may get lines without a new head, by day."""
         names: dict[str, set[str]] = {}
         for path, stored in rows.items():
@@ -85,6 +84,8 @@ class WorkspaceRefresh:
     ) -> StoredRow:
         if fingerprint == NO_CONVERSATION:
             return StoredRow(fingerprint, None)
+        from cortext.catalog.conversation_row_reader import read_conversation
+
         files = stat_files(f"{self._root}/{path}")
         row = read_conversation(self._root, path, old, files) if files.is_conversation else None
         # A file that was just written may be written again within the same tick of the clock.
@@ -105,8 +106,9 @@ def _known_days(rows: KnownRows, folders: KnownFolders) -> dict[str, ChangedDay]
         raise UnreadableError(f"a day cannot be read: {error}") from None
     for path, stored in rows.items():
         folder, _, name = path.rpartition("/")
-        day = days.setdefault(folder, ChangedDay(folder, 0, {}))
-        day.fingerprints[name] = stored.fingerprint
+        if folder not in days:
+            days[folder] = ChangedDay(folder, 0, {})
+        days[folder].fingerprints[name] = stored.fingerprint
     return days
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 from copy import copy
-from difflib import get_close_matches
 from importlib import import_module
 
 import click
@@ -86,7 +85,9 @@ _OTHER_WORDS = {
 
 
 def nearest_command(given: str) -> str:
-    """The command that was probably meant; "" if none looks like it."""
+    """Return the command that is most similar to an unknown one; "" if none is."""
+    from difflib import get_close_matches
+
     return next(iter(get_close_matches(given, LISTED, n=1)), "")
 
 

@@ -15,7 +15,6 @@ from cortext.errors import CortextError
 from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.listing.time_ranges import since, until
 from cortext.model import json_codec
-from cortext.service.stores.server_urls import folder_of_url, without_secrets
 from cortext.stores.store_registry import SERVERS, STORES, open_session_store
 from cortext.workspace.conversation_types import Types
 
@@ -47,6 +46,8 @@ def check_store(ctx: click.Context, param: click.Parameter, value: str | None) -
 
 
 def _folder(path: str) -> str:
+    from cortext.service.stores.server_urls import folder_of_url
+
     try:
         return folder_of_url(path)
     except ValueError as error:
@@ -63,7 +64,9 @@ def _server(url: str) -> str:
 
 
 def _shown(url: str) -> str:
-    """A URL of a server may hold a password."""
+    """Return a URL without the password that it may hold."""
+    from cortext.service.stores.server_urls import without_secrets
+
     return without_secrets(url)
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 
 import click
 
 from cortext import errors
 from cortext.cli.terminal_text import clean
 from cortext.durability.replace_file import hint_for
-from cortext.installation import install_command
 
 
 class _Debugging:
@@ -38,6 +36,8 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
 def report(error: BaseException) -> int:
     """Say what went wrong and give the exit code for it."""
     if debugging.on:
+        import traceback
+
         traceback.print_exception(error)
     if isinstance(error, click.exceptions.Exit):
         return error.exit_code
@@ -68,6 +68,8 @@ def _package_of(error: ModuleNotFoundError) -> str:
 
 def _missing_package(package: str) -> errors.CortextError:
     """Explain that a required package is gone: the installation is incomplete."""
+    from cortext.installation import install_command
+
     return errors.CortextError(
         f"the package {package} is not installed, but cortext needs it",
         hint=f"install it with `{install_command(package)}`",

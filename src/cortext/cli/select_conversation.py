@@ -8,7 +8,7 @@ import click
 
 from cortext import paths
 from cortext.catalog.fulltext.spelling_suggestions import unknown
-from cortext.catalog.lookup import OFFERED, misspelt, nearest, with_words
+from cortext.catalog.lookup import OFFERED, is_number, misspelt, nearest, with_words
 from cortext.catalog.row import ConversationRow
 from cortext.cli.progress import ProgressBar
 from cortext.cli.terminal_text import can_ask, cells, clean, fit, one_line, say, to_edge
@@ -16,11 +16,9 @@ from cortext.cli.views.bar_chart import counted
 from cortext.cli.views.list_view import brief_ids, keep_up, say_missing, say_paused, short, short_id
 from cortext.clock import ago
 from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
-from cortext.features.capture.current_session import conversation_of_session
 from cortext.features.listing.conversation_list import EVERYTHING, ConversationList, ListFilter
 from cortext.features.listing.conversation_names import Names
 from cortext.features.manage.edit_conversation import ours
-from cortext.features.search.find_conversation import find_conversation
 from cortext.formats.text_search.search_query import parse
 
 _SHOWN = 20
@@ -44,10 +42,11 @@ def choose(
     conversations = ConversationList(paths.workspace_root(), everywhere=everywhere)
     bar = ProgressBar("reading conversations")
     try:
-        if forgiving:
-            found, searched = find_conversation(conversations, query, wanted, bar.progress)
-        else:
-            found, searched = conversations.find(query, wanted), None
+        found, searched = conversations.find(query, wanted), None
+        if not found and forgiving and not is_number(query):
+            from cortext.features.search.find_conversation import find_by_text
+
+            found, searched = find_by_text(conversations, query, bar.progress)
     finally:
         bar.clear()
     keep_up(conversations)
@@ -111,6 +110,8 @@ def choose_active(words: tuple[str, ...]) -> ConversationRow:
     active, and never a guess."""
     if words:
         return choose(" ".join(words))
+
+    from cortext.features.capture.current_session import conversation_of_session
 
     conversations = ConversationList(paths.workspace_root())
     bound = conversation_of_session(conversations.root)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import unicodedata
 from collections.abc import Sequence
@@ -64,6 +63,7 @@ def to_edge(line: str, *, err: bool = False) -> str:
     """A line that a terminal shows as one; where there is no terminal, it stays as it is."""
     if not (sys.stderr if err else sys.stdout).isatty():
         return line
+    import shutil
 
     width = shutil.get_terminal_size().columns
     return line if cells(line) <= width else fit(line, width)

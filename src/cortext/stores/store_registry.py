@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from cortext.stores.port import SessionStore
+if TYPE_CHECKING:
+    from cortext.stores.port import SessionStore
 
 STORES = {
     "document": ("cortext.stores.document", "SessionStorage"),

@@ -8,9 +8,10 @@ means that cortext cannot do that with the tool. Only `reader` is required.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from cortext import paths
 from cortext.errors import CortextError
@@ -50,8 +51,7 @@ class Plugin(Protocol):
     def text(self) -> bytes: ...
 
 
-@dataclass(frozen=True, kw_only=True)
-class Tool:
+class Tool(Struct, frozen=True, kw_only=True):
     """An AI tool whose sessions cortext reads."""
 
     name: str

@@ -14,7 +14,6 @@ from typing import Any, cast
 
 from cortext.durability.read_files import read_small_file
 from cortext.errors import why
-from cortext.formats import toml_edit
 from cortext.model import json_codec
 from cortext.tools.registry import get_tool
 
@@ -152,6 +151,8 @@ def read_settings(path: str, most: int = _LARGEST) -> Any:
     """Return what a settings file says; None if it is missing, too large or cannot be read."""
     try:
         if path.endswith(".toml"):
+            from cortext.formats import toml_edit
+
             return toml_edit.read_toml(read_small_file(path, _LARGEST_TOML).decode("utf-8"))
         data = read_small_file(path, most)
         try:

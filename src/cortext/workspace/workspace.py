@@ -21,10 +21,8 @@ from cortext.durability.replace_file import make_private_dir, side_dir, storage_
 from cortext.errors import InvalidTransitionError, SessionLockedError
 from cortext.formats.folder import FOLDER
 from cortext.formats.record_lines import decode_lines, first_records, in_time_order
-from cortext.model.extractive_summary import digest
 from cortext.model.ids import check_workspace_id
 from cortext.model.safe_text import clean
-from cortext.model.secrets.detector import mask_text
 from cortext.model.session import Session
 from cortext.model.session_summary import SessionSummary
 from cortext.model.slug import slugify
@@ -174,6 +172,8 @@ class Workspace:
         with storage_errors("write", self.root):
             self._make_root()
             number = self._claim_number(day)
+            from cortext.model.secrets.detector import mask_text
+
             # A key that somebody pasted must not become the name of a folder.
             session.id = check_workspace_id(f"{number:03}-{kind}-{slugify(mask_text(topic)[0])}")
             place = ConversationPath(conversations_dir(self.root), day, session.id)
@@ -337,8 +337,12 @@ def _say_fork(started: Started, parent: Session) -> None:
 
 
 def _summarize(session: Session, told: bool) -> str:
-    """`told`: nothing was said since the head was written."""
-    return (session.summary if told else "") or digest(session.messages) or session.summary
+    """Return the summary of a session; `told` means that the head's own summary is up to date."""
+    if told and session.summary:
+        return session.summary
+    from cortext.model.extractive_summary import digest
+
+    return digest(session.messages) or session.summary
 
 
 def _summary(row: ConversationRow) -> SessionSummary:

@@ -15,7 +15,6 @@ from cortext.cli.terminal_text import cells, local, say, say_damaged, show, to_e
 from cortext.cli.views.text_table import align, find_width, format_local_times
 from cortext.clock import ago, from_micros
 from cortext.features.archive.background_sync import notice, start_in_background
-from cortext.features.doctor.history_locations import history_locations
 from cortext.features.listing.background_reading import read_the_rest
 from cortext.features.listing.conversation_list import (
     EVERYTHING,
@@ -110,7 +109,9 @@ def _check_type(kind: str) -> None:
 
 
 def nothing_yet() -> list[str]:
-    """What there is to say before anything exists: where was looked, and how to begin."""
+    """Return what to say before anything exists: where was looked, and how to begin."""
+    from cortext.features.doctor.history_locations import history_locations
+
     places = history_locations()
     names = [display_name(place.tool) for place in places]
     said = [

@@ -10,7 +10,6 @@ from cortext.features.capture.capture_state import CapturedMessage, message_fing
 from cortext.formats.message_history import is_abandoned
 from cortext.model import record_dicts
 from cortext.model.message import SessionMessage
-from cortext.model.secrets.detector import mask_text, without_prints
 
 Change = dict[str, Any]
 """The new values of a record; None removes a key."""
@@ -113,6 +112,8 @@ def _may_grow(had: SessionMessage, ledger: Ledger, read: ToolTranscript) -> bool
 def _likeness(message: SessionMessage) -> tuple[object, ...]:
     """Return what a message has in common with its copy in a fork, and with its redacted form."""
     calls = tuple(str(call.get("id")) for call in message.tool_calls or ())
+    from cortext.model.secrets.detector import mask_text, without_prints
+
     said = without_prints(mask_text(message.content)[0])
     return message.role, message.timestamp, message.tool_call_id, calls, said
 

@@ -36,14 +36,23 @@ def find_conversation(
     wanted: ListFilter = EVERYTHING,
     progress: Callable[[int, int], None] | None = None,
 ) -> FoundConversations:
-    """Find conversations by name; if none has such a name, by words that were said in them.
-
-    Before text is searched, new messages are captured and indexed, which takes long the first
-    time; `progress` is called meanwhile.
-    """
+    """Find conversations by name; if none has such a name, by words that were said in them."""
     named = conversations.find(query, wanted)
     if named or is_number(query):
         return FoundConversations(named)
+    return find_by_text(conversations, query, progress)
+
+
+def find_by_text(
+    conversations: ConversationList,
+    query: str,
+    progress: Callable[[int, int], None] | None = None,
+) -> FoundConversations:
+    """Find conversations by words that were said, among the candidates of the last `find`.
+
+    New messages are captured and indexed first, which takes long the first time; `progress` is
+    called meanwhile.
+    """
     texts = ConversationTexts(progress)
     seen: set[Identity] = set()
     searched = total = 0
