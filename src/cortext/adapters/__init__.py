@@ -1,1 +1,4 @@
-"""Stores for agent frameworks: each module is named like its framework, and so is its extra."""
+"""Conversation stores for agent frameworks.
+
+Each subpackage has the name of its framework. The optional dependency (extra) has that name too.
+"""

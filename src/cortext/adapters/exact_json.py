@@ -1,4 +1,4 @@
-"""JSON of a framework, kept so that it comes back byte for byte."""
+"""Conversion of a framework's JSON to a record and back, without changing a byte."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ _TEXT = "json"
 
 
 def to_store(raw: bytes) -> Any:
-    """What a record holds for this JSON: its value, or the text where the value would be written
-    otherwise, as a number may be."""
+    """Return what a record stores for this JSON.
+
+    This is the decoded value if encoding the value gives the same bytes. Otherwise it is a
+    dictionary with the JSON text, for example for a number that our encoder writes differently.
+    """
     data = json_codec.decode(raw)
     if json_codec.encode(data) == raw and not _is_text(data):
         return data
@@ -19,12 +22,12 @@ def to_store(raw: bytes) -> Any:
 
 
 def from_store(stored: Any) -> bytes:
-    """The JSON again."""
+    """Return the original JSON bytes of what `to_store` returned."""
     return stored[_TEXT].encode("utf-8") if _is_text(stored) else json_codec.encode(stored)
 
 
 def value_of(stored: Any) -> Any:
-    """The value of the JSON."""
+    """Return the decoded value of what `to_store` returned."""
     return json_codec.decode(from_store(stored)) if _is_text(stored) else stored
 
 

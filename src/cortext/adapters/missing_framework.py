@@ -1,4 +1,4 @@
-"""What an adapter says where its framework is not installed."""
+"""The error that an adapter raises if its framework is not installed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from cortext.installation import install_command
 
 @contextmanager
 def needs(extra: str) -> Generator[None]:
-    """Import a framework; without it, the ImportError names the extra that brings it."""
+    """Wrap the imports of a framework, and name the extra to install if a package is missing.
+
+    Raises ModuleNotFoundError with the install command in its text. Other import errors pass
+    unchanged.
+    """
     try:
         yield
     except ImportError as error:
@@ -25,9 +29,10 @@ def needs(extra: str) -> Generator[None]:
 
 
 def _is_missing(error: ImportError) -> bool:
-    """Return whether a package is not installed.
+    """Return whether the package of this import error is not installed.
 
-    A folder of the same name without `__init__.py` counts as a package to Python, but has no file.
+    Python also imports a folder of that name without `__init__.py`, as a module without a file.
+    Such a folder counts as not installed.
     """
     if isinstance(error, ModuleNotFoundError):
         return True

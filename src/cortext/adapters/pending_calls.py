@@ -1,4 +1,4 @@
-"""Which call a result belongs to, in a history in which ids come again."""
+"""Matching of tool results to tool calls, in histories that use a call id more than once."""
 
 from __future__ import annotations
 
@@ -9,22 +9,25 @@ C = TypeVar("C", bound=Hashable)
 
 
 class OpenCalls(Generic[C]):
-    """The calls of a history, taken in its order, that have no result yet.
+    """The tool calls of a history that have no result yet. Add calls and results in order.
 
-    A model may give every call the same id, and a process may die in one of them: so a result
-    belongs to the nearest open call before it. Of those that one message makes it is the first.
+    A model may give every call the same id, and a process may die during a call. Therefore a result
+    belongs to the most recent open call with its id. If one message made several calls with that
+    id, the result belongs to the first of these.
     """
 
     def __init__(self) -> None:
         self._open: dict[str, list[tuple[int, C]]] = {}
 
     def add(self, id: str, message: int, call: C) -> None:
-        """A call that the message with this number makes."""
+        """Add a call that the message with this number makes."""
         self._open.setdefault(id, []).append((message, call))
 
     def answer(self, id: str) -> C | None:
-        """The call that a result with this id belongs to, which is open no longer; None if no open
-        one has it."""
+        """Close the call that a result with this id belongs to, and return the call.
+
+        Returns None if no open call has this id.
+        """
         calls = self._open.get(id)
         if not calls:
             return None
@@ -33,5 +36,5 @@ class OpenCalls(Generic[C]):
         return calls.pop(at)[1]
 
     def left(self) -> set[C]:
-        """Those that nothing has answered."""
+        """Return the calls that have no result."""
         return {call for calls in self._open.values() for _, call in calls}

@@ -1,4 +1,4 @@
-"""The records of a session, each read once: what is new is read from where the last look ended."""
+"""Incremental reading of a session: each record is read only once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from cortext.stores.servers.session_parts import RecordPosition
 
 
 class Follower:
-    """Follows one session. Damaged lines are logged and passed over. Not for several threads."""
+    """A reader that returns the new records of one session at each call.
+
+    Damaged lines are logged and skipped. Do not share a reader between threads.
+    """
 
     def __init__(self, store: SessionStore, id: str) -> None:
         self._store, self._id = store, id
@@ -27,8 +30,12 @@ class Follower:
         self._mark = RecordPosition()
 
     def new(self) -> tuple[bool, list[SessionMessage]]:
-        """Whether the session is to be taken from its beginning, and what was added: since the
-        last look, or then all of it."""
+        """Return whether to start over, and the new records of the session.
+
+        If the first value is True, the session was replaced or removed, or this is the first call.
+        The caller then drops its earlier records, and the list holds every record of the session.
+        Otherwise the list holds the records that were added since the last call.
+        """
         if isinstance(self._store, LogStore):
             return self._new_lines(f"{self._store.folder}/{self._id}.jsonl")
         if isinstance(self._store, ServedStore):
@@ -45,7 +52,7 @@ class Follower:
         return anew, messages[start:]
 
     def forget(self) -> None:
-        """Take it from its beginning at the next look."""
+        """Read the session from its beginning at the next call."""
         self._inode, self._seen, self._first = 0, 0, "?"
         self._mark = RecordPosition("?")
 
@@ -59,13 +66,13 @@ class Follower:
         try:
             now = fstat(fd)
             same = now.st_ino == self._inode and now.st_size >= self._seen
-            # The number of a file that was replaced or removed may be another one's now.
+            # A new file can get the inode number of a file that was replaced or removed.
             anew = not same or read_range(fd, 0, len(self._head)) != self._head
             start = 0 if anew else self._seen
             data = read_range(fd, start, now.st_size)
         finally:
             close(fd)
-        # What has no newline yet is not acknowledged yet.
+        # A line without a newline is not acknowledged yet.
         data = data[: data.rfind(b"\n") + 1]
         self._inode, self._seen = now.st_ino, start + len(data)
         if anew:

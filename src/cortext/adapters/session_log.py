@@ -1,8 +1,9 @@
-"""Where an adapter keeps its conversations: in a session store of ours, a session for each.
+"""Storage for the conversations of an adapter: one session per conversation, in a cortext store.
 
-What a framework says in its own words stands in a record's `extra`, under the framework's name;
-role and content are what people read, lists show and searches find. So a conversation that was
-begun elsewhere can be continued by any of them.
+The framework's own form of a message is stored in the `extra` of its record, under the name of the
+framework. Role and content of the record are for people: lists show them and searches find them.
+Therefore every framework can continue a conversation that another framework began. The *head* of a
+session is everything except its messages.
 """
 
 from __future__ import annotations
@@ -60,12 +61,16 @@ _URL = re.compile(r"[a-z][a-z0-9+]+:|[A-Za-z][A-Za-z0-9+.-]+://")
 
 
 def open_kept(path_or_url: PathOrUrl) -> SessionStore:
-    """The store at a path or of a URL; without either, where programs keep theirs."""
+    """Open the session store at a path or URL.
+
+    None is the default folder for the sessions of programs. Raises ValueError for a URL of an
+    unknown kind.
+    """
     if path_or_url is None:
         return LogStore(paths.program_sessions())
     if isinstance(path_or_url, str) and (found := _URL.match(path_or_url)):
         kind = found[0].partition(":")[0]
-        # Conversations of the service are logs of sessions too.
+        # Conversations of the HTTP service are stored as session logs too.
         if kind == "file":
             return LogStore(path_or_url[len("file:") :])
         if kind in STORES or kind in SERVERS:
@@ -78,8 +83,11 @@ def open_kept(path_or_url: PathOrUrl) -> SessionStore:
 
 
 def id_of(*key: str) -> str:
-    """The id of the session for a key of a framework; InvalidIdError for a single one that is
-    empty: all who forgot to give one would share a session."""
+    """Return the id of the session for a key of a framework.
+
+    Raises InvalidIdError if the key is a single empty string. Otherwise all callers that forgot to
+    set an id would share one session.
+    """
     if len(key) == 1 and not key[0].strip():
         error = InvalidIdError(key[0])
         error.hint = "give the conversation an id that is not empty"
@@ -88,12 +96,12 @@ def id_of(*key: str) -> str:
 
 
 def is_anothers(head: Session, owner: str) -> bool:
-    """Whether a session has an owner, and it is not this one."""
+    """Return whether a session has an owner, and the owner is not this one."""
     return head.owner not in ("", owner)
 
 
 class SessionLogRow(NamedTuple):
-    """One of a list of conversations, under the id that the program gave it."""
+    """A row of a list of conversations, with the id that the program gave the conversation."""
 
     id: str
     owner: str
@@ -101,15 +109,21 @@ class SessionLogRow(NamedTuple):
     created_at: datetime
     updated_at: datetime
     waits: bool
-    """Whether a run waits there for an approval."""
+    """Whether a run of the conversation waits for an approval."""
 
 
 class SessionLog:
-    """The sessions of one framework in one store. Its methods wait for the disk: in an event loop
-    call them by `beside`."""
+    """The sessions of one framework in one store.
+
+    The methods block while they wait for the disk. In an event loop, call them through `beside`.
+    """
 
     def __init__(self, path_or_url: PathOrUrl, framework: str, *, remembered: bool = True) -> None:
-        """With `remembered`, lists show what is there from the first session on."""
+        """Open the store.
+
+        With `remembered`, the folder of the store is recorded when the first session is saved, so
+        that `cortext list` shows its sessions.
+        """
         self.framework = framework
         self._remembered = remembered
         self.store: SessionStore = open_kept(path_or_url)
@@ -125,9 +139,13 @@ class SessionLog:
         *,
         owner: str = "",
     ) -> int:
-        """Add messages, durably, and how many were new. The session is made by `begin` if there is
-        none; where two do that at once, all their messages are kept. With an `owner`, nothing is
-        added to another's: SessionOwnerError, also for whoever came second of two who began it."""
+        """Append messages durably, and return how many of them were new.
+
+        If the session does not exist, `begin` creates it. If two callers create it at the same
+        time, the messages of both are stored. If the session belongs to somebody other than
+        `owner`, nothing is added and SessionOwnerError is raised. This includes the slower of two
+        owners who create the same session at the same time. An empty `owner` skips the check.
+        """
         if owner and not self.check_owner(id, owner):
             self._begin(begin(), owner)
         try:
@@ -137,7 +155,7 @@ class SessionLog:
             return self.store.append(id, *messages)
 
     def _begin(self, session: Session, owner: str) -> None:
-        """Save a new session, unless somebody else has made it meanwhile."""
+        """Save a new session, unless another caller has created it in the meantime."""
         with self.alone(session.id):
             if self.store.exists(session.id):
                 self.check_owner(session.id, owner)
@@ -147,29 +165,38 @@ class SessionLog:
             _remember(self.store)
 
     def new_session(self, id: str, **fields: Any) -> Session:
-        """The head of a session of this framework, which is had where the program runs if nobody
-        says where."""
+        """Return the head of a new session of this framework.
+
+        The working folder is the current folder of the program, unless `fields` names another.
+        """
         metadata = {"framework": self.framework, **fields.pop("metadata", {})}
         fields["working_dir"] = fields.get("working_dir") or _current_folder()
         return Session(id, metadata=metadata, **fields)
 
     def read(self, id: str) -> Session | None:
-        """All of a session; None if there is none."""
+        """Return a session with its messages, or None if it does not exist."""
         try:
             return self.store.load(id)
         except SessionNotFoundError:
             return None
 
     def tail(self, id: str, count: int) -> list[SessionMessage]:
-        """The last messages, oldest first; none if there is no session."""
+        """Return the last `count` messages, oldest first.
+
+        The list is empty if there is no session.
+        """
         try:
             return self.store.tail(id, count)
         except SessionNotFoundError:
             return []
 
     def change(self, id: str, change: Callable[[Session], T]) -> T | None:
-        """Read a session, change it and save it; None if there is none. What others add meanwhile
-        is kept; on a server nobody else changes it meanwhile, wherever they are."""
+        """Load a session, call `change` with it, save it, and return the result of `change`.
+
+        Returns None if the session does not exist. Messages that others append in the meantime are
+        not lost. On a server, no other caller of `change` can change the session in the meantime,
+        on any machine.
+        """
         served = isinstance(self.store, ServedStore)
         with self.alone(id) if served else self._one_at_a_time:
             session = self.read(id)
@@ -180,13 +207,16 @@ class SessionLog:
             return result
 
     def head(self, id: str) -> Session:
-        """A session, without its messages where the store can read a head alone."""
+        """Return a session, without its messages if the store can read a head separately."""
         return head_of(self.store, id)
 
     def check_owner(self, id: str, owner: str, name: str = "") -> bool:
-        """SessionOwnerError if a session, which a caller has by this name, is another's than of the
-        owner whom he names. Who names none may have all; and what has no owner is for all. Whether
-        one was found."""
+        """Check that `owner` may use a session, and return whether the session exists.
+
+        Raises SessionOwnerError, with `name` as the name of the session, if it belongs to another
+        owner. A session without an owner is for everyone. Without `owner`, nothing is checked and
+        the result is False.
+        """
         if not owner:
             return False
         try:
@@ -198,7 +228,7 @@ class SessionLog:
         return True
 
     def amend(self, id: str, **fields: Any) -> None:
-        """Change fields of a head, and nothing else."""
+        """Change fields of a session's head, and nothing else."""
         if isinstance(self.store, (LogStore, ServedStore)):
             self.store.amend(id, **fields)
         else:
@@ -206,9 +236,12 @@ class SessionLog:
 
     @contextmanager
     def alone(self, id: str) -> Generator[None]:
-        """Nobody else who asks for it, in any process, has this session meanwhile; on a server, on
-        any machine. The thread that has it may ask again. It is not the lock of the store, which
-        each append takes for itself."""
+        """Hold an exclusive lock on a session.
+
+        Other callers of this method wait, in every process, and on a server on every machine. The
+        thread that holds the lock may enter again. This lock is not the lock that the store takes
+        for each append.
+        """
         mine = holder(id)
         if mine in self._mine:
             yield
@@ -234,15 +267,17 @@ class SessionLog:
         return self.store.delete(id)
 
     def heads(self, owner: str | None = None, *, last: bool = False) -> Iterator[Session]:
-        """All sessions, of one owner or of all, whichever framework began them: each can go on
-        with what another began. Without their messages where the store can read a head alone;
-        with `last`, on a server as recent as their last message."""
+        """Return the heads of all sessions, or of one owner's, whichever framework began them.
+
+        A head comes without messages if the store can read a head separately. With `last`, on a
+        server, `updated_at` is not older than the last message.
+        """
         if isinstance(self.store, ServedStore):
             return _of(owner, self.store.heads(owner, last=last))
         return _of(owner, self._each_head())
 
     def latest(self, owner: str | None = None) -> Iterator[tuple[Session, list[SessionMessage]]]:
-        """The same, each with its last message, if it has one."""
+        """Yield the same heads as `heads`, each with a list that holds its last message, if any."""
         if isinstance(self.store, ServedStore):
             for head, last in self.store.latest(owner):
                 if owner is None or head.owner == owner:
@@ -261,7 +296,7 @@ class SessionLog:
                 log.warning("a session is not listed: %s", error)
 
     def rows(self, owner: str | None = None, limit: int | None = None) -> list[SessionLogRow]:
-        """The same as a list shows them, the one used last first; at most `limit`."""
+        """Return the sessions as rows of a list, the most recently used first, at most `limit`."""
         if isinstance(self.store, LogStore):
             return list(islice(self._indexed(self.store.folder, owner), limit))
         if isinstance(self.store, ServedStore):
@@ -271,7 +306,7 @@ class SessionLog:
         return sorted(rows, key=lambda row: row.updated_at, reverse=True)[:limit]
 
     def begun(self, owner: str | None, among: Container[str]) -> Iterator[Session]:
-        """The heads of those that are among these ids, the last begun first."""
+        """Return the heads of the sessions with these ids, the most recently created first."""
         if isinstance(self.store, LogStore):
             rows = [row for row in _listed(self.store.folder, owner) if row.key in among]
             rows.sort(key=lambda row: row.created_at, reverse=True)
@@ -284,8 +319,7 @@ class SessionLog:
         return iter(sorted(heads, key=lambda head: head.created_at, reverse=True))
 
     def _indexed(self, folder: str, owner: str | None) -> Iterator[SessionLogRow]:
-        """In the order of the index: a head is read for each row that is wanted, and no
-        messages."""
+        """Yield rows in the order of the catalog. Heads are read one by one, without messages."""
         for row in _listed(folder, owner):
             for head in _of(owner, self._each_head([row.key])):
                 yield _row(head, row.active_at if row.messages else head.updated_at)
@@ -299,12 +333,15 @@ class SessionLog:
 
 
 def _listed(folder: str, owner: str | None) -> list[ConversationRow]:
-    """Return the rows that `cortext list` has of a folder of logs and that may be the owner's."""
+    """Return the catalog's rows for a folder of logs, except rows that belong to other owners.
+
+    Rows of damaged sessions are included, because their owner is not certain.
+    """
     with Catalog.at_home() as catalog:
         listed = catalog.log_sessions(folder, DOCUMENT)
     if owner is None:
         return listed
-    whose = shown(owner)  # as rows have it; heads have all of it
+    whose = shown(owner)  # rows hold a shortened owner, heads hold the full text
     return [row for row in listed if row.owner == whose or row.note]
 
 
@@ -313,8 +350,11 @@ def _of(owner: str | None, heads: Iterable[Session]) -> Iterator[Session]:
 
 
 def name_in(head: Session) -> str:
-    """What a program names a session by: what the one that began it gave, where that alone leads
-    to the session, else the session's id."""
+    """Return the name of a session that a program can use to open it.
+
+    This is the id that the program gave when it created the session, if that id alone leads to the
+    session. Otherwise it is the id of the session.
+    """
     for name in ("session_id", "thread_id", "conversation_id"):
         given = head.metadata.get(name)
         if isinstance(given, str) and given.strip() and id_of(given) == head.id:
@@ -323,7 +363,7 @@ def name_in(head: Session) -> str:
 
 
 def _remember(store: SessionStore) -> None:
-    """Have lists show what is in a folder of files."""
+    """Record the folder of a store, so that `cortext list` shows its sessions."""
     if isinstance(store, LogStore):
         remember_program(store.folder)
     elif isinstance(store, SessionStorage):
@@ -331,7 +371,7 @@ def _remember(store: SessionStore) -> None:
 
 
 def _current_folder() -> str:
-    """Where the program runs; "" where that was removed, or may not be known."""
+    """Return the current folder, or "" if it was removed or cannot be read."""
     try:
         return os.getcwd()
     except OSError:
@@ -339,19 +379,18 @@ def _current_folder() -> str:
 
 
 def _row(head: Session, used: datetime) -> SessionLogRow:
-    # A message may be a little older than the session that was made for it.
+    # A message may be slightly older than the session that was created for it.
     used, waits = max(used, head.created_at), head.pending is not None
     return SessionLogRow(name_in(head), head.owner, head.title, head.created_at, used, waits)
 
 
 def head_of(store: SessionStore, id: str) -> Session:
-    """A session, without its messages where a store can read a head alone."""
+    """Return a session, without its messages if the store can read a head separately."""
     return store.head(id) if isinstance(store, (LogStore, ServedStore)) else store.load(id)
 
 
 def inner_store(store: SessionStore, name: str) -> SessionStore:
-    """Where an adapter keeps what is no conversation: in a folder of its own, which no list
-    shows."""
+    """Return a store for an adapter's internal data, in a folder of its own that no list shows."""
     if isinstance(store, ServedStore):
         return store.inner(name)
     if isinstance(store, LogStore):
@@ -369,7 +408,7 @@ def _set(session: Session, fields: Mapping[str, Any]) -> None:
 
 
 def _side_folder(store: SessionStore) -> str | None:
-    """Where a store has its side folder; None if it has no files."""
+    """Return the folder in which a store keeps its locks, or None for a store without files."""
     if isinstance(store, SessionStorage):
         return str(store.storage_dir)
     if isinstance(store, LogStore):
@@ -378,8 +417,10 @@ def _side_folder(store: SessionStore) -> str | None:
 
 
 async def beside(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Do what waits for the disk in a thread; it is finished even if the caller is cancelled
-    meanwhile."""
+    """Run a blocking function in a thread, and return its result.
+
+    If the caller is cancelled, the function still runs to its end before CancelledError is raised.
+    """
     task = asyncio.ensure_future(asyncio.to_thread(work, *args, **kwargs))
     try:
         return await asyncio.shield(task)

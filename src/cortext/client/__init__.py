@@ -1,7 +1,7 @@
-"""A typed client of `cortext serve`: conversations on a server, as if their store were here.
+"""A typed client of `cortext serve`, for conversations on a server.
 
-`AsyncClient` is a conversation store: what takes one takes this. `Client` has the same verbs for
-programs without an event loop. Both need the extra `client`.
+`AsyncClient` is a conversation store: use it wherever a conversation store is accepted. `Client`
+has the same methods for programs without an event loop. Both need the extra `client`.
 """
 
 from __future__ import annotations

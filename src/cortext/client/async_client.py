@@ -1,4 +1,4 @@
-"""The client for programs with an event loop: a conversation store."""
+"""The client for programs with an event loop. It is a conversation store."""
 
 from __future__ import annotations
 
@@ -31,11 +31,12 @@ from cortext.service.stores.port import (
 
 
 class AsyncClient:
-    """Conversations on a server at `url`, those of the owner of `token`.
+    """A client for the conversations on the server at `url` that belong to the owner of `token`.
 
-    Each call takes at most `timeout` seconds. In these, what can be repeated is: reading, deleting,
-    and adding a message, which has an id; as often as there is time for, or `retries` times. It can
-    be used in one event loop after another, and as an async context manager.
+    Each call takes at most `timeout` seconds. Within this time, failed calls are repeated if that
+    does no harm: reading, deleting, and adding a message, which has an id. `retries` limits the
+    number of repetitions. The client can be used as an async context manager, and in one event loop
+    after another.
     """
 
     def __init__(
@@ -63,14 +64,17 @@ class AsyncClient:
     async def create(
         self, *, owner: str = "", metadata: Mapping[str, Any] | None = None, **others: Never
     ) -> str:
-        """Begin an empty conversation; its id. `owner` is whose it is, among those that you divide
-        yours among."""
+        """Create an empty conversation and return its id.
+
+        `owner` is a name of your choice by which you divide your conversations, such as a user of
+        yours.
+        """
         client_options.no_others("create", others)
         call = requests.create(metadata, owner)
         return requests.conversation(call, await self._ask(call)).id
 
     async def get(self, id: str) -> Conversation | None:
-        """The conversation with the messages of its window; None if there is none."""
+        """Return the conversation with its last messages (its window), or None if there is none."""
         call = requests.get(id)
         return requests.found(call, await self._ask(call))
 
@@ -82,70 +86,89 @@ class AsyncClient:
         metadata: Mapping[str, Any] | None = None,
         **others: Never,
     ) -> Conversation:
-        """The conversation, if it is this owner's; else a new one of theirs, under another id, with
-        this metadata. None is any owner of yours; a new conversation is nobody's then."""
+        """Return the conversation if it belongs to `owner`, otherwise a new conversation.
+
+        A new conversation gets another id, this owner and this metadata. The owner None matches any
+        owner of yours. A new conversation then has no owner.
+        """
         client_options.no_others("get_or_create", others)
         call = requests.create(metadata, owner, id)
         return requests.conversation(call, await self._ask(call))
 
     async def add_message(self, id: str, message: Message) -> None:
-        """Add a message at the end; SessionNotFoundError if there is no such conversation."""
+        """Append a message. Raises SessionNotFoundError if there is no such conversation."""
         await self.add_if_new(id, message)
 
     async def add_if_new(self, id: str, message: Message) -> bool:
-        """As `add_message`, and whether it was added: False if it was there, which it also is when
-        an answer was lost and the call repeated."""
+        """Append a message as `add_message` does, and return whether it was added.
+
+        False means that the message was there already. This is also the result if an answer was
+        lost and the call was repeated.
+        """
         call = requests.add_message(id, message)
         return requests.added(call, await self._ask(call))
 
     async def get_history(self, id: str, limit: int | None = None) -> Messages:
-        """The last messages, oldest first; none if there is no such conversation."""
+        """Return the last messages, oldest first.
+
+        The list is empty if there is no such conversation.
+        """
         call = requests.get_history(id, limit)
         return requests.history(call, await self._ask(call), limit)
 
     async def set_metadata(self, id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """Change these keys of the metadata, and no others; one whose value is None goes. All of
-        the metadata as it is then."""
+        """Change these keys of the metadata and no others, and return the new metadata.
+
+        A key with the value None is removed.
+        """
         call = requests.set_metadata(id, changes)
         return requests.conversation(call, await self._ask(call)).metadata
 
     async def summary(self, id: str) -> ConversationSummary | None:
-        """What is needed to route the next message; None without a conversation."""
+        """Return the data to route the next message by, or None if there is no conversation."""
         call = requests.summary(id)
         return requests.in_short(call, await self._ask(call))
 
     async def resolve_reference(self, id: str, text: str) -> Reference:
-        """What "the second one", "it", "the last" or a name in `text` means, by the structured
-        data of earlier messages."""
+        """Return what "the second one", "it", "the last" or a name in `text` refers to.
+
+        The structured data of earlier messages is searched.
+        """
         return resolve(text, await self.get_history(id))
 
     async def delete(self, id: str) -> None:
-        """Remove the conversation for good; nothing happens if there is none."""
+        """Delete the conversation permanently. Nothing happens if there is none."""
         call = requests.delete(id)
         requests.deleted(call, await self._ask(call))
 
     async def addMessage(self, id: str, message: Message) -> None:
-        """`add_message`, under its name in the service's interface."""
+        """Call `add_message`. This is its name in the service's interface."""
         await self.add_message(id, message)
 
     async def getHistory(self, id: str, limit: int | None = None) -> Messages:
-        """`get_history`, under its name in the service's interface."""
+        """Call `get_history`. This is its name in the service's interface."""
         return await self.get_history(id, limit)
 
     def events(self, id: str, *, after: str | None = None) -> Subscription:
-        """What is added to a conversation after a message, else from now on, until it is gone or
-        the client is closed: `async with client.events(id) as events: async for event in events`.
-        A connection that breaks is made anew and goes on after the last message; ServiceError if
-        the server cannot be reached for `timeout` seconds, SessionNotFoundError for an id that is
-        unknown."""
+        """Return a subscription to the events of a conversation.
+
+        Use it with `async with client.events(id) as events: async for event in events`.
+
+        The events begin after the message `after`, or now without it. They end when the
+        conversation is deleted or expires, or when the client is closed. A broken connection is
+        opened again after the last message. Raises ServiceError if the server cannot be reached for
+        `timeout` seconds, and SessionNotFoundError if the id is unknown.
+        """
         following = FollowedConversation(self._url, id, after, self._timeout, self._retries)
         found = EventFollower(self._stream, self._url, following)
         self._followers.add(found)
         return found
 
     async def aclose(self) -> None:
-        """Close the connections, and let those who follow end. The client can be used again
-        afterwards."""
+        """Close the connections and end all iterations over events.
+
+        The client can be used again afterwards.
+        """
         for each in [*self._followers]:
             await each.end()
         http, self._http = self._http, None
@@ -164,7 +187,10 @@ class AsyncClient:
         await self.aclose()
 
     def _client(self) -> httpx.AsyncClient:
-        """Connections belong to a loop; those of one that has ended are of no use."""
+        """Return the HTTP client of the running loop.
+
+        Connections of an earlier loop are useless.
+        """
         loop = asyncio.get_running_loop()
         if self._http is None or self._loop is not loop:
             if self._http is not None and self._loop is not None and self._loop.is_running():
@@ -197,7 +223,7 @@ class AsyncClient:
                 ):
                     pause = patience.pause()
                 if pause is None and last is not None and client_errors.is_late(error):
-                    # It says more than that the next one did not come.
+                    # The last answer says more than a time-out.
                     return last
                 if pause is None:
                     raise client_errors.of_connection(
@@ -210,7 +236,7 @@ class AsyncClient:
             async with asyncio.timeout(seconds), self._stream(call, seconds) as response:
                 body = await response.aread()
         except TimeoutError:
-            # The time-outs of httpx are each for one read.
+            # A time-out of httpx applies to a single read.
             raise httpx.ReadTimeout("timed out") from None
         return answer_of(self._url, response.status_code, response.headers, body)
 
@@ -226,8 +252,11 @@ class AsyncClient:
     async def list(
         self, *, owner: str | None = None, limit: int | None = 50, **others: Never
     ) -> list[ConversationEntry]:
-        """Your conversations, or those of one of your owners ("" is none), newest first; a limit of
-        None is all."""
+        """Return your conversations, newest first, at most `limit`. None returns all.
+
+        With `owner`, return only the conversations of this owner. "" selects conversations without
+        an owner.
+        """
         client_options.no_others("list", others)
         pages = requests.Pages(limit, owner)
         patience = Patience(self._timeout, self._retries)

@@ -1,4 +1,4 @@
-"""What goes wrong between a client and a server, as errors of ours: one sentence and a hint."""
+"""Errors between a client and a server, each with one sentence and a hint."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ _LONGEST = 300
 
 
 class ServiceError(SessionStorageError):
-    """A server that refused, failed, or could not be reached. `code` is the server's own, or
-    `unreachable`, `timeout`, `bad-answer`, `redirect` or `too-many`; `status` is 0 where there was
-    no answer."""
+    """The error for a server that refused, failed, or could not be reached.
+
+    `code` is the server's own code, or `unreachable`, `timeout`, `bad-answer`, `redirect`,
+    `too-many` or `unknown`. `status` is the HTTP status, or 0 if there was no answer.
+    """
 
     def __init__(self, sentence: str, *, code: str, status: int = 0, hint: str = "") -> None:
         self.code = code
@@ -25,7 +27,7 @@ class ServiceError(SessionStorageError):
 
 
 def passes(error: httpx.RequestError) -> bool:
-    """Whether it may be better soon: a server that is started anew, a connection that broke."""
+    """Return whether an error may be temporary, such as a server restart or a lost connection."""
     if not isinstance(error, httpx.TransportError) or _is_no_http(error):
         return False
     return not any(
@@ -36,19 +38,23 @@ def passes(error: httpx.RequestError) -> bool:
 
 
 def was_sent(error: httpx.RequestError) -> bool:
-    """Whether the server may have done what it was asked."""
+    """Return whether the server may have received and executed the request."""
     return not isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout))
 
 
 def is_late(error: httpx.RequestError) -> bool:
-    """Whether nothing is known but that the time is over."""
+    """Return whether the error is a time-out."""
     return isinstance(error, httpx.TimeoutException)
 
 
 def of_connection(
     url: str, error: httpx.RequestError, seconds: float, *, is_safe: bool
 ) -> ServiceError:
-    """What is said of it; `is_safe` is whether the call can be made again without harm."""
+    """Return the error to raise for a connection error.
+
+    `is_safe` is whether the call can be repeated without harm. If not, a hint says that the server
+    may have executed the request.
+    """
     hint = "" if is_safe or not was_sent(error) else "it may have been done all the same"
     if isinstance(error, httpx.TimeoutException):
         return too_slow(url, seconds, hint=hint)
@@ -89,7 +95,7 @@ def bad_answer(url: str, why: str, status: int = 0) -> ServiceError:
 
 
 def shown(what: object) -> str:
-    """Words of somebody else, for a sentence of ours: short, and on one line."""
+    """Return foreign text for use in a message: short and on one line."""
     text = "".join(each if each.isprintable() else " " for each in str(what))
     return text[:_LONGEST].strip() or type(what).__name__
 
@@ -106,13 +112,15 @@ def _advice(url: str, error: Exception) -> str:
 
 
 def _is_no_http(error: Exception) -> bool:
-    """Bytes that no HTTP server sends. A connection that ended too soon is another thing, and has
-    the same type."""
+    """Return whether the server sent bytes that are not HTTP.
+
+    A connection that ended too early has the same error type.
+    """
     return isinstance(error, httpx.RemoteProtocolError) and "illegal" in str(error).lower()
 
 
 def _reasons(error: BaseException) -> Iterator[BaseException]:
-    """An error and what it came from."""
+    """Yield an error and its causes."""
     found: BaseException | None = error
     for _ in range(20):
         if found is None:

@@ -1,4 +1,4 @@
-"""What a client is made with, checked. A token is never shown, nor what may hold one."""
+"""Checks of the arguments of a client. Errors never show a token, or text that may contain one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _BOUNDS = ("window", "ttl", "max_conversations")
 
 
 def base_url(url: str) -> str:
-    """A server's address without its last slash; CortextError if it is none."""
+    """Return the address of a server without a trailing slash.
+
+    Raises CortextError if `url` is not an address, or contains a user, a query or a fragment.
+    """
     if type(url) is not str:
         raise CortextError(
             f"the address of a server is text, not {type(url).__name__}", hint=_EXAMPLE
@@ -49,7 +52,10 @@ _EXAMPLE = "as in http://127.0.0.1:8733, which `cortext serve` prints when it st
 
 
 def headers_of(token: str) -> dict[str, str]:
-    """What every request says. A token may come from a file, with the end of its line."""
+    """Return the headers of every request. Whitespace around the token is removed.
+
+    Raises CortextError if the token is not text or has characters that no token has.
+    """
     if type(token) is not str:
         raise CortextError(
             f"a token is text, not {type(token).__name__}",
@@ -83,7 +89,7 @@ def repetitions(retries: int | None) -> int | None:
 
 
 def no_others(what: str, options: Mapping[str, Any]) -> None:
-    """TypeError for options that there are not, with the place where they belong."""
+    """Raise TypeError for the first unknown option, and say where the option belongs."""
     for name in options:
         if name in _BOUNDS:
             flag = name.replace("_", "-")
@@ -96,7 +102,7 @@ def no_others(what: str, options: Mapping[str, Any]) -> None:
 
 
 def _public(url: str) -> str:
-    """As much of an address as can hold no secret."""
+    """Return the part of an address that cannot contain a secret."""
     shown = url.partition("?")[0].partition("#")[0]
     scheme, slashes, rest = shown.partition("://")
     place, slash, path = (rest if slashes else shown).partition("/")

@@ -1,4 +1,4 @@
-"""How long a call may take altogether, and when it is tried once more."""
+"""The total time of a call, and the pauses between its retries."""
 
 from __future__ import annotations
 
@@ -11,8 +11,12 @@ _LONGEST = 2.0
 
 
 class Deadline(float):
-    """A time-out that knows when it ends. What waits several times, each time for so many
-    seconds, can ask how many are `left` of the whole; or of `each`, once that is set."""
+    """A time-out that knows when it ends.
+
+    The value is the number of seconds from creation to the end. A caller that waits several times
+    gets the remaining seconds from `left`. If `each` is set, every wait may take that many seconds
+    instead.
+    """
 
     end: float
     each: float | None
@@ -25,15 +29,17 @@ class Deadline(float):
 
 
 def left(timeout: float | None) -> float | None:
-    """What is left of a time-out now; of a plain one, all of it."""
+    """Return the seconds that remain of a Deadline. A plain time-out is returned unchanged."""
     if not isinstance(timeout, Deadline):
         return timeout
     return timeout.end - time.monotonic() if timeout.each is None else timeout.each
 
 
 class Patience:
-    """Of one call, which may be several requests, for `seconds` and `retries` more tries; None is
-    as many as there is time for."""
+    """The time and the retries of one call, which may make several requests.
+
+    `retries` is the number of further tries. None allows as many as fit into `seconds`.
+    """
 
     def __init__(self, seconds: float, retries: int | None) -> None:
         self._end = time.monotonic() + seconds
@@ -42,11 +48,15 @@ class Patience:
 
     @property
     def until(self) -> Deadline:
-        """What is left of the time."""
+        """The deadline of the call."""
         return Deadline(self._end)
 
     def pause(self, retry_after: str = "") -> float | None:
-        """For how long to wait before the next try; None if there is none."""
+        """Return how many seconds to wait before the next try, or None if there is none.
+
+        `retry_after` is the server's header: if it is a number of seconds, it replaces the usual
+        pause.
+        """
         if self._left is not None and self._left <= 0:
             return None
         own = self._pause * random.uniform(0.5, 1)  # noqa: S311

@@ -1,4 +1,4 @@
-"""Following one conversation in an event loop."""
+"""Following of one conversation in an event loop."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ _MOST_WAITING = 1000
 
 
 class EventFollower(Subscription):
-    """One conversation, over a connection of its own at a time. Who has entered misses nothing:
-    by then the server has said where it begins. A task of its own reads it, so that one who stops
-    waiting for an event (a time-out, say) can come back for it. Who is slow lets the server wait.
+    """A subscription to one conversation, over one connection at a time.
+
+    After entering, no event is missed, because the server has reported where the stream begins. A
+    separate task reads the stream, so a caller can stop waiting (for example after a time-out) and
+    come back later. If the caller is slow, the server has to wait.
     """
 
     def __init__(self, stream: Stream, url: str, following: FollowedConversation) -> None:
@@ -52,7 +54,7 @@ class EventFollower(Subscription):
         self._heard.clear()
 
     async def end(self) -> None:
-        """Stop; who listens hears what came already, and no more."""
+        """Stop reading. The caller still gets the events that have arrived."""
         if self._task is not None and not self._task.done():
             await self._cancel()
 
@@ -77,11 +79,11 @@ class EventFollower(Subscription):
     async def _run(self) -> None:
         try:
             await self._read()
-        except Exception as error:  # noqa: BLE001  it is raised where somebody waits
+        except Exception as error:  # noqa: BLE001  __anext__ raises it
             self._error = error
 
     async def _read(self) -> None:
-        """All events, over one connection after another."""
+        """Read all events, over one connection after another."""
         following = self._following
         while not following.has_ended:
             try:
@@ -94,7 +96,10 @@ class EventFollower(Subscription):
             await asyncio.sleep(found)
 
     async def _listen(self, following: FollowedConversation) -> float | Event:
-        """The events of one connection; then how long to wait for another, or the last event."""
+        """Read the events of one connection.
+
+        Returns how many seconds to wait for the next connection, or the last event.
+        """
         try:
             async with (
                 asyncio.timeout(following.begin()) as limit,
@@ -119,6 +124,6 @@ class EventFollower(Subscription):
             await self._wait(self._room)
 
     async def _wait(self, event: asyncio.Event) -> None:
-        """Until it is set from now on."""
+        """Wait until the event is set again."""
         event.clear()
         await event.wait()

@@ -1,4 +1,4 @@
-"""Server-sent events, line by line, over connections that may break."""
+"""Decoding of server-sent events, over connections that may break."""
 
 from __future__ import annotations
 
@@ -18,18 +18,20 @@ from cortext.service.stores.port import Message
 
 _log = logging.getLogger("cortext.client")
 SILENCE = 30.0
-"""Seconds without a line after which a connection is dead: the server says something before."""
+"""Seconds without data after which a connection is dead. A live server sends something earlier."""
 _STEADY = 1.0
-"""Seconds after which a connection counts as one that holds."""
+"""Seconds after which a connection counts as stable."""
 _KIND = "text/event-stream"
 _ENDS = ConnectionError("it ends every stream")
 
 
 class EventDecoder:
-    """Makes events of the bytes of a stream. Lines end with a line feed and nothing else: text
-    holds what other programs take for an end. `last` is the message after which what follows
-    begins; None while nobody knows. A message whose id cannot be asked for is not `last`, and is
-    passed over when it comes again."""
+    """A decoder that turns the bytes of a stream into events.
+
+    Only a line feed ends a line, because message texts may contain other line separators. `last` is
+    the id of the message to continue after, or None while it is unknown. An id that cannot be part
+    of a URL is never `last`. Its message is skipped if it comes again.
+    """
 
     def __init__(self, id: str, after: str | None) -> None:
         self.last = after
@@ -38,13 +40,13 @@ class EventDecoder:
         self.begin()
 
     def begin(self) -> None:
-        """The bytes of another connection come: what the last one left half is void."""
+        """Start with the bytes of a new connection, and discard an unfinished event."""
         self._rest = b""
         self._kind = ""
         self._data: list[bytes] = []
 
     def feed(self, data: bytes) -> list[Event]:
-        """The events that end in these bytes."""
+        """Return the events that these bytes complete."""
         *lines, self._rest = (self._rest + data).split(b"\n")
         return [found for line in lines if (found := self._take(line)) is not None]
 
@@ -85,8 +87,11 @@ class EventDecoder:
 
 
 class FollowedConversation:
-    """One conversation as it grows. A connection that ends before the conversation does is made
-    anew and goes on after the last message, unless none holds for `seconds`."""
+    """The state of following one conversation over several connections.
+
+    A connection that ends before the conversation does is opened again after the last message. This
+    fails if no connection can be made for `seconds`.
+    """
 
     def __init__(
         self, url: str, id: str, after: str | None, seconds: float, retries: int | None
@@ -104,18 +109,21 @@ class FollowedConversation:
 
     @property
     def call(self) -> Request:
-        """What to ask for next."""
+        """The next request to send."""
         return requests.events(self._id, self._lines.last)
 
     def begin(self) -> Deadline:
-        """Another connection is made: until when its answer has to begin."""
+        """Begin a new connection, and return the deadline for the start of its answer."""
         self._since = 0.0
         if self._patience is None:
             self._patience = Patience(*self._allowed)
         return self._patience.until
 
     def connected(self, status: int, headers: Mapping[str, str]) -> bool:
-        """Whether events follow; otherwise the answer is for `refused`."""
+        """Return whether the answer is a stream of events. If not, pass the answer to `refused`.
+
+        Raises ServiceError for an answer with status 200 that is not a stream of events.
+        """
         if status != 200:
             return False
         kind = headers.get("content-type", "").partition(";")[0].strip()
@@ -130,7 +138,7 @@ class FollowedConversation:
         return True
 
     def feed(self, data: bytes) -> list[Event]:
-        """The events that end in these bytes."""
+        """Return the events that these bytes complete."""
         found = self._lines.feed(data)
         if found:
             self._patience = None
@@ -138,16 +146,22 @@ class FollowedConversation:
         return found
 
     def lost(self, error: httpx.RequestError | None = None) -> float:
-        """For how long to wait before the next connection; ServiceError if there was none for too
-        long."""
+        """Return how many seconds to wait before the next connection.
+
+        Raises ServiceError if the error is permanent, or if there was no connection for too long.
+        """
         pause = None if error is not None and not client_errors.passes(error) else self._wait("")
         if pause is None:
             raise self._failure(error) from None
         return pause
 
     def refused(self, answer: ServerResponse) -> float | Event:
-        """As `lost`, for an answer that is no stream; or the end of a conversation that is gone
-        meanwhile. Otherwise the error that the answer is."""
+        """Handle an answer that is not a stream of events.
+
+        Returns how many seconds to wait before the next connection. Returns a `deleted` event if
+        the conversation was deleted since the last connection. Otherwise raises the error that the
+        answer describes.
+        """
         if self._was_connected and is_missing(answer):
             return Event("deleted", self._id)
         pause = self._wait(answer.retry_after) if answer.may_try_again else None

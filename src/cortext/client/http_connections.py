@@ -1,7 +1,7 @@
-"""Connections of the client without an event loop: no call outlasts its time.
+"""Connections of the client without an event loop. No call takes longer than its time-out.
 
-A time-out of a socket is for one read. A server that sends a byte now and then keeps to it for
-ever, so each read, write and connection gets what is left of the whole call.
+A socket's time-out applies to a single read: a server that sends a byte now and then never exceeds
+it. Therefore each connect, read and write gets the time that remains of the whole call.
 """
 
 from __future__ import annotations
@@ -19,23 +19,27 @@ import httpx
 from cortext.client.deadlines import left
 
 LIMITS = httpx.Limits(
-    # Those who follow conversations have one each; calls must not wait for them to end.
+    # Each follower of a conversation uses one connection. Other calls must not wait for them.
     max_connections=None,
     max_keepalive_connections=None,
-    # Shorter than servers keep one (uvicorn: 5 s), so that none is used that is just being closed.
+    # Shorter than the keep-alive of servers (uvicorn: 5 s), so that no connection is used while the
+    # server closes it.
     keepalive_expiry=3.0,
 )
 
 
 def tls_of(url: str) -> ssl.SSLContext:
-    """To read the certificates of all the world takes longer than a call."""
+    """Return the TLS context for a URL.
+
+    For http, certificates are not loaded: loading them takes longer than a call.
+    """
     if url.startswith("https"):
         return httpx.create_ssl_context(trust_env=False)
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 class Transport(httpx.HTTPTransport):
-    """As httpx has it, over `_Backend`. It can be closed and used again."""
+    """The transport of httpx, with connections of `_Backend`. It can be reused after `close`."""
 
     def __init__(self, tls: ssl.SSLContext) -> None:
         super().__init__(verify=tls, trust_env=False, limits=LIMITS)
@@ -54,8 +58,10 @@ class Transport(httpx.HTTPTransport):
 
 
 class _Backend(httpcore.NetworkBackend):
-    """Makes connections and knows those that are open: a pool that is closed forgets the ones
-    that are just being made."""
+    """A backend that opens connections and remembers the open ones.
+
+    This is needed because a pool, when closed, forgets connections that are still being opened.
+    """
 
     def __init__(self) -> None:
         self._plain = httpcore.SyncBackend()
@@ -71,7 +77,7 @@ class _Backend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
-        """A name may stand for several addresses: each gets its share of the time."""
+        """Open a connection. If the name has several addresses, each gets a share of the time."""
         closings = self._closings
         addresses = _addresses(host, port)
         for number, address in enumerate(addresses):
@@ -87,7 +93,7 @@ class _Backend(httpcore.NetworkBackend):
         raise httpcore.ConnectError(f"{host} has no address")
 
     def close(self) -> None:
-        """Close every connection; who uses one gets an error."""
+        """Close every connection. A thread that uses one gets an error."""
         with self._lock:
             self._closings += 1
             found = [*self._open]
@@ -95,7 +101,7 @@ class _Backend(httpcore.NetworkBackend):
             each.close()
 
     def keep(self, stream: _Stream) -> _Stream:
-        """The stream, unless all were closed since it was begun."""
+        """Return the stream. Raises ConnectError if all streams were closed in the meantime."""
         with self._lock:
             if stream.closings == self._closings:
                 self._open.add(stream)
@@ -134,8 +140,9 @@ class _Stream(httpcore.NetworkStream):
 
     def close(self) -> None:
         self._backend.forget(self)
-        # This wakes a thread that waits here for an answer. Only when it has let go may the number
-        # of the socket be given to another: else it would wait for what comes there.
+        # The shutdown wakes a thread that reads from this socket. The socket is closed only after
+        # that thread has stopped: otherwise the thread could read from a new socket with the same
+        # number.
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         with self._in_use:

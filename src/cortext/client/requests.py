@@ -1,4 +1,4 @@
-"""What is asked of a server and what its answers mean; nothing here sends anything."""
+"""The requests to a server, and the meaning of its answers. This module sends nothing."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from cortext.service.stores.port import (
 )
 
 MOST = 1000
-"""So many a server lists in one answer."""
+"""The maximum number of conversations or messages in one answer of a server."""
 _BASE = "/v1/conversations"
 
 
 class Request(NamedTuple):
-    """One request. Only what can be done twice without harm is tried `again`."""
+    """One request. `again` is whether it may be repeated: a second time must do no harm."""
 
     method: str
     path: str
@@ -58,8 +58,10 @@ class _Begin(msgspec.Struct):
 
 
 def create(metadata: Mapping[str, Any] | None, owner: str | None, id: str | None = None) -> Request:
-    """With an id, the conversation if it is there; text that could be none is not sent at all. The
-    owner None is any."""
+    """Return the request that creates a conversation, or finds the one with this id.
+
+    An `id` that cannot be valid is left out. The owner None means any owner.
+    """
     body: dict[str, Any] = {}
     if found := copied(metadata):
         body["metadata"] = found
@@ -69,7 +71,7 @@ def create(metadata: Mapping[str, Any] | None, owner: str | None, id: str | None
         body["owner"] = owner
     if id and could_be(id):
         body["conversationId"] = id
-    # A second one would be a second conversation.
+    # A repeated request would create a second conversation.
     return Request("POST", _BASE, body, again=False)
 
 
@@ -94,8 +96,11 @@ def add_message(id: str, message: Message) -> Request:
 
 
 def get_history(id: str, limit: int | None) -> Request:
-    """A server gives the last MOST, or all of its window: who wants more gets what `history`
-    leaves of that."""
+    """Return the request for the last messages.
+
+    A server returns at most MOST messages, or without a limit its whole window. For a higher limit,
+    the whole window is requested, and `history` returns the last `limit` of it.
+    """
     if limit is not None and (type(limit) is not int or limit < 0):
         raise ValueError(f"limit is a whole number from 0, not {limit!r}")
     is_all = limit is None or limit > MOST
@@ -103,9 +108,12 @@ def get_history(id: str, limit: int | None) -> Request:
 
 
 class Pages:
-    """A list, page by page: `call` is what to ask for next, None when all is `found`. A page
-    begins with what was created when the last one ended, so that nothing is missed that was
-    created at the same time, or because something was deleted meanwhile."""
+    """A list that is read page by page.
+
+    `call` is the next request, or None when `found` is complete. A page begins at the creation time
+    of the last entry of the page before. Therefore no conversation is missed because of an equal
+    creation time or a deletion in the meantime.
+    """
 
     def __init__(self, limit: int | None, owner: str | None) -> None:
         if owner is not None:
@@ -133,7 +141,7 @@ class Pages:
         page = decode(checked(call.id, answer), _Entries).conversations
         before = len(self._known)
         self._known.update((each.id, each) for each in page if each.id not in self._known)
-        # A short page is not the last: what has just expired is left out of it.
+        # A short page is not the last: it leaves out conversations that have just expired.
         has_new = len(self._known) > before
         limit = self._limit
         enough = limit is not None and (limit <= MOST or limit <= len(self._known))
@@ -151,7 +159,7 @@ class Pages:
 
 
 def can_ask_for(id: str) -> bool:
-    """Whether an id can stand in an address: half characters cannot."""
+    """Return whether an id can be part of a URL. Half a character (a lone surrogate) cannot."""
     return id.isascii() or id == id.encode("utf-8", "ignore").decode()
 
 
@@ -178,7 +186,7 @@ def in_short(call: Request, answer: ServerResponse) -> ConversationSummary | Non
 
 
 def history(call: Request, answer: ServerResponse, limit: int | None) -> Messages:
-    """The last `limit` of the messages."""
+    """Return the last `limit` messages, or none if there is no conversation."""
     if is_missing(answer):
         return []
     messages = decode(checked(call.id, answer), _MessagesBody).messages
@@ -188,8 +196,11 @@ def history(call: Request, answer: ServerResponse, limit: int | None) -> Message
 
 
 def added(call: Request, answer: ServerResponse) -> bool:
-    """Whether it is new there. The server gives back what it has; a page of somebody else that says
-    200 does not."""
+    """Return whether the message was new on the server.
+
+    Raises ServiceError if the answer is about another message. A different program at this address
+    may answer 200 too.
+    """
     if decode(checked(call.id, answer), _Added).id != call.body.id:
         raise bad_answer(answer.url, "it is about another message", answer.status)
     return answer.status == 201
@@ -205,5 +216,5 @@ def parse_message(data: bytes) -> Message:
 
 
 def parse_begin(data: bytes) -> str:
-    """After which message a stream begins; "" is before the first."""
+    """Return the id of the message after which a stream begins. "" is before the first message."""
     return decode(ServerResponse(200, data), _Begin).after

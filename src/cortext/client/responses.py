@@ -1,4 +1,4 @@
-"""What an answer of a server is: a value, or the error that it tells of."""
+"""Conversion of a server's answer to a value or an error."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 
 class ServerResponse(NamedTuple):
-    """What came back from the server at `url`, and those of its headers that matter."""
+    """An answer of the server at `url`, with the headers that matter."""
 
     status: int
     body: bytes
@@ -47,14 +47,14 @@ class _Problem(msgspec.Struct):
 
 
 def checked(id: str, answer: ServerResponse) -> ServerResponse:
-    """The answer, if it is a success; otherwise the error that it is."""
+    """Return the answer if it is a success. Otherwise raise the error that it describes."""
     if 200 <= answer.status < 300:
         return answer
     raise failure(id, answer)
 
 
 def failure(id: str, answer: ServerResponse) -> CortextError:
-    """The error that an answer is."""
+    """Return the error that an answer describes."""
     problem = _problem(answer)
     if problem.code == "not-found":
         return not_found(id)
@@ -76,7 +76,10 @@ _HINTS = {
 
 
 def _redirect(answer: ServerResponse) -> ServiceError:
-    """A token is for the server that it was given for, so nobody goes where another one points."""
+    """Return the error for a redirect.
+
+    Redirects are not followed: the token is for one server only.
+    """
     there = client_errors.shown(answer.location.partition("?")[0]) if answer.location else "nowhere"
     return ServiceError(
         f"{answer.url} sends us elsewhere ({answer.status}): {there}",
@@ -107,7 +110,7 @@ def _problem(answer: ServerResponse) -> _Problem:
     try:
         return msgspec.json.decode(answer.body, type=_Problem)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        # Something between us and the server answered.
+        # The answer came from something between the client and the server, such as a proxy.
         return _Problem()
 
 
@@ -115,7 +118,7 @@ def decode(answer: ServerResponse, kind: type[_Struct]) -> _Struct:
     try:
         return msgspec.json.decode(answer.body, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        # Half characters are written as escapes, which the fast decoder refuses.
+        # The fast decoder refuses the escapes of half characters (lone surrogates).
         try:
             return record_dicts.convert(record_dicts.as_dict(json_codec.decode(answer.body)), kind)
         except ValueError as error:

@@ -1,6 +1,6 @@
-"""The contract of session stores, executed: run it over a store of your own.
+"""Tests for the contract of session stores. Run them on your own store.
 
-The whole test file of a new store:
+This is the whole test file of a new store:
 
     from cortext.testing import SessionStoreSuite
     from mine import MyStore
@@ -12,12 +12,11 @@ The whole test file of a new store:
         def url(self, place: str) -> str:
             return f"python:mine:MyStore:{place}"
 
-`place` is a path that nothing stands at yet; what was stored there, another store
-object on the same place must see. A store that cannot do that says `persistent =
-False`, and one that other processes cannot open says `processes = False`: the tests
-that need it are then not there. To see values in failed asserts, a conftest calls
-`pytest.register_assert_rewrite("cortext.testing")`. Neither pytest nor hypothesis is
-imported here.
+`place` is a path that does not exist yet. Another store object on the same place must see what was
+stored there. If your store cannot do that, set `persistent = False`. If other processes cannot open
+your store, set `processes = False`. The tests that need these abilities are then removed. To see
+values in failed asserts, call `pytest.register_assert_rewrite("cortext.testing")` in a conftest.
+This package imports neither pytest nor hypothesis.
 """
 
 from __future__ import annotations
@@ -35,4 +34,4 @@ __all__ = ["SessionStoreSuite"]
 class SessionStoreSuite(
     ContractTests, ToolCallTests, SharingTests, HostileTests, ConcurrencyTests, CrashTests
 ):
-    """Every sentence of `cortext.stores.port`, as tests."""
+    """Every promise of `cortext.stores.port` as a test."""

@@ -1,6 +1,6 @@
 """The other process of the suite: `python -m cortext.testing.child_process URL VERB ID NAME COUNT`.
 
-Says one line for each write that was acknowledged. A COUNT of 0 never ends.
+It prints one line for each write that was acknowledged. With a COUNT of 0 it never ends.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cortext.testing.suite_base import message
 
 
 def open_store(url: str) -> SessionStore:
-    """The store of a registered URL, or of `python:MODULE:NAME:PLACE`."""
+    """Open the store of a registered URL, or of `python:MODULE:NAME:PLACE`."""
     if not url.startswith("python:"):
         return open_session_store(url)
     _, module, name, place = url.split(":", 3)
@@ -25,7 +25,7 @@ def open_store(url: str) -> SessionStore:
 
 
 def append(store: SessionStore, id: str, name: str, steps: Iterable[int]) -> Iterator[str]:
-    """One message after another; each has an id of its own."""
+    """Append one message per step, each with its own id, and yield the ids."""
     for step in steps:
         said = f"{name}-{step}"
         store.append(id, message(said, step, id=said))
@@ -33,7 +33,7 @@ def append(store: SessionStore, id: str, name: str, steps: Iterable[int]) -> Ite
 
 
 def save(store: SessionStore, id: str, name: str, steps: Iterable[int]) -> Iterator[str]:
-    """Load, add a message, save the whole."""
+    """Load the session, add a message and save it all at each step; yield the message ids."""
     for step in steps:
         session = store.load(id)
         session.title = said = f"{name}-{step}"
@@ -43,7 +43,7 @@ def save(store: SessionStore, id: str, name: str, steps: Iterable[int]) -> Itera
 
 
 def checkpoint(store: SessionStore, id: str, name: str, steps: Iterable[int]) -> Iterator[str]:
-    """Load, change the head, write it."""
+    """Load the session, change its title and write the head at each step; yield the titles."""
     for step in steps:
         session = store.load(id)
         session.title = said = f"{name}-{step}"
@@ -52,7 +52,7 @@ def checkpoint(store: SessionStore, id: str, name: str, steps: Iterable[int]) ->
 
 
 def create(store: SessionStore, id: str, name: str, steps: Iterable[int]) -> Iterator[str]:
-    """One session after another."""
+    """Save a new session at each step, and yield the ids."""
     for step in steps:
         said = f"{id}-{name}-{step}"
         store.save(Session(said, messages=[message(said, step, id=said)]))

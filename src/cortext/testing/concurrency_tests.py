@@ -1,4 +1,7 @@
-"""Many writers and readers at once: what was acknowledged is there, once, and nobody fails."""
+"""Tests with many writers and readers at once.
+
+Every acknowledged message must be stored exactly once, and no caller may fail.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,13 @@ from cortext.testing.suite_base import (
 
 
 def in_threads(*jobs: Callable[[], None]) -> list[BaseException]:
-    """Run all at once; what they raised."""
+    """Run all jobs at once in threads, and return the errors that they raised."""
     raised: list[BaseException] = []
 
     def run(job: Callable[[], None]) -> None:
         try:
             job()
-        except BaseException as error:  # noqa: BLE001 (the caller compares it with none)
+        except BaseException as error:  # noqa: BLE001 (the caller checks that there is none)
             raised.append(error)
 
     threads = [Thread(target=run, args=(job,), daemon=True) for job in jobs]
@@ -38,14 +41,14 @@ def in_threads(*jobs: Callable[[], None]) -> list[BaseException]:
 
 
 class ConcurrencyTests(Suite):
-    """Eight writers, in processes and in threads."""
+    """Tests with eight writers, in processes and in threads."""
 
     writers = 8
     appends = 25
-    """How many appends each writer makes."""
+    """The number of appends of each writer."""
 
     def test_threads_append_through_one_store(self, tmp_path: Path) -> None:
-        """Every append of every thread is there once, and each thread's are in order."""
+        """Check that every append of every thread is stored once, in the order of its thread."""
         store = self.open(place(tmp_path))
         store.save(session("s"))
 
@@ -63,7 +66,7 @@ class ConcurrencyTests(Suite):
         self._in_order(found, names)
 
     def test_threads_on_sessions_of_their_own(self, tmp_path: Path) -> None:
-        """One store object serves many sessions at once."""
+        """Check that one store object serves many sessions at once."""
         store = self.open(place(tmp_path))
 
         def job(name: str) -> Callable[[], None]:
@@ -84,7 +87,7 @@ class ConcurrencyTests(Suite):
 
     @needs("persistent", "processes")
     def test_processes_append_to_one_session(self, tmp_path: Path) -> None:
-        """Acknowledged = present, no error, no duplicate, each writer's in order."""
+        """Check that every acknowledged append is stored once, in the order of its writer."""
         self.open(place(tmp_path)).save(session("s"))
         names = [f"w{number}" for number in range(self.writers)]
         acknowledged = self._children(tmp_path, "append", names)
@@ -95,7 +98,7 @@ class ConcurrencyTests(Suite):
 
     @needs("persistent", "processes")
     def test_processes_append_the_same_messages(self, tmp_path: Path) -> None:
-        """Eight retries of one work at once store it once."""
+        """Check that the same messages are stored once if eight processes append them at once."""
         self.open(place(tmp_path)).save(session("s"))
         self._children(tmp_path, "append", ["same"] * self.writers)
         found = [item.id for item in self.open(place(tmp_path)).load("s").messages]
@@ -103,7 +106,7 @@ class ConcurrencyTests(Suite):
 
     @needs("persistent", "processes")
     def test_processes_save_and_append(self, tmp_path: Path) -> None:
-        """Whole saves and checkpoints by some lose no append and no save of others."""
+        """Check that saves and checkpoints lose no append and no save of other processes."""
         self.open(place(tmp_path)).save(session("s"))
         url = self.url(place(tmp_path))
         work = [("append", "a0"), ("append", "a1"), ("save", "s0"), ("save", "s1")]
@@ -117,7 +120,7 @@ class ConcurrencyTests(Suite):
 
     @needs("persistent", "processes")
     def test_processes_create_sessions(self, tmp_path: Path) -> None:
-        """All sessions that were acknowledged are listed and load."""
+        """Check that all acknowledged sessions are listed and can be loaded."""
         names = [f"w{number}" for number in range(4)]
         acknowledged = self._children(tmp_path, "create", names)
         store = self.open(place(tmp_path))
@@ -126,7 +129,7 @@ class ConcurrencyTests(Suite):
 
     @needs("persistent", "processes")
     def test_readers_while_a_writer_writes(self, tmp_path: Path) -> None:
-        """Readers never wait, never fail, and see a beginning of what is written."""
+        """Check that readers never wait or fail, and see the first messages without gaps."""
         store = self.open(place(tmp_path))
         store.save(session("s"))
         child = start_child(self.url(place(tmp_path)), "append", "s", "w", str(4 * self.appends))

@@ -1,4 +1,4 @@
-"""What a store promises to one caller at a time."""
+"""Tests of what a store promises to a single caller."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from cortext.testing.suite_base import (
 
 
 class ContractTests(Suite):
-    """Save, load, checkpoint, append, tail, delete, list."""
+    """Tests of save, load, checkpoint, append, tail, delete and list."""
 
     def test_saved_session_loads_equal(self, tmp_path: Path) -> None:
-        """All fields come back, those that we do not know among them."""
+        """Check that every field comes back, including fields that cortext does not know."""
         store = self.open(place(tmp_path))
         given = full_session()
         store.save(given)
@@ -32,19 +32,19 @@ class ContractTests(Suite):
 
     @needs("persistent")
     def test_another_store_object_sees_what_was_saved(self, tmp_path: Path) -> None:
-        """A save is in the place, not in the object."""
+        """Check that a save is stored in the place, and not only in the store object."""
         self.open(place(tmp_path)).save(full_session())
         assert self.open(place(tmp_path)).load("full") == full_session()
 
     def test_empty_session_loads_equal(self, tmp_path: Path) -> None:
-        """A session needs no more than an id."""
+        """Check that a session needs only an id."""
         store = self.open(place(tmp_path))
         given = Session("s")
         store.save(given)
         assert store.load("s") == given
 
     def test_save_keeps_updated_at(self, tmp_path: Path) -> None:
-        """Saving is no change of the conversation, whatever times its messages have."""
+        """Check that a save does not change `updated_at`, whatever times the messages have."""
         store = self.open(place(tmp_path))
         given = session("s", message("later", 3600))
         store.save(given)
@@ -53,7 +53,7 @@ class ContractTests(Suite):
         assert store.load("s").updated_at == START
 
     def test_save_replaces_all(self, tmp_path: Path) -> None:
-        """What the caller changed or removed is changed and removed in the store."""
+        """Check that the store holds exactly the session that the caller saved last."""
         store = self.open(place(tmp_path))
         store.save(session("s", message("one"), message("two", 1)))
         changed = store.load("s")
@@ -64,7 +64,7 @@ class ContractTests(Suite):
         assert texts(store.load("s").messages) == ["two"]
 
     def test_loaded_session_is_the_callers_own(self, tmp_path: Path) -> None:
-        """Changing what was loaded or saved does not reach the store before a save."""
+        """Check that changes of a loaded or saved session reach the store only with a save."""
         store = self.open(place(tmp_path))
         given = session("s", message("one"))
         given.metadata["n"] = {"deep": 1}
@@ -79,7 +79,7 @@ class ContractTests(Suite):
         assert (found.tags, found.metadata) == ([], {"n": {"deep": 1}})
 
     def test_missing_session(self, tmp_path: Path) -> None:
-        """Every verb that needs a session says that there is none."""
+        """Check that every method that needs a session raises SessionNotFoundError without one."""
         store = self.open(place(tmp_path))
         verbs = {
             "append": lambda: store.append("none", message("x")),
@@ -99,7 +99,7 @@ class ContractTests(Suite):
         assert store.list_session_ids() == []
 
     def test_checkpoint_writes_the_head_only(self, tmp_path: Path) -> None:
-        """A checkpoint changes the head; records that were not saved stay unsaved."""
+        """Check that a checkpoint changes the head and does not write records."""
         store = self.open(place(tmp_path))
         given = session("s", message("one"))
         store.save(given)
@@ -113,7 +113,7 @@ class ContractTests(Suite):
         assert texts(given.messages) == ["unsaved"]
 
     def test_append_keeps_order(self, tmp_path: Path) -> None:
-        """Messages stand as they were appended, whatever their times."""
+        """Check that messages stay in the order of the appends, whatever their times are."""
         store = self.open(place(tmp_path))
         store.save(session("s", message("0")))
         store.append("s", message("1", 50), message("2", 20))
@@ -121,7 +121,7 @@ class ContractTests(Suite):
         assert texts(store.load("s").messages) == ["0", "1", "2", "3"]
 
     def test_append_keeps_every_field(self, tmp_path: Path) -> None:
-        """An appended message comes back equal."""
+        """Check that an appended message comes back equal."""
         store = self.open(place(tmp_path))
         store.save(session("s"))
         for item in full_session().messages:
@@ -129,7 +129,7 @@ class ContractTests(Suite):
         assert store.load("s").messages == full_session().messages
 
     def test_append_moves_updated_at_forward(self, tmp_path: Path) -> None:
-        """A session is as recent as what was last appended to it, and never less recent."""
+        """Check that an append moves `updated_at` forward and never back."""
         store = self.open(place(tmp_path))
         store.save(session("s"))
         store.append("s", message("later", 60))
@@ -139,7 +139,7 @@ class ContractTests(Suite):
         assert store.load("s").updated_at == START + timedelta(seconds=90)
 
     def test_append_is_idempotent(self, tmp_path: Path) -> None:
-        """A message whose id is there is not stored twice: not in a retry, not in one call."""
+        """Check that a message with a known id is not stored twice, in a retry or in one call."""
         store = self.open(place(tmp_path))
         store.save(session("s", message("saved", id="a")))
         once = message("once", 1, id="b")
@@ -150,7 +150,7 @@ class ContractTests(Suite):
         assert texts(store.load("s").messages) == ["saved", "once", "new"]
 
     def test_tail(self, tmp_path: Path) -> None:
-        """The last messages, oldest first; never more than there are."""
+        """Check that `tail` returns the last messages, oldest first, and no more than there are."""
         store = self.open(place(tmp_path))
         store.save(session("s"))
         assert store.tail("s", 3) == []
@@ -160,19 +160,19 @@ class ContractTests(Suite):
         assert found == {0: [], 1: ["4"], 3: every[2:], 5: every, 6: every, 1000: every}
 
     def test_tail_equals_the_end_of_load(self, tmp_path: Path) -> None:
-        """Messages in a tail have all their fields."""
+        """Check that the messages of `tail` have all their fields."""
         store = self.open(place(tmp_path))
         store.save(full_session())
         assert store.tail("full", 3) == full_session().messages[-3:]
 
     def test_tail_over_long_messages(self, tmp_path: Path) -> None:
-        """Messages larger than any read-ahead come whole."""
+        """Check that `tail` returns messages whole that are larger than a block of reading."""
         store = self.open(place(tmp_path))
         store.save(session("s", *(message(str(n) * 70_000, n) for n in range(4))))
         assert texts(store.tail("s", 2)) == ["2" * 70_000, "3" * 70_000]
 
     def test_delete(self, tmp_path: Path) -> None:
-        """True once, and then it is gone for every verb."""
+        """Check that `delete` returns True once, and that the session is then gone."""
         store = self.open(place(tmp_path))
         store.save(session("s", message("old")))
         store.save(session("other"))
@@ -180,7 +180,7 @@ class ContractTests(Suite):
         assert (store.exists("s"), store.list_session_ids()) == (False, ["other"])
 
     def test_deleted_session_can_be_made_anew(self, tmp_path: Path) -> None:
-        """Nothing of the old one comes back, and its message ids are free again."""
+        """Check that a new session with a deleted id starts empty, and may reuse message ids."""
         store = self.open(place(tmp_path))
         given = session("s", message("old", id="a"))
         store.save(given)
@@ -191,7 +191,7 @@ class ContractTests(Suite):
         assert texts(store.load("s").messages) == ["new"]
 
     def test_list_is_sorted(self, tmp_path: Path) -> None:
-        """All ids, in order."""
+        """Check that all ids are listed in order."""
         store = self.open(place(tmp_path))
         assert store.list_session_ids() == []
         for id in ("b", "a10", "a2", "C", "a.b", "a-b", "a_b", "0"):
@@ -201,7 +201,7 @@ class ContractTests(Suite):
         assert [id for id in expected if store.exists(id)] == expected
 
     def test_close_is_not_the_end(self, tmp_path: Path) -> None:
-        """A closed store can be used again."""
+        """Check that a closed store can be used again."""
         store = self.open(place(tmp_path))
         store.save(session("s"))
         store.append("s", message("one"))

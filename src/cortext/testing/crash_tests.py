@@ -1,4 +1,7 @@
-"""A writer dies at any moment: what it was told is saved is there, and work goes on."""
+"""Tests in which a writer dies at any moment.
+
+Everything that was acknowledged must be stored, and other work must continue.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from cortext.testing.suite_base import Suite, message, needs, place, session, st
 
 
 def kill_after(child: Popen[str], acknowledgements: int) -> list[str]:
-    """SIGKILL a child when it has said that many lines; all that it said by then."""
+    """Kill a child process after it has printed this many lines, and return all its lines."""
     assert child.stdout is not None
     assert child.stderr is not None
     said = [child.stdout.readline().rstrip("\n") for _ in range(acknowledgements)]
@@ -25,14 +28,17 @@ def kill_after(child: Popen[str], acknowledgements: int) -> list[str]:
 
 
 class CrashTests(Suite):
-    """SIGKILL, which no program can prepare for."""
+    """Tests with SIGKILL, which no program can handle."""
 
     kill_points: tuple[int, ...] = (1, 2, 7, 20)
-    """After how many acknowledgements a writer is killed."""
+    """The numbers of acknowledgements after which a writer is killed."""
 
     @needs("persistent", "processes")
     def test_killed_while_appending(self, tmp_path: Path) -> None:
-        """Everything acknowledged is there, at most the last one more, and the next is clean."""
+        """Check that every acknowledged message is stored, and that the next append works.
+
+        One more message may be stored that was not acknowledged yet.
+        """
         self.open(place(tmp_path)).save(session("s"))
         expected = 0
         for kills, point in enumerate(self.kill_points):
@@ -51,7 +57,7 @@ class CrashTests(Suite):
 
     @needs("persistent", "processes")
     def test_killed_while_saving(self, tmp_path: Path) -> None:
-        """The session is the acknowledged one or the one after it, never a mix."""
+        """Check that the session is the acknowledged version or the next one, and never a mix."""
         self.open(place(tmp_path)).save(session("s", message("first")))
         for kills, point in enumerate(self.kill_points):
             child = start_child(self.url(place(tmp_path)), "save", "s", f"w{kills}", "0")
@@ -59,14 +65,14 @@ class CrashTests(Suite):
             found = self._load(tmp_path)
             step = int(found.title.removeprefix(f"w{kills}-"))
             assert step - (len(said) - 1) in (0, 1)
-            # A store may write records before the head: then one more message is there.
+            # A store may write records before the head. Then there is one more message.
             mine = [item.id for item in found.messages if item.id.startswith(f"w{kills}-")]
             assert mine == [f"w{kills}-{number}" for number in range(len(mine))]
             assert len(mine) - (step + 1) in (0, 1)
 
     @needs("persistent", "processes")
     def test_killed_while_writing_heads(self, tmp_path: Path) -> None:
-        """The head is the acknowledged one or the one after it; no record is lost."""
+        """Check that the head is the acknowledged one or the next one, and no record is lost."""
         self.open(place(tmp_path)).save(session("s", message("one"), message("two", 1)))
         for kills, point in enumerate(self.kill_points):
             child = start_child(self.url(place(tmp_path)), "checkpoint", "s", f"w{kills}", "0")
@@ -77,7 +83,7 @@ class CrashTests(Suite):
 
     @needs("persistent", "processes")
     def test_killed_while_creating(self, tmp_path: Path) -> None:
-        """Every acknowledged session is listed and loads; no half session is listed."""
+        """Check that every acknowledged session is listed, and every listed session loads."""
         for kills, point in enumerate(self.kill_points):
             child = start_child(self.url(place(tmp_path)), "create", "s", f"w{kills}", "0")
             said = kill_after(child, point)
@@ -88,7 +94,7 @@ class CrashTests(Suite):
 
     @needs("persistent", "processes")
     def test_survivors_of_a_killed_writer(self, tmp_path: Path) -> None:
-        """Others that write at the same time neither fail nor lose anything."""
+        """Check that other writers neither fail nor lose anything when one is killed."""
         self.open(place(tmp_path)).save(session("s"))
         url = self.url(place(tmp_path))
         victim = start_child(url, "append", "s", "victim", "0")
@@ -100,5 +106,5 @@ class CrashTests(Suite):
         assert set(said) <= set(found)
 
     def _load(self, tmp_path: Path) -> Session:
-        """Strictly, by a store object that knows nothing."""
+        """Load the session with a new store object. Raises an error if anything is damaged."""
         return self.open(place(tmp_path)).load("s")

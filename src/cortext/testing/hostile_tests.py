@@ -1,4 +1,4 @@
-"""What callers must not be able to do: name files by ids, or store what cannot be read back."""
+"""Tests with hostile input: ids that name other files, and values that cannot be read back."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WRONG_FIELDS: tuple[dict[str, Any], ...] = (
 
 
 def verbs_of(store: SessionStore, id: Any) -> dict[str, Callable[[], object]]:
-    """Every verb of the port, on one id."""
+    """Return a call of every method of the port with this id."""
     return {
         "append": lambda: store.append(id, message("x")),
         "checkpoint": lambda: store.checkpoint(Session(id)),
@@ -45,7 +45,7 @@ def verbs_of(store: SessionStore, id: Any) -> dict[str, Callable[[], object]]:
 
 
 def snapshot(folder: Path) -> dict[str, bytes | None]:
-    """Every file and folder below one, with the bytes of files."""
+    """Return every file and folder below a folder, with the bytes of the files."""
     return {
         str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
         for path in sorted(folder.rglob("*"))
@@ -53,10 +53,10 @@ def snapshot(folder: Path) -> dict[str, bytes | None]:
 
 
 class HostileTests(Suite):
-    """Ids and values that a store refuses."""
+    """Tests of ids and values that a store must refuse."""
 
     def test_bad_ids_are_refused_by_every_verb(self, tmp_path: Path) -> None:
-        """InvalidIdError, and nothing is touched, neither inside nor outside."""
+        """Check that bad ids raise InvalidIdError, and that no file anywhere changes."""
         inside = place(tmp_path)
         around = os.path.dirname(inside)
         for name in ("x.json", "x.jsonl", "x.backup", "x"):
@@ -72,13 +72,13 @@ class HostileTests(Suite):
                     outcomes.add((name, f"no error for {id!r:.40}"))
                 except InvalidIdError:
                     pass
-                except Exception as error:  # noqa: BLE001 (any other is the finding)
+                except Exception as error:  # noqa: BLE001 (any other error is a finding)
                     outcomes.add((name, f"{type(error).__name__} for {id!r:.40}"))
         assert outcomes == set()
         assert snapshot(tmp_path) == before
 
     def test_longest_id_works(self, tmp_path: Path) -> None:
-        """128 characters are an id, on every verb."""
+        """Check that an id of 128 characters works with every method."""
         store = self.open(place(tmp_path))
         id = "a" + "._-Z" * 31 + "xyz"
         store.save(session(id))
@@ -88,7 +88,7 @@ class HostileTests(Suite):
         assert [store.list_session_ids(), store.delete(id)] == [[id], True]
 
     def test_message_that_cannot_be_read_back_is_refused(self, tmp_path: Path) -> None:
-        """ValueError on entry; nothing is acknowledged that a load would not give back."""
+        """Check that ValueError is raised for messages that could not be loaded back."""
         store = self.open(place(tmp_path))
         store.save(session("s", message("before")))
         accepted: list[dict[str, Any]] = []
@@ -102,7 +102,7 @@ class HostileTests(Suite):
         assert texts(store.load("s").messages) == ["before"]
 
     def test_head_that_cannot_be_read_back_is_refused(self, tmp_path: Path) -> None:
-        """ValueError by save and by checkpoint, and what was stored is intact."""
+        """Check that a wrong head raises ValueError, and that the stored session is intact."""
         store = self.open(place(tmp_path))
         store.save(session("s", message("before")))
         accepted: list[tuple[str, dict[str, Any]]] = []

@@ -1,4 +1,4 @@
-"""Several holders of one session: nobody's messages are lost."""
+"""Tests in which several callers hold the same session. No message may be lost."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from cortext.testing.suite_base import Suite, message, needs, place, session, te
 
 
 class SharingTests(Suite):
-    """Two session objects of one store, and two store objects on one place."""
+    """Tests of two session objects of one store, and of two store objects on one place."""
 
     def test_save_keeps_what_was_appended_since(self, tmp_path: Path) -> None:
-        """A save of an older object keeps messages that it does not have, after its own."""
+        """Check that saving an older object keeps the messages it does not have, after its own."""
         store = self.open(place(tmp_path))
         given = session("s", message("one"))
         store.save(given)
@@ -23,7 +23,7 @@ class SharingTests(Suite):
         assert texts(given.messages) == ["one", "mine", "theirs"]
 
     def test_two_session_objects_of_one_store(self, tmp_path: Path) -> None:
-        """Each save keeps what the other object brought."""
+        """Check that each save keeps the messages that the other object added."""
         store = self.open(place(tmp_path))
         store.save(session("s", message("one")))
         first, second = store.load("s"), store.load("s")
@@ -36,7 +36,7 @@ class SharingTests(Suite):
         assert sorted(texts(store.load("s").messages)) == expected
 
     def test_save_of_a_copy_keeps_what_was_appended_since(self, tmp_path: Path) -> None:
-        """What counts is what this store has seen, not which object it is given."""
+        """Check that a save goes by what the store has seen, and not by which object it gets."""
         store = self.open(place(tmp_path))
         given = session("s", message("one"))
         store.save(given)
@@ -45,7 +45,7 @@ class SharingTests(Suite):
         assert texts(store.load("s").messages) == ["one", "theirs"]
 
     def test_removed_message_does_not_come_back(self, tmp_path: Path) -> None:
-        """What its owner removed is told apart from what others added."""
+        """Check that a message that the caller removed is gone, and messages of others stay."""
         store = self.open(place(tmp_path))
         store.save(session("s", message("gone", id="a"), message("stays", 1)))
         mine = store.load("s")
@@ -56,7 +56,7 @@ class SharingTests(Suite):
 
     @needs("persistent")
     def test_two_store_objects_on_one_place(self, tmp_path: Path) -> None:
-        """Others' messages are kept on save, also those of another store object."""
+        """Check that a save keeps the messages that another store object wrote."""
         ours, theirs = self.open(place(tmp_path)), self.open(place(tmp_path))
         given = session("s", message("one"))
         ours.save(given)
@@ -71,7 +71,7 @@ class SharingTests(Suite):
 
     @needs("persistent")
     def test_append_is_visible_to_another_store_object(self, tmp_path: Path) -> None:
-        """What append acknowledged, every other store object sees at once, both ways."""
+        """Check that an append is visible at once to every other store object."""
         ours, theirs = self.open(place(tmp_path)), self.open(place(tmp_path))
         ours.save(session("s"))
         expected: list[str] = []
@@ -84,7 +84,7 @@ class SharingTests(Suite):
 
     @needs("persistent")
     def test_retry_through_another_store_object(self, tmp_path: Path) -> None:
-        """An append that timed out may be repeated by whoever comes next."""
+        """Check that another store object can repeat an append that timed out."""
         ours, theirs = self.open(place(tmp_path)), self.open(place(tmp_path))
         ours.save(session("s"))
         for step in range(3):
@@ -95,7 +95,7 @@ class SharingTests(Suite):
 
     @needs("persistent")
     def test_append_follows_a_save_of_others(self, tmp_path: Path) -> None:
-        """After others replaced the session, an append lands in the new one."""
+        """Check that an append goes to the new session after others replaced the session."""
         ours, theirs = self.open(place(tmp_path)), self.open(place(tmp_path))
         ours.save(session("s"))
         ours.append("s", message("one"))
@@ -110,7 +110,7 @@ class SharingTests(Suite):
 
     @needs("persistent")
     def test_append_after_others_deleted(self, tmp_path: Path) -> None:
-        """A session that others deleted is not brought back by an append."""
+        """Check that an append does not bring back a session that others deleted."""
         ours, theirs = self.open(place(tmp_path)), self.open(place(tmp_path))
         ours.save(session("s"))
         ours.append("s", message("one"))

@@ -1,4 +1,4 @@
-"""What all tests of the suite stand on: the store under test, and things to put in it."""
+"""The base of the test suite: the store under test, and sample values to store."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _needed: dict[str, tuple[str, ...]] = {}
 
 
 def needs(*flags: str) -> Callable[[_Test], _Test]:
-    """A test for stores with these capabilities only."""
+    """Limit a test to stores with these abilities, such as `persistent`."""
 
     def mark(test: _Test) -> _Test:
         _needed[test.__name__] = flags
@@ -33,7 +33,10 @@ def needs(*flags: str) -> Callable[[_Test], _Test]:
 
 
 class Suite:
-    """A store under test. `open` must be given; `url` too, unless `processes` is False."""
+    """The base class of the tests of a store.
+
+    A subclass must define `open`. It must also define `url`, unless `processes` is False.
+    """
 
     persistent = True
     processes = True
@@ -45,17 +48,23 @@ class Suite:
                 setattr(cls, name, None)
 
     def open(self, place: str) -> SessionStore:
-        """A store object on a place; called twice with one place, both see the same."""
+        """Return a store object on a place.
+
+        Two objects on the same place must see the same sessions.
+        """
         raise NotImplementedError
 
     def url(self, place: str) -> str:
-        """What names the store to another process: a registered URL such as `log:PATH`, or
-        `python:MODULE:NAME:PLACE`, where NAME(PLACE) opens it."""
+        """Return a URL that another process can open the store with.
+
+        This is a registered URL such as `log:PATH`, or `python:MODULE:NAME:PLACE`, where
+        NAME(PLACE) opens the store.
+        """
         raise NotImplementedError
 
 
 def place(tmp_path: Path) -> str:
-    """Somewhere deep, so that an escape upwards lands where a test can see it."""
+    """Return a path deep in the folder, so that a test can see files that escape upwards."""
     deep = tmp_path / "around" / "below"
     deep.mkdir(parents=True, exist_ok=True)
     return str(deep / "place")
@@ -78,7 +87,7 @@ def texts(messages: list[SessionMessage]) -> list[str]:
 
 
 def full_session(id: str = "full") -> Session:
-    """A session with something in every field."""
+    """Return a session with a value in every field."""
     at = [START + timedelta(microseconds=step) for step in range(10)]
     return Session(
         id,
@@ -123,7 +132,7 @@ def full_session(id: str = "full") -> Session:
 
 
 def start_child(*arguments: str) -> subprocess.Popen[str]:
-    """Start another Python that runs `child_process.py` with the modules that we can import."""
+    """Start another Python that runs `child_process.py` and can import the same modules."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     return subprocess.Popen(
         [sys.executable, "-m", "cortext.testing.child_process", *arguments],
@@ -135,7 +144,10 @@ def start_child(*arguments: str) -> subprocess.Popen[str]:
 
 
 def finish(child: subprocess.Popen[str]) -> list[str]:
-    """The lines that a child said, once it ended well."""
+    """Wait for a child process, and return the lines that it printed.
+
+    Fails if the child reports an error.
+    """
     try:
         said, complaint = child.communicate(timeout=PATIENCE)
     except subprocess.TimeoutExpired:

@@ -1,4 +1,4 @@
-"""Recorded tool calls: they ride on messages or wait in the head, never lost or doubled."""
+"""Tests of recorded tool calls. A message or the head carries them, and none is lost or doubled."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ def names(found: Session) -> list[str]:
 
 
 class ToolCallTests(Suite):
-    """What a store promises for tool calls."""
+    """Tests of what a store promises for tool calls."""
 
     def test_tool_calls_ride_on_the_message_after_them(self, tmp_path: Path) -> None:
-        """Calls that are given with a message are stored with it, in order."""
+        """Check that calls that are given with a message are stored with it, in order."""
         store = self.open(place(tmp_path))
         store.save(session("s", message("one")))
         calls = [call("a", 1), call("b", 2)]
@@ -27,7 +27,7 @@ class ToolCallTests(Suite):
         assert names(found) == ["a", "b", "c"]
 
     def test_tool_calls_without_a_message_are_refused(self, tmp_path: Path) -> None:
-        """There is nothing that they could be stored with."""
+        """Check that calls without a message raise ValueError, because nothing can carry them."""
         store = self.open(place(tmp_path))
         store.save(session("s"))
         refused = False
@@ -39,7 +39,7 @@ class ToolCallTests(Suite):
         assert names(store.load("s")) == []
 
     def test_retry_does_not_double_tool_calls(self, tmp_path: Path) -> None:
-        """A repeated append repeats neither the message nor its calls."""
+        """Check that a repeated append repeats neither the message nor its calls."""
         store = self.open(place(tmp_path))
         store.save(session("s"))
         said, calls = message("one", 2), [call("a", 1)]
@@ -48,7 +48,7 @@ class ToolCallTests(Suite):
         assert store.load("s").tool_history == calls
 
     def test_equal_ids_in_one_append_keep_tool_calls(self, tmp_path: Path) -> None:
-        """Of two messages with one id the first is stored, with its calls."""
+        """Check that the first of two messages with the same id is stored, with its calls."""
         store = self.open(place(tmp_path))
         store.save(session("s"))
         calls = [call("a", 1)]
@@ -58,7 +58,7 @@ class ToolCallTests(Suite):
         assert store.load("s").tool_history == calls
 
     def test_checkpoint_keeps_calls_that_no_message_carries(self, tmp_path: Path) -> None:
-        """A call after the last message is part of the head."""
+        """Check that a call after the last message is stored in the head."""
         store = self.open(place(tmp_path))
         given = session("s", message("one"))
         store.save(given)
@@ -68,7 +68,7 @@ class ToolCallTests(Suite):
         assert store.load("s") == given
 
     def test_call_of_a_checkpoint_and_of_a_message_is_one(self, tmp_path: Path) -> None:
-        """A call that a checkpoint wrote and the next message carries is there once."""
+        """Check that a call occurs once if both a checkpoint and the next message carry it."""
         store = self.open(place(tmp_path))
         given = session("s", message("one"))
         store.save(given)
@@ -78,7 +78,7 @@ class ToolCallTests(Suite):
         assert store.load("s").tool_history == given.tool_history
 
     def test_checkpoint_keeps_the_calls_of_others(self, tmp_path: Path) -> None:
-        """Two callers record a call each: both are there."""
+        """Check that the calls of two callers are both stored."""
         store = self.open(place(tmp_path))
         store.save(session("s", message("one")))
         for mine, name in [(store.load("s"), "a"), (store.load("s"), "b")]:
@@ -87,7 +87,7 @@ class ToolCallTests(Suite):
         assert names(store.load("s")) == ["a", "b"]
 
     def test_checkpoint_of_two_stale_objects_keeps_both_calls(self, tmp_path: Path) -> None:
-        """The same when both were loaded before either was written."""
+        """Check that both calls are stored if both sessions were loaded before the first write."""
         store = self.open(place(tmp_path))
         store.save(session("s", message("one")))
         first, second = store.load("s"), store.load("s")
@@ -98,7 +98,7 @@ class ToolCallTests(Suite):
         assert names(store.load("s")) == ["a", "b"]
 
     def test_calls_stay_where_they_were(self, tmp_path: Path) -> None:
-        """Order survives a save of a session that was built by appends and checkpoints."""
+        """Check that a save keeps the order of calls from appends and checkpoints."""
         store = self.open(place(tmp_path))
         given = session("s", message("one"))
         store.save(given)

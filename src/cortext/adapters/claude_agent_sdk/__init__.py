@@ -1,4 +1,4 @@
-"""The Claude Agent SDK: a `SessionStore` that is a store of ours.
+"""A `SessionStore` of the Claude Agent SDK that stores sessions with cortext.
 
 store = CortextSessionStore()
 options = ClaudeAgentOptions(session_store=store)

@@ -1,4 +1,7 @@
-"""Entries of the Claude Agent SDK, which are lines of Claude Code's transcripts, as messages."""
+"""Conversion of entries of the Claude Agent SDK to messages and back.
+
+An entry is a line of a transcript of Claude Code.
+"""
 
 from __future__ import annotations
 
@@ -25,19 +28,22 @@ from cortext.tools.claude.records import (
 )
 
 KEY = "claude_agent_sdk"
-"""The name in `extra` under which an entry stands."""
+"""The key under which the `extra` of a message holds an entry."""
 _RESULT = "[tool result of the past]"
 _NOTE = "[note of the tool]"
 
 
 def message_of(entry: Any) -> SessionMessage:
-    """The message of an entry, which stands in its `extra` as it is. An entry's uuid is the id:
-    so it is stored once, however often it is sent."""
+    """Return the message of an entry. Its `extra` holds the entry unchanged.
+
+    The id of the message is the uuid of the entry. Therefore an entry is stored once, however often
+    it is sent.
+    """
     entry = as_dict(entry)
     try:
         line = msgspec.convert(entry, TranscriptLine)
     except msgspec.ValidationError:
-        line = TranscriptLine()  # of a later release: kept, and not understood
+        line = TranscriptLine()  # an entry of a later release is stored, but not interpreted
     uuid = entry.get("uuid")
     fields: dict[str, Any] = {
         "timestamp": jsonl_transcripts.time_of(line.timestamp) or clock.now(),
@@ -56,8 +62,11 @@ def message_of(entry: Any) -> SessionMessage:
 
 
 def entries_of(session: Session, session_id: str) -> list[dict[str, Any]]:
-    """The entries of a session, each once. What another program recorded is given as the lines of
-    a transcript that say the same: calls of the past are text there, and nothing is done again."""
+    """Return the entries of a session, each once.
+
+    Messages of other programs become transcript lines with the same content. Their tool calls
+    become text, so that no call is repeated.
+    """
     entries: dict[str, dict[str, Any]] = {}
     last: str | None = None
     for message in session.messages:
@@ -74,7 +83,7 @@ def entries_of(session: Session, session_id: str) -> list[dict[str, Any]]:
 
 
 def own_entries(messages: Iterable[SessionMessage]) -> list[dict[str, Any]]:
-    """The entries that the SDK itself stored."""
+    """Return the entries that the SDK itself stored."""
     found = [message.extra.get(KEY) for message in messages]
     return [cast("dict[str, Any]", entry) for entry in found if isinstance(entry, dict)]
 
@@ -94,8 +103,10 @@ def _result(results: list[ContentBlock], fields: dict[str, Any]) -> SessionMessa
 def _made(
     session: Session, session_id: str, message: SessionMessage, parent: str | None
 ) -> dict[str, Any] | None:
-    """A line for a message; its uuid is the same whenever it is asked for, since what the tool
-    says next refers to it."""
+    """Return a transcript line for a message, or None if the message has no text.
+
+    The uuid is the same at each call, because later lines of the tool refer to it.
+    """
     role = "user" if message.role in ("user", "system") else "assistant"
     text = {"tool": f"{_RESULT} {message.content}", "system": f"{_NOTE} {message.content}"}.get(
         message.role, wording(message)

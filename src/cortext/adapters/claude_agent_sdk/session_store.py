@@ -1,4 +1,4 @@
-"""A `SessionStore` of the Claude Agent SDK, over a store of cortext."""
+"""A `SessionStore` of the Claude Agent SDK on a cortext store."""
 
 from __future__ import annotations
 
@@ -49,17 +49,20 @@ with needs("claude-agent-sdk"):
 __all__ = ["CortextSessionStore"]
 _AGENTS = "subagents"
 _KNOWN_AGAIN = 2000
-"""Entries that are known again when a session is opened: an import sends all of them anew."""
+"""How many of the last entries to compare with new ones when a session is opened.
+
+An import sends all entries of a session again.
+"""
 
 
 class CortextSessionStore(SessionStore):
-    """Transcripts of the SDK's sessions, durable with every `append`.
+    """The transcripts of the SDK's sessions, durable after each `append`.
 
-    Any number of processes may append to one session. An entry with a uuid is stored once. The
-    project key is the owner of a session; both keys together name one, so that another project's is
-    not found. Transcripts of sub-agents are kept in a folder of their own, so that no list takes
-    them for conversations. A session of another program can be resumed by its id, if it has no
-    other owner.
+    Any number of processes may append to one session. An entry with a uuid is stored once. Project
+    key and session id together identify a session. The project key is its owner, so sessions of
+    other projects are not found. Transcripts of sub-agents are stored in a folder of their own, so
+    that no list shows them as conversations. A session of another program can be resumed by its id,
+    unless it has another owner.
     """
 
     def __init__(self, path_or_url: PathOrUrl = None) -> None:
@@ -74,33 +77,35 @@ class CortextSessionStore(SessionStore):
         self._folds: dict[str, _Fold] = {}
 
     async def append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
-        """Add entries in order; durable when it returns."""
+        """Append entries in order. They are durable when the call returns."""
         if entries:
             await beside(self._append, key, [message_of(entry) for entry in entries])
 
     async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
-        """All entries, as they were given; None if there is no such session."""
+        """Return all entries unchanged, or None if there is no such session."""
         return cast("list[SessionStoreEntry] | None", await beside(self._load, key))
 
     async def list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:
-        """The sessions of a project and when they were written to; not those of sub-agents. Those
-        that another framework began for this owner are among them: they can be resumed."""
+        """Return the sessions of a project with the time of their last write, without sub-agents.
+
+        Sessions that another framework began for this owner are included: they can be resumed.
+        """
         return await beside(self._list, project_key)
 
     async def list_session_summaries(self, project_key: str) -> list[SessionSummaryEntry]:
-        """What the SDK shows of each session of a project."""
+        """Return the summary that the SDK shows for each session of a project."""
         return await beside(self._summarize, project_key)
 
     async def delete(self, key: SessionKey) -> None:
-        """Remove a session with its sub-agents; with a subpath, only that sub-agent."""
+        """Delete a session with its sub-agents. With a subpath, delete only that sub-agent."""
         await beside(self._delete, key)
 
     async def list_subkeys(self, key: SessionListSubkeysKey) -> list[str]:
-        """The subpaths of a session."""
+        """Return the subpaths of a session, one for each sub-agent."""
         return await beside(self._subpaths, key["project_key"], key["session_id"])
 
     def close(self) -> None:
-        """Let go of open files. It can be used again afterwards."""
+        """Close the open files. The store can be used again afterwards."""
         self._kept.close()
         self._agents.close()
 
@@ -117,7 +122,7 @@ class CortextSessionStore(SessionStore):
         return self._kept, id
 
     def _is_begun_elsewhere(self, project: str, session: str) -> bool:
-        """Whether a session of another program has this id, and may be read by this project."""
+        """Return whether another program's session has this id and this project may read it."""
         try:
             head = _head(self._kept, session)
         except InvalidIdError:
@@ -159,7 +164,7 @@ class CortextSessionStore(SessionStore):
         entries = entries_of(session, key["session_id"])
         if not entries:
             return None
-        # Only a log gives each reader values of its own.
+        # Only a log returns new values to each reader.
         return entries if isinstance(kept.store, LogStore) else json_copy(entries, "entries")
 
     def _list(self, project: str) -> list[SessionStoreListEntry]:
@@ -173,7 +178,7 @@ class CortextSessionStore(SessionStore):
             try:
                 yield head, _stamp(self._kept, head)
             except FileNotFoundError:
-                continue  # deleted since
+                continue  # the session was deleted in the meantime
 
     def _summarize(self, project: str) -> list[SessionSummaryEntry]:
         stamped = {head.id: (head, stamp) for head, stamp in self._stamped(project)}
@@ -195,7 +200,7 @@ class CortextSessionStore(SessionStore):
         ]
 
     def _folded(self, project: str, head: Session) -> dict[str, Any]:
-        """On a server: what was added since the last list is read."""
+        """Return the summary of a session on a server. Only new records are read."""
         fold = self._folds.setdefault(head.id, _Fold(self._kept, head.id))
         return fold.now(project, head)
 
@@ -215,7 +220,7 @@ class CortextSessionStore(SessionStore):
 
 
 def _heads(kept: SessionLog, *key: str) -> Iterator[Session]:
-    """The sessions whose keys begin with these; ids tell most of the others without a look."""
+    """Yield the heads whose key begins with these values. Most others are skipped by their id."""
     begins = name_of(*key)
     for id in kept.store.list_session_ids():
         if not id.startswith(begins):
@@ -232,7 +237,7 @@ def _heads(kept: SessionLog, *key: str) -> Iterator[Session]:
 
 
 def _head(kept: SessionLog, id: str) -> Session | None:
-    """A session without its messages, where the store can read a head alone."""
+    """Return a session, or None. Messages are left out if the store can read a head separately."""
     try:
         return head_of(kept.store, id)
     except SessionNotFoundError:
@@ -248,13 +253,13 @@ def _blocks(kept: SessionLog, id: str) -> Iterator[list[SessionMessage]]:
 
 
 def _name(head: Session) -> str:
-    """The SDK's id of a session; that of another framework has none but its own."""
+    """Return the SDK's id of a session. A session of another framework has only its own id."""
     ours = head.metadata.get("framework") == KEY
     return str(head.metadata["session_id"]) if ours else head.id
 
 
 class _Fold:
-    """The summary of a session on a server, and how far it was read for that."""
+    """The summary of a session on a server, and the position up to which it was read."""
 
     def __init__(self, kept: SessionLog, id: str) -> None:
         self._kept = kept

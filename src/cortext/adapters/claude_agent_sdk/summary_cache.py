@@ -1,7 +1,8 @@
-"""What the SDK's lists show of sessions, remembered from one list to the next.
+"""A cache of the summaries that the SDK shows in lists of sessions.
 
-It is derived from the entries, and made again for a session that was written to since. A copy
-that each append kept up to date would lose what two processes write at once.
+Summaries are derived from the entries. A session that was written to gets a new summary at the next
+list. If each append updated the summary instead, two processes that append at once would lose one
+update.
 """
 
 from __future__ import annotations
@@ -28,15 +29,20 @@ CREATE TABLE IF NOT EXISTS summaries (
 
 
 class Stamp(NamedTuple):
-    """When a session was written to last, in ns, and its size: another one after each write."""
+    """The time of the last write to a session, in nanoseconds, and its size.
+
+    Each write to the session changes these values.
+    """
 
     time: int
     size: int
 
 
 class Summaries:
-    """The summaries of one store: in memory, and in a file beside its sessions, if they have a
-    folder. The file can be deleted; where it cannot be read or written, lists take longer."""
+    """The summaries of one store, in memory and, for sessions in a folder, in a file beside them.
+
+    The file can be deleted. If it cannot be read or written, lists take longer.
+    """
 
     def __init__(self, folder: str | None) -> None:
         self._folder = folder
@@ -45,7 +51,10 @@ class Summaries:
     def of(
         self, project: str, sessions: Iterable[tuple[str, Stamp]], make: Callable[[str], Any]
     ) -> dict[str, Any]:
-        """The summary of each session of a project; `make` is asked for those that changed."""
+        """Return the summary of each session of a project.
+
+        `make` creates the summary of a session that has changed.
+        """
         wanted = dict(sessions)
         if any(self._is_new(id, stamp) for id, stamp in wanted.items()):
             self._with_file(lambda db: self._read(db, project))
@@ -70,7 +79,7 @@ class Summaries:
     def _read(self, db: Connection, project: str) -> None:
         query = "SELECT id, time, size, data FROM summaries WHERE project = ?"
         for id, time, size, data in db.execute(query, (project,)):
-            # What this process made is newer than what it finds.
+            # A summary that this process made is newer than the one in the file.
             self._known.setdefault(id, (Stamp(time, size), json_codec.decode(data)))
 
     def _write(self, db: Connection, project: str, ids: list[str]) -> None:
@@ -88,12 +97,12 @@ class Summaries:
         try:
             side_dir(self._folder)
             with closing(sqlite3.connect(path, timeout=1)) as db, db:
-                db.execute("PRAGMA synchronous = OFF")  # what is lost is made again
+                db.execute("PRAGMA synchronous = OFF")  # a lost summary is made again
                 db.execute(_TABLE)
                 work(db)
         except (sqlite3.Error, OSError, ValueError, CortextError) as error:
             log.info("summaries in %s are not remembered: %s", path, error)
-            # Of all errors of a database only this one stays: it is damaged.
+            # Only this error means that the file is damaged. The others may pass.
             if type(error) is sqlite3.DatabaseError:
                 _remove(path)
 

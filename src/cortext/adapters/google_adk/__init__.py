@@ -1,4 +1,4 @@
-"""Google's Agent Development Kit: a `BaseSessionService` that is a store of ours.
+"""A `BaseSessionService` of Google's Agent Development Kit that stores sessions with cortext.
 
 runner = Runner(app_name="shop", agent=agent, session_service=CortextSessionService())
 """

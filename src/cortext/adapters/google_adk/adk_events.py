@@ -1,8 +1,8 @@
-"""Events of the Agent Development Kit as records of ours and back.
+"""Conversion of events of the Agent Development Kit to records and back.
 
-An event comes back as it was: it stands whole in the `extra` of one record. One that holds several
-results of calls has a record for each, so that people and other frameworks find them; the last of
-these is the one with the event.
+The `extra` of one record holds the whole event, so the event comes back unchanged. An event with
+several tool results has one record per result, so that people and other frameworks find them. The
+last of these records holds the event.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ with needs("google-adk"):
     from google.genai import types
 
 KEY = "google_adk"
-"""The name in `extra` under which an event stands."""
+"""The key under which the `extra` of a record holds an event."""
 PART = "part_of"
-"""In the place of an event: the id of the record that has it."""
+"""The key in a partial record, in place of an event: the id of the record with the event."""
 ASSISTANT = "assistant"
-"""Who speaks where another program recorded what its model said."""
+"""The author of events for answers of a model that another program recorded."""
 INTERRUPTED = (
     "No result was recorded: the call was interrupted. It may have taken effect or not; look "
     "before doing it again."
@@ -41,7 +41,7 @@ def raw_of(event: Event) -> bytes:
 
 
 def records_of(raw: bytes, id: str = "") -> list[SessionMessage]:
-    """The records of an event; the last has its id, or the one that is given."""
+    """Return the records of an event. The last record gets `id`, or the event's own id."""
     data = cast("Json", json_codec.decode(raw))
     id = id or data["id"]
     when = datetime.fromtimestamp(data["timestamp"], UTC)
@@ -57,12 +57,12 @@ def records_of(raw: bytes, id: str = "") -> list[SessionMessage]:
 
 
 def own_event(record: SessionMessage) -> Any:
-    """The event of a record as it is stored; None for one of another program."""
+    """Return the event of a record in its stored form, or None for a record of another program."""
     return record.extra.get(KEY)
 
 
 def is_part(stored: Any) -> bool:
-    """Whether a record only shows a part of the event of another one."""
+    """Return whether a record only shows a part of an event that another record holds."""
     return PART in stored
 
 
@@ -71,7 +71,10 @@ def event_of(stored: Any) -> Event:
 
 
 def made_of(record: SessionMessage, names: Mapping[str, str], invocation: str) -> list[Event]:
-    """The events that say what another program recorded; `names` are those of earlier calls."""
+    """Return events for a record of another program.
+
+    `names` maps ids of earlier calls to tool names.
+    """
     fields: Json = {"invocation_id": invocation, "timestamp": record.timestamp.timestamp()}
     if record.role == "tool":
         call = record.tool_call_id or ""
@@ -79,7 +82,7 @@ def made_of(record: SessionMessage, names: Mapping[str, str], invocation: str) -
         return [_event(record.id, ASSISTANT, "user", [part], fields)] if call else []
     said = [types.Part(text=record.content)] if record.content.strip() else []
     if record.role != "assistant":
-        # What a prompt said in another program is no instruction to this agent.
+        # A system prompt of another program is not an instruction to this agent.
         return [_event(record.id, "user", "user", said, fields)] if said else []
     calls = [call for call in record.tool_calls or () if tool_call_stubs.id_of(call)]
     parts = [*said, *map(_call, calls)]
@@ -97,13 +100,16 @@ def made_of(record: SessionMessage, names: Mapping[str, str], invocation: str) -
 def mended(
     events: Sequence[Event], invocation: str, among: Sequence[Event] | None = None
 ) -> list[Event]:
-    """The events with a sentence in the place of each result that will not come: of calls of other
-    invocations, which nobody waits for. `invocation` may still go on. They may
-    stand `among` others."""
+    """Return the events with a substitute result after each call that was interrupted.
+
+    A call was interrupted if it has no result, is not of this `invocation`, and nothing waits for
+    it. The `invocation` itself may still be running. If `events` are only a part of a session,
+    `among` are all of its events: they show which call ids occur more than once.
+    """
     open_calls = _open_calls(events)
     others = events if among is None else among
     made = Counter(call.id for one in others for call in one.get_function_calls() if open_calls)
-    # A long-running call waits for its client, and one that began a task for the task.
+    # A long-running call waits for its client. A call that began a task waits for the task.
     waiting = {id for event in events for id in event.long_running_tool_ids or ()}
     waiting |= {event.isolation_scope for event in events if event.isolation_scope}
     whole: list[Event] = []
@@ -122,7 +128,7 @@ def mended(
 
 
 def _open_calls(events: Sequence[Event]) -> set[tuple[int, str | None]]:
-    """The calls without a result: the number of an event, and the id of the call."""
+    """Return the calls without a result, each as the number of its event and the id of the call."""
     calls: OpenCalls[tuple[int, str | None]] = OpenCalls()
     for number, event in enumerate(events):
         for answer in event.get_function_responses():
@@ -134,7 +140,7 @@ def _open_calls(events: Sequence[Event]) -> set[tuple[int, str | None]]:
 
 
 def _renamed(event: Event, ids: set[str | None]) -> Event:
-    """The framework takes calls with one id for one call."""
+    """Give calls an id of their own, because the framework treats calls with the same id as one."""
     renamed = event.model_copy(deep=True)
     for call in renamed.get_function_calls():
         if call.id in ids:
@@ -143,8 +149,11 @@ def _renamed(event: Event, ids: set[str | None]) -> Event:
 
 
 def mend_last(events: list[Event], invocation: str) -> None:
-    """The same for the last of these events, in place: what one invocation added at the end. Those
-    before it were mended when they were read or followed."""
+    """Repair the events of the last invocation in place, as `mended` does.
+
+    Earlier events were repaired when they were read, or when the next invocation began. Nothing
+    changes if the last events are of `invocation` itself.
+    """
     if not events or events[-1].invocation_id == invocation:
         return
     start = len(events)
@@ -180,7 +189,7 @@ def _answer(id: str, name: str, value: Any) -> types.Part:
 
 
 def _shown(data: Json) -> list[Json]:
-    """What people read of an event: each result by itself, then the rest."""
+    """Return the readable messages of an event: each tool result separately, then the rest."""
     content = cast("Json", data.get("content") or {})
     parts = cast("list[Json]", content.get("parts") or [])
     shown: list[Json] = []

@@ -1,8 +1,8 @@
-"""What the records of a session say: its events, its state, and the calls that wait for a client.
+"""The content of a session's records: events, state, and calls that wait for a client.
 
-State is what the changes of all events make of it, in their order in the file, so that nobody has
-to have seen the others' to add his. What all sessions of a user or an app share is a log of its
-own.
+State is the result of applying the state changes of all events in file order. Therefore a writer
+can add an event without having seen the events of others. State that all sessions of a user or an
+app share has a log of its own.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SHARED = (State.APP_PREFIX, State.USER_PREFIX, State.TEMP_PREFIX)
 
 
 class Delta(NamedTuple):
-    """A change of state, by whom it concerns, without prefixes."""
+    """A change of state, split by app, user and session. The keys have no prefixes."""
 
     app: Json
     user: Json
@@ -47,12 +47,12 @@ class Delta(NamedTuple):
 
 
 class SessionEvents:
-    """The events of one session."""
+    """The events of one session, and the state that results from them."""
 
     def __init__(self) -> None:
         self.state: Json = {}
         self.waiting: dict[str, str] = {}
-        """The long-running calls that no client has answered: their ids and names."""
+        """Names of the long-running calls that no client has answered, by call id."""
         self.last: float | None = None
         self._events: list[tuple[float, Any]] = []
         self._names: dict[str, str] = {}
@@ -71,7 +71,7 @@ class SessionEvents:
                     log.warning("record %s holds no event: %r", record.id, error)
 
     def given(self, most: int | None, after: float | None) -> list[Event]:
-        """The events, or the last, or those since a time; each caller's own."""
+        """Return new copies of the events: all, the last `most`, or those since `after`."""
         found = self._events if most is None else self._events[-most:] if most else []
         if after is not None:
             found = [one for one in found if one[0] >= after]
@@ -97,13 +97,13 @@ class SessionEvents:
                 self._calls.add(call.get("id") or "")
             if call and call.get("id") in long_running:
                 self.waiting[call["id"]] = call.get("name", "")
-            # The tool itself may answer at once that it takes a while.
+            # Only the user's answer ends the wait: the tool may report at once that it needs time.
             if answer and data.get("author") == "user":
                 self.waiting.pop(answer.get("id", ""), None)
 
     def _take_other(self, record: SessionMessage) -> None:
-        # `doctor` answers a call that was cut off: a run that goes on can still do it, and others
-        # are told as if nothing had been said.
+        # `cortext doctor` adds results for interrupted calls. Ignore them: a running invocation can
+        # still answer, and `mended` adds a substitute for the others.
         if record.role == "tool" and record.tool_call_id in self._calls:
             return
         if record.role == "user":
@@ -116,7 +116,7 @@ class SessionEvents:
 
 
 class Outline(SessionEvents):
-    """What a list says of them: the events themselves are not kept."""
+    """The state and the last time of a session, for lists. The events are not stored."""
 
     def take(self, records: Iterable[SessionMessage]) -> None:
         super().take(records)
@@ -129,13 +129,13 @@ def _read(stored: Any) -> Event | None:
     try:
         return event_of(stored)
     except ValueError as error:
-        # Of a later version of the framework, or changed by hand: it stays where it is.
+        # The event is of a later version of the framework, or was edited by hand. Its record stays.
         log.warning("an event is passed over: %s", error)
         return None
 
 
 class Shared:
-    """State that sessions share."""
+    """The state that several sessions share."""
 
     def __init__(self) -> None:
         self.state: Json = {}
@@ -150,7 +150,7 @@ class Shared:
 
 
 def shared_record(delta: Json, id: str) -> SessionMessage:
-    """A change of such a state. With the id of its event it is made once."""
+    """Return a record with a change of shared state. With an event id, it is stored only once."""
     data = {"delta": to_store(json_codec.encode(delta))}
     return SessionMessage("system", "", id=id, structured_data=data)
 
@@ -163,7 +163,7 @@ T = TypeVar("T", bound=_Taking)
 
 
 class OpenLog(Generic[T]):
-    """What was made of a log that was used lately. Use it under its lock."""
+    """The parsed content of a log that was used recently. Hold `lock` while using it."""
 
     def __init__(self, store: SessionStore, id: str, make: Callable[[], T]) -> None:
         self.lock: threading.Lock = threading.Lock()
@@ -172,7 +172,7 @@ class OpenLog(Generic[T]):
         self._made = make()
 
     def now(self) -> T:
-        """As it is now."""
+        """Return the content, after adding the records that are new."""
         anew, records = self._follower.new()
         if anew:
             self._made = self._make()

@@ -1,4 +1,4 @@
-"""Where the sessions of the Agent Development Kit are, and what their users and apps keep."""
+"""The sessions of the Agent Development Kit, and the state that users and apps share."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ Json = dict[str, Any]
 T = TypeVar("T", SessionEvents, Shared)
 _MOST_OPEN = 64
 MOST_CHANGES = 1000
-"""Changes of a shared state that are kept one by one."""
+"""The number of changes of a shared state after which the changes are merged into one."""
 
 
 class SessionKey(NamedTuple):
-    """What the framework names a session by."""
+    """The three names that identify a session in the framework."""
 
     app: str
     user: str
@@ -52,7 +52,7 @@ class SessionKey(NamedTuple):
 
 
 class _Listed(NamedTuple):
-    """What a list says of a session, and what its file was like."""
+    """What a list shows of a session, with the fingerprint of the file at that time."""
 
     file: Fingerprint | None
     state: Json
@@ -60,7 +60,7 @@ class _Listed(NamedTuple):
 
 
 class AdkSessions:
-    """All sessions of one store. Methods wait for the disk."""
+    """All sessions of one store. The methods block while they wait for the disk."""
 
     def __init__(self, path_or_url: PathOrUrl) -> None:
         self._kept = SessionLog(path_or_url, KEY)
@@ -72,7 +72,7 @@ class AdkSessions:
         self._threads = threading.Lock()
 
     def create(self, key: SessionKey, state: Delta) -> bool:
-        """Make a session; False if there is one."""
+        """Create a session. Return False if the session exists already."""
         id = id_of(*key)
         with self._kept.alone(id):
             if self._kept.store.exists(id):
@@ -97,7 +97,10 @@ class AdkSessions:
         return _session(key, head, {**state, **self._around(key)}, last, events)
 
     def of_app(self, app: str, user: str | None) -> list[Session]:
-        """The sessions of an app, and those of other programs that its users own."""
+        """Return the sessions of an app, and the sessions of other programs that have an owner.
+
+        With `user`, return only the sessions of this user. Events are left out.
+        """
         found: list[Session] = []
         around: dict[str, Json] = {}
         for head in self._kept.heads(user):
@@ -105,7 +108,7 @@ class AdkSessions:
             if head.metadata.get("app_name") != app if ours else not head.owner:
                 continue
             listed = self._summary(head)
-            # One of another program has its own id for a key, and no app.
+            # A session of another program has no app, and its own id is the session id.
             session = str(head.metadata.get("session_id", head.id)) if ours else head.id
             key = SessionKey(app, head.owner, session)
             if key.user not in around:
@@ -115,7 +118,10 @@ class AdkSessions:
         return sorted(found, key=lambda one: (one.last_update_time, one.user_id, one.id))
 
     def append(self, key: SessionKey, raw: bytes) -> bool:
-        """Add an event; False if it is there. SessionNotFoundError without the session."""
+        """Append an event durably. Return False if the same event is stored already.
+
+        Raises SessionNotFoundError if there is no session.
+        """
         id = self._place(key)
         records = records_of(raw)
         stored = own_event(records[-1])
@@ -127,7 +133,7 @@ class AdkSessions:
             with self._now(self._kept.store, id, SessionEvents) as found:
                 if found.has(stored):
                     return False
-            # Another event with its id.
+            # A different event has this id already.
             records = records_of(raw, new_id())
             self._share(key, delta, records[-1].id)
             self._kept.store.append(id, *records)
@@ -151,7 +157,10 @@ class AdkSessions:
         self._shared.close()
 
     def _place(self, key: SessionKey) -> str:
-        """The id of the session; SessionNotFoundError without one."""
+        """Return the id of the stored session.
+
+        Raises SessionNotFoundError if there is none for this key.
+        """
         id = id_of(*key)
         if self._kept.store.exists(id):
             return id
@@ -159,7 +168,7 @@ class AdkSessions:
             head = self._kept.head(key.session)
         except InvalidIdError:
             raise SessionNotFoundError(key.session) from None
-        # Of another program, and nobody else's.
+        # Only sessions of other programs can be opened by id, and only if no other user owns them.
         if head.metadata.get("framework") == KEY or is_anothers(head, key.user):
             raise SessionNotFoundError(key.session)
         return key.session
@@ -176,14 +185,17 @@ class AdkSessions:
             yield found.now()
 
     def _around(self, key: SessionKey) -> Json:
-        """What the app and the user keep, as each of their sessions has it."""
+        """Return the shared state of the app and the user, with the prefixes that sessions use."""
         app = self._shared_state(_app_id(key.app))
         user = self._shared_state(_user_id(key.app, key.user))
         state = {State.APP_PREFIX + name: value for name, value in app.items()}
         return state | {State.USER_PREFIX + name: value for name, value in user.items()}
 
     def _summary(self, head: ours.Session) -> _Listed:
-        """Read anew only if the file changed; on a server, what was added since the last list."""
+        """Return what a list shows of a session.
+
+        A file is read again only if it changed. On a server, only the new records are read.
+        """
         store = self._kept.store
         if isinstance(store, ServedStore):
             outline = self._outlines.setdefault(head.id, OpenLog(store, head.id, Outline))
@@ -208,8 +220,11 @@ class AdkSessions:
         return state
 
     def _shorten(self, id: str) -> None:
-        """Have one change in the place of all that made a state. What others add meanwhile comes
-        after it; two who do this at once would undo what one of them has not seen."""
+        """Replace all changes of a shared state with a single one.
+
+        Changes that others append in the meantime come after it. The lock prevents two merges at
+        the same time: one of them could undo a change that it has not seen.
+        """
         try:
             with self._shared.alone(id):
                 self._shared.change(id, _merge)
@@ -226,7 +241,7 @@ class AdkSessions:
                 self._shared.append(place, [record], lambda place=place: ours.Session(place))
 
     def _note(self, id: str, event: Json, records: Sequence[SessionMessage]) -> None:
-        """Have the head say what concerns lists: the title, and what waits."""
+        """Store in the head what lists show: the title, and the calls that wait for a client."""
         asked = [one for one in records if one.role == "user" and one.content.strip()]
         answers = event.get("author") == "user" and any(one.role == "tool" for one in records)
         if not asked and not answers and not event.get("long_running_tool_ids"):

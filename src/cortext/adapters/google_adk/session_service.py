@@ -1,4 +1,4 @@
-"""A `BaseSessionService` of Google's Agent Development Kit, over a store of cortext."""
+"""A `BaseSessionService` of Google's Agent Development Kit that stores sessions with cortext."""
 
 from __future__ import annotations
 
@@ -29,12 +29,15 @@ _SCHEME = "cortext"
 
 
 class CortextSessionService(BaseSessionService):
-    """Sessions in a store of ours: a path, a URL, or nothing for the default place.
+    """A session service on a cortext store.
+
+    The store is given as a path or a URL, or None for the default folder.
 
     An event is durable when `append_event` returns. Any number of processes may append to one
-    session: no event is lost, and none is refused because others came first. A user is the owner of
-    his sessions; app, user and id together name one, so that another user's is not found. A session
-    that another program began can be continued by its id, if it has no other owner.
+    session: no event is lost, and none is refused because another process was faster. App, user and
+    session id together identify a session, and the user owns it: sessions of other users are not
+    found. A session that another program began can be continued by its id, unless it has another
+    owner.
     """
 
     def __init__(self, path_or_url: PathOrUrl = None) -> None:
@@ -48,7 +51,10 @@ class CortextSessionService(BaseSessionService):
         state: dict[str, Any] | None = None,
         session_id: str | None = None,
     ) -> Session:
-        """As in the framework; AlreadyExistsError if there is one with this id."""
+        """Create a session, with a new id if none is given.
+
+        Raises AlreadyExistsError if there is a session with this id.
+        """
         from google.adk.platform import uuid
 
         given = (session_id or "").strip()
@@ -68,8 +74,11 @@ class CortextSessionService(BaseSessionService):
         session_id: str,
         config: GetSessionConfig | None = None,
     ) -> Session | None:
-        """A session, with a sentence in the place of each result that was lost; not where only
-        some of the events are asked for."""
+        """Return a session, or None if there is none.
+
+        Each tool result that was lost is replaced with a sentence that says so. This is not done if
+        `config` selects only some of the events.
+        """
         key = SessionKey(app_name, user_id, session_id.strip())
         most = config.num_recent_events if config else None
         after = config.after_timestamp if config else None
@@ -81,22 +90,26 @@ class CortextSessionService(BaseSessionService):
     async def list_sessions(
         self, *, app_name: str, user_id: str | None = None
     ) -> ListSessionsResponse:
-        """The sessions of an app and a user, or of all its users, without their events; the one
-        used last is the last. Those of a user that another framework began are among them: every
-        app can go on with them."""
+        """Return the sessions of an app without their events, the most recently used last.
+
+        With `user_id`, return only the sessions of this user. Sessions of the user that another
+        framework began are included: every app can continue them.
+        """
         sessions = await beside(self._sessions.of_app, app_name, user_id)
         return ListSessionsResponse(sessions=sessions)
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
-        """Remove a session for good. What its user and its app keep stays."""
+        """Delete a session permanently. The shared state of its user and its app is not deleted."""
         await beside(self._sessions.delete, SessionKey(app_name, user_id, session_id.strip()))
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
         return await beside(self._sessions.user_state, app_name, user_id)
 
     async def append_event(self, session: Session, event: Event) -> Event:
-        """Add an event, durably; one that is there already, once. Others may have added theirs
-        since the session was read."""
+        """Append an event durably. An event that is stored already is not added again.
+
+        Other processes may have added events since the session was read.
+        """
         if event.partial:
             return event
         self._apply_temp_state(session, event)
@@ -109,19 +122,22 @@ class CortextSessionService(BaseSessionService):
         if not new and any(one.id == event.id for one in session.events):
             return event
         if event.author == "user" and not event.get_function_responses():
-            # What the last run left open will not be answered any more, and the model is to know.
+            # Calls that the last run left open get no answer any more, and the model should know.
             mend_last(session.events, event.invocation_id)
         session.last_update_time = event.timestamp
         return self._commit_event_to_session(session, event)
 
     async def close(self) -> None:
-        """Let go of open files. It can be used again afterwards."""
+        """Close the open files. The service can be used again afterwards."""
         await beside(self._sessions.close)
 
 
 def register() -> None:
-    """Have `cortext:PATH`, and `cortext:` for the default place, among the URIs of the `adk`
-    command: call it in the `services.py` of an agents' folder."""
+    """Register `cortext:PATH` as a session service URI of the `adk` command.
+
+    `cortext:` without a path is the default folder. Call this function in the `services.py` of an
+    agents folder.
+    """
     from google.adk.cli.service_registry import get_service_registry
 
     get_service_registry().register_session_service(_SCHEME, _from_uri)
@@ -133,6 +149,6 @@ def _from_uri(uri: str, **_: Any) -> CortextSessionService:
 
 
 def _json_state(state: dict[str, Any]) -> dict[str, Any]:
-    """State as it will be read, in the words that the framework's own services use."""
+    """Return the state as it will be read back, serialized like in the framework's own services."""
     raw = to_json(state, serialize_unknown=True, inf_nan_mode="null")
     return cast("dict[str, Any]", json_codec.decode(raw))

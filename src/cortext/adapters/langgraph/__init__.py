@@ -1,5 +1,6 @@
-"""A checkpointer for LangGraph: threads are kept as plain files, and their conversations are
-sessions like any other.
+"""A checkpointer for LangGraph that stores threads as plain files.
+
+The conversation of a thread is a session like any other.
 
     graph = builder.compile(checkpointer=CortextSaver("agents"))
 """

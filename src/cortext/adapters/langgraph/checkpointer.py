@@ -1,4 +1,4 @@
-"""A checkpointer of LangGraph, over a store of cortext."""
+"""A checkpointer of LangGraph on a cortext store."""
 
 from __future__ import annotations
 
@@ -35,17 +35,20 @@ _some: Any = list
 
 
 class CortextSaver(BaseCheckpointSaver[int]):
-    """Checkpoints in a store of ours: a path, a URL, or nothing for the default place. What is put
-    is durable when the call returns. It can be used from several threads, event loops and
-    processes at once; `with` and `async with` close it. A config's `user_id` is the owner of a
-    thread: who names another one is refused with SessionOwnerError.
+    """A checkpoint saver on a cortext store.
 
-    A checkpoint holds only types that LangGraph knows to be safe, and `allowed_types`: classes, or
-    pairs of a module and a name. Any other type raises CheckpointTypeError, when it is put and when
-    it is read. A serializer of your own class decides by itself.
+    The store is given as a path or a URL, or None for the default folder. A checkpoint is durable
+    when `put` returns. A saver can be used from several threads, event loops and processes at
+    once. `with` and `async with` close it. The `user_id` of a config is the owner of a thread. A
+    config with another `user_id` raises SessionOwnerError.
 
-    With a serializer that is not LangGraph's default, conversations are not written: a serializer
-    that encrypts is there so that nobody can read them."""
+    A checkpoint may hold types that LangGraph knows to be safe, and `allowed_types`: classes, or
+    pairs of a module and a name. Any other type raises CheckpointTypeError, both when it is put and
+    when it is read. A serializer of your own class decides for itself which types it allows.
+
+    With a serializer that is not LangGraph's default, messages are not written to the conversation.
+    Otherwise, messages that the serializer encrypts would also be stored in plain text.
+    """
 
     def __init__(
         self,
@@ -65,7 +68,10 @@ class CortextSaver(BaseCheckpointSaver[int]):
         serde: SerializerProtocol | None = None,
         allowed_types: Iterable[AllowedType] = (),
     ) -> CortextSaver:
-        """As LangGraph's own savers have it, for `with` and for `async with`."""
+        """Return a saver for a path or URL, as LangGraph's own savers do.
+
+        It can be used with `with` and with `async with`.
+        """
         return cls(conn_string, serde=serde, allowed_types=allowed_types)
 
     @property
@@ -74,8 +80,11 @@ class CortextSaver(BaseCheckpointSaver[int]):
         return Checkpoints(self._threads, Codec(self.serde))
 
     def threads(self, owner: str | None = None, *, limit: int | None = None) -> Sequence[str]:
-        """The ids of all threads, or of one owner's (`user_id`), the last begun first; at most
-        `limit`. What another framework began is among them as soon as a run has added to it."""
+        """Return the ids of threads, the most recently created first.
+
+        With `owner`, return only threads with this `user_id`. At most `limit` ids are returned. A
+        conversation that another framework began is included as soon as a run has added to it.
+        """
         most = None if limit is None else max(limit, 0)
         return [name_in(head) for head in islice(self._threads.heads(owner), most)]
 
@@ -122,21 +131,28 @@ class CortextSaver(BaseCheckpointSaver[int]):
         self._checkpoints.put_writes(Where.of(config), writes, task_id, task_path)
 
     def delete_thread(self, thread_id: str) -> None:
-        """Remove a thread for good, its conversation too."""
+        """Delete a thread permanently, with its conversation."""
         self._threads.delete(str(thread_id))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Remove what runs put, for good; what only they said goes from the conversations too."""
+        """Delete the checkpoints of runs permanently.
+
+        Messages that occur only in these checkpoints are deleted from the conversations too.
+        """
         if run_ids:
             self._checkpoints.delete_runs({str(run) for run in run_ids})
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """All checkpoints, and the conversation."""
+        """Copy all checkpoints and the conversation of a thread to another thread."""
         self._threads.copy(str(source_thread_id), str(target_thread_id))
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """`keep_latest` keeps the latest checkpoint of each namespace, those that its delta
-        channels are rebuilt from, and the conversation; `delete` removes the thread."""
+        """Delete old checkpoints of threads, or whole threads.
+
+        `keep_latest` keeps the latest checkpoint of each namespace, the checkpoints that its delta
+        channels are rebuilt from, and the conversation. `delete` deletes the thread. Any other
+        strategy raises ValueError.
+        """
         if strategy not in ("keep_latest", "delete"):
             raise ValueError(f"strategy is keep_latest or delete, not {strategy!r}")
         for thread_id in thread_ids:
@@ -174,7 +190,7 @@ class CortextSaver(BaseCheckpointSaver[int]):
         self.close()
 
     def close(self) -> None:
-        """Let go of open files. The saver can be used again afterwards."""
+        """Close the open files. The saver can be used again afterwards."""
         self._threads.close()
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:

@@ -1,4 +1,4 @@
-"""Checkpoints as LangGraph has them, in threads as we keep them."""
+"""Conversion between LangGraph's checkpoints and the threads of a store."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _DELTAS = "counters_since_delta_snapshot"
 
 
 class Where(NamedTuple):
-    """What a config points at."""
+    """The thread, namespace, checkpoint and owner that a config names."""
 
     thread: str
     ns: str
@@ -51,7 +51,7 @@ class Where(NamedTuple):
 
 
 class FoundCheckpoint(NamedTuple):
-    """A checkpoint, and the thread that it is in."""
+    """A checkpoint, and the thread that contains it."""
 
     where: Where
     log: Thread
@@ -59,7 +59,7 @@ class FoundCheckpoint(NamedTuple):
 
 
 class Checkpoints:
-    """What the saver does, one thing at a time."""
+    """The operations of the checkpoint saver."""
 
     def __init__(self, threads: Threads, codec: Codec) -> None:
         self._threads, self._codec = threads, codec
@@ -74,7 +74,7 @@ class Checkpoints:
             return self.tuple(FoundCheckpoint(where, thread.log, saved)) if saved else None
 
     def all(self, config: RunnableConfig | None) -> Iterator[FoundCheckpoint]:
-        """The checkpoints that a config points at, or all, the newest first."""
+        """Yield the checkpoints that a config selects, the newest first. None selects all."""
         given = config.get("configurable", {}) if config else {}
         one = given.get("checkpoint_id")
         ids = [str(given["thread_id"])] if config else self._threads.ids()
@@ -116,11 +116,11 @@ class Checkpoints:
     def put(
         self, where: Where, checkpoint: Checkpoint, meta: Any, new_versions: ChannelVersions
     ) -> str:
-        """Its id."""
+        """Store a checkpoint durably, and return its id."""
         thread = self._threads.open(where.thread, where.owner)
         log = thread.log
         with name_refusals(where.thread), log.lock:
-            # First of all: what it holds is nobody else's from the beginning.
+            # Create the session with its owner before any content is stored.
             thread.transcript.begin(where.owner)
             log.catch_up()
             base = log.saved(where.ns, where.id) if where.id else None
@@ -160,7 +160,7 @@ class Checkpoints:
                 thread.transcript.wait_for(shown if self._codec.open else [], id, where.owner)
 
     def history(self, where: Where, channels: Sequence[str]) -> dict[str, DeltaChannelHistory]:
-        """What channels wrote since they were stored whole; only that is decoded."""
+        """Return the writes of channels since their last full value. Only these are decoded."""
         log = self._threads.open(where.thread, where.owner).log
         with name_refusals(where.thread), log.lock:
             log.catch_up()
@@ -169,7 +169,7 @@ class Checkpoints:
             return {channel: self._history(log, where.ns, above, channel) for channel in channels}
 
     def latest(self, log: Thread) -> set[Spot]:
-        """The latest checkpoint of each namespace, and those that its delta channels need."""
+        """Return the latest checkpoint of each namespace, and those its delta channels need."""
         keep: set[Spot] = set()
         for ns in log.checkpoints:
             saved = log.saved(ns, None)
@@ -182,7 +182,7 @@ class Checkpoints:
         return keep
 
     def delete_runs(self, runs: set[str]) -> None:
-        """Remove what runs put, and what only they said."""
+        """Delete the checkpoints of runs, and the messages that occur in no other checkpoint."""
         for thread_id in list(self._threads.ids()):
             with name_refusals(thread_id):
                 self._delete_runs_of(thread_id, runs)
@@ -199,7 +199,7 @@ class Checkpoints:
             self._threads.delete(thread_id)
 
     def _not_of(self, log: Thread, runs: set[str]) -> set[Spot]:
-        """The checkpoints that other runs put."""
+        """Return the checkpoints of all other runs."""
         return {
             (ns, id)
             for ns, id in log.spots()
@@ -214,7 +214,7 @@ class Checkpoints:
         base: SavedCheckpoint | None,
         parent: str | None,
     ) -> SavedCheckpoint:
-        """A checkpoint to put. A channel that has no new version has the value that it had."""
+        """Return a checkpoint to store. A channel without a new version shares its old value."""
         state = cast("dict[str, Any]", dict(checkpoint))
         given = cast("dict[str, Any]", state.pop("channel_values"))
         old: Mapping[str, Node] = base.values if base else {}
@@ -233,7 +233,7 @@ class Checkpoints:
     def _tell(
         self, thread: OpenThread, where: Where, saved: SavedCheckpoint, base: SavedCheckpoint | None
     ) -> None:
-        """Have in the conversation what a checkpoint brings, and in its head that it goes on."""
+        """Add the new messages of a checkpoint to the conversation, and end a wait in its head."""
         node = saved.values.get(MESSAGES)
         messages: list[Any] = []
         known = 0
@@ -241,7 +241,7 @@ class Checkpoints:
             messages = [self._codec.message(piece) for piece in node.all()]
             known = common(node, base.values.get(MESSAGES) if base else None)
         elif self._codec.open and saved.parent:
-            # A delta channel: what is new in it was written at the checkpoint before.
+            # The new messages of a delta channel were written at the parent checkpoint.
             for write in thread.log.writes_at("", saved.parent):
                 if write.channel == MESSAGES:
                     value = self._codec.value(write.value)
@@ -250,12 +250,14 @@ class Checkpoints:
         thread.transcript.go_on(saved.id)
 
     def _take_over(self, thread: OpenThread) -> None:
-        """Where others have gone on with the conversation, or begun it, the latest checkpoint is
-        one that has what they said. It is put when a run goes on from it."""
+        """Draft a new latest checkpoint with the messages that others added to the conversation.
+
+        The draft is stored only when a run continues from it.
+        """
         log, told = thread.log, thread.transcript
         if not self._codec.open:
             return
-        # Of checkpoints that are damaged, what was said in them is in the conversation.
+        # The conversation also has the messages of checkpoints that are damaged.
         others = told.all() if log.is_damaged() else told.others()
         if log.draft is None or log.drafted != len(others):
             log.draft = taken_over(self._codec, log, others) if others else None
@@ -275,7 +277,7 @@ class Checkpoints:
 
 
 def _keep_twins(log: Thread, nodes: Iterable[Node]) -> None:
-    """What was just written need not be read to be known."""
+    """Cache the messages just written, so that they are not unpacked again."""
     for node in nodes:
         for piece in names_in(node):
             known = log.pieces.get(piece.name)
@@ -284,7 +286,7 @@ def _keep_twins(log: Thread, nodes: Iterable[Node]) -> None:
 
 
 def _shown(interrupts: Any) -> Iterator[dict[str, Any]]:
-    """What a run waits for, for people."""
+    """Yield what a run waits for in a readable form."""
     several = isinstance(interrupts, (list, tuple))
     for one in cast("Sequence[Any]", interrupts) if several else [interrupts]:
         value = getattr(one, "value", one)

@@ -1,4 +1,4 @@
-"""Messages of LangChain as records that people read, and back."""
+"""Conversion of LangChain messages to readable records and back."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ with needs("langgraph"):
 
 FRAMEWORK = "langgraph"
 MESSAGES = "messages"
-"""The channel that holds a conversation."""
+"""The channel that holds the messages of a conversation."""
 NO_RESULT = "The tool was interrupted before it answered: there is no result."
 _NO_ANSWER = "no-answer-"
 _Call = tuple[int, str | None]
@@ -42,20 +42,26 @@ _ROLES: dict[str, Role] = {
 
 
 def add_messages(left: Any, right: Any) -> Any:
-    """LangGraph's reducer, which also gives an answer to each tool call that a person has talked
-    past: a model refuses a history with a call that has none."""
+    """Merge messages as LangGraph's `add_messages` does, and answer interrupted tool calls.
+
+    A call is interrupted if a person has written a message after it and it has no result. A model
+    refuses a history with such a call.
+    """
     return answered(cast("list[AnyMessage]", _add_messages(left, right)))
 
 
 class MessagesState(TypedDict):
-    """LangGraph's state of messages, with `add_messages` of ours."""
+    """LangGraph's `MessagesState` with the `add_messages` of this module."""
 
     messages: Annotated[list[AnyMessage], add_messages]
 
 
 def answered(messages: Sequence[Any], *, all: bool = False) -> list[Any]:
-    """The messages, and after each tool call without a result a sentence that says so. A call that
-    no person has spoken after may still be running, and is left alone, except with `all`."""
+    """Return the messages, with a substitute result after each tool call that has none.
+
+    A call may still be running if no person has written a message after it. Such a call gets no
+    substitute, except with `all`.
+    """
     open_calls = _unanswered(messages, all)
     if not open_calls:
         return list(messages)
@@ -77,12 +83,12 @@ def answered(messages: Sequence[Any], *, all: bool = False) -> list[Any]:
 
 
 def is_ours(message: BaseMessage) -> bool:
-    """Whether nobody said it: it is the sentence in the place of a result."""
+    """Return whether a message is a substitute result that `answered` added."""
     return isinstance(message, ToolMessage) and (message.id or "").startswith(_NO_ANSWER)
 
 
 def as_message(value: Any) -> BaseMessage | None:
-    """A message, also of one that a graph keeps as a dict; None for anything else."""
+    """Return a value as a message, also if it is a dict of a message. None for anything else."""
     if isinstance(value, dict) and "role" in value and "content" in value:
         try:
             return convert_to_messages([cast("dict[str, Any]", value)])[0]
@@ -96,7 +102,7 @@ def with_id(record: SessionMessage, id: str) -> SessionMessage:
 
 
 def to_record(message: BaseMessage) -> SessionMessage:
-    """A message as people read it; what role and text do not say stands in `extra`."""
+    """Return a readable record of a message. Its `extra` holds all other fields of the message."""
     fields = _fields(message)
     text = str(message.text)
     if fields.get("content") == text:
@@ -116,7 +122,7 @@ def to_record(message: BaseMessage) -> SessionMessage:
 
 
 def to_message(record: SessionMessage) -> BaseMessage:
-    """The message of a record, also of one that another framework or tool made."""
+    """Return the message of a record. The record may come from another framework or tool."""
     own = record.extra.get(FRAMEWORK)
     if isinstance(own, dict):
         fields = {"content": record.content, **cast("dict[str, Any]", own)}
@@ -137,8 +143,10 @@ def to_message(record: SessionMessage) -> BaseMessage:
 
 
 def to_messages(records: Iterable[SessionMessage]) -> list[BaseMessage]:
-    """Records of others as a history that a model accepts: each call has a result, and each result
-    belongs to a call."""
+    """Return records of others as a history that a model accepts.
+
+    Each call has a result, and each result belongs to a call.
+    """
     messages: list[BaseMessage] = []
     called: set[str | None] = set()
     for record in records:
@@ -152,7 +160,7 @@ def to_messages(records: Iterable[SessionMessage]) -> list[BaseMessage]:
 
 
 def mark_of(record: SessionMessage) -> str:
-    """Equal for records that say the same."""
+    """Return a fingerprint that is equal for records with the same content."""
     said = [record.role, record.content, record.extra.get(FRAMEWORK)]
     return blake2b(json_codec.encode(said), digest_size=6).hexdigest()
 
@@ -172,7 +180,7 @@ def _unanswered(messages: Sequence[Any], all: bool) -> set[_Call]:
 
 
 def _fields(message: BaseMessage) -> dict[str, Any]:
-    """What a message holds, as JSON; of one that holds something else, only what is read."""
+    """Return the fields of a message as JSON, or nothing if a field cannot be JSON."""
     try:
         fields = message.model_dump(mode="json", exclude_defaults=True, exclude={"type"})
         return cast("dict[str, Any]", json_copy(fields, "the message"))

@@ -1,4 +1,7 @@
-"""What others said in a thread: people in a terminal tool, or a program of another framework."""
+"""Messages in a thread that come from outside LangGraph.
+
+They come from a person in a terminal tool, or from a program that uses another framework.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +20,17 @@ with needs("langgraph"):
     from langgraph.checkpoint.base.id import uuid6
 
 _VERSION = 4
-"""Of a checkpoint, as LangGraph counts them."""
+"""The version number of checkpoints in LangGraph."""
 
 
 def taken_over(
     codec: Codec, log: Thread, others: Sequence[SessionMessage]
 ) -> SavedCheckpoint | None:
-    """A checkpoint after the latest that has what others said and no checkpoint ever had. None if
-    there is nothing, and while a step is under way: its writes belong to the latest."""
+    """Return a new checkpoint after the latest, with the messages of others that are in none yet.
+
+    Returns None if there are no such messages. Also returns None while a step is running, because
+    the writes of the step belong to the latest checkpoint.
+    """
     log.draft = None
     latest = log.saved("", None)
     if latest and log.writes_at("", latest.id) and not log.is_damaged():
@@ -37,18 +43,19 @@ def taken_over(
 
 
 def _is_told(latest: SavedCheckpoint, log: Thread) -> bool:
-    """Whether what is said in this thread is a list of messages, or was in what is damaged."""
+    """Return whether the messages of this thread are a list, or may have been before damage."""
     messages = latest.values.get(MESSAGES)
     return isinstance(messages, Items) or (messages is None and log.is_damaged())
 
 
 def spoken(codec: Codec, log: Thread, spots: Iterable[Spot]) -> set[str | None]:
-    """The ids of the messages in checkpoints."""
+    """Return the ids of the messages in these checkpoints."""
     lists: dict[int, Items] = {}
     for ns, at in spots:
         node = None if ns else log.checkpoints[ns][at].values.get(MESSAGES)
         if isinstance(node, Items):
-            # Lists that grew out of each other share their pieces: the longest has them all.
+            # A list that grew shares its pieces with the earlier lists. The longest has all of
+            # them.
             longest = lists.setdefault(id(node.pieces), node)
             lists[id(node.pieces)] = max(longest, node, key=lambda one: one.size)
     said = (codec.message(piece) for node in lists.values() for piece in node.all())

@@ -1,8 +1,8 @@
-"""LangGraph's serializer with an allow-list: stored data never decides which code runs.
+"""LangGraph's serializer with an allow-list, so that stored data never decides which code runs.
 
-LangGraph packs an object as the name of its type and the arguments that make it again. By default
-it imports any name and calls it, so stored data that names `os.system` runs a command. Here a type
-that is not allowed is refused, when a value is written and when it is read.
+LangGraph packs an object as the name of its type and the arguments to construct it. By default it
+imports any name and calls it, so stored data that names `os.system` runs a command. This serializer
+refuses types that are not allowed, when a value is written and when it is read.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ with needs("langgraph"):
     )
 
 AllowedType = type | tuple[str, ...]
-"""A class, or its module and its name."""
+"""A class, or a tuple of its module and its name."""
 _KINDS = frozenset(("null", "bytes", "bytearray", "msgpack"))
 """The kinds of data that LangGraph writes by default."""
 _PICKLE = "pickle"
@@ -46,14 +46,14 @@ _NAMING = frozenset(
         EXT_PYDANTIC_V2,
     )
 )
-"""The extensions of MessagePack that begin with a module and a name."""
+"""The MessagePack extensions that begin with a module and a name."""
 _SAFE = _msgpack.SAFE_MSGPACK_TYPES | _msgpack.SAFE_MSGPACK_METHODS
 _NESTING = _NAMING | {EXT_NUMPY_ARRAY, EXT_DELTA_SNAPSHOT}
 """The extensions whose data may hold further extensions. LangGraph opens no others."""
 
 
 class ForbiddenType(Exception):
-    """A value has a type that is not allowed. `name` is a type, or a kind of data."""
+    """The error for a value whose type is not allowed. `name` is a type, or a kind of data."""
 
     def __init__(self, name: str, *, is_kind: bool = False) -> None:
         super().__init__(name)
@@ -62,8 +62,7 @@ class ForbiddenType(Exception):
 
 
 class CheckpointSerializer(JsonPlusSerializer):
-    """LangGraph's serializer, limited to the types that LangGraph knows to be safe and the given
-    ones."""
+    """LangGraph's serializer, limited to the types that are safe or explicitly allowed."""
 
     def __init__(
         self, allowed_types: Iterable[AllowedType] = (), *, pickle_fallback: bool = False
@@ -76,20 +75,22 @@ class CheckpointSerializer(JsonPlusSerializer):
     def restrict(
         cls, serde: JsonPlusSerializer, allowed_types: Iterable[AllowedType]
     ) -> CheckpointSerializer:
-        """Return a serializer with the allow-list of another one and further types. LangGraph's
-        default, which allows every type, counts as an empty list."""
+        """Return a serializer with the allow-list of another serializer and further types.
+
+        LangGraph's default, which allows every type, counts as an empty list.
+        """
         known = serde._allowed_msgpack_modules
         listed = known if isinstance(known, set) else ()
         return cls((*listed, *allowed_types), pickle_fallback=serde.pickle_fallback)
 
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
-        """Pack a value. Raise ForbiddenType for a type that could not be read again."""
+        """Pack a value. Raises ForbiddenType for a type that could not be read again."""
         kind, data = super().dumps_typed(obj)
         self._check(kind, data)
         return kind, data
 
     def loads_typed(self, data: tuple[str, bytes]) -> Any:
-        """Unpack a value. Raise ForbiddenType before anything is constructed."""
+        """Unpack a value. Raises ForbiddenType before anything is constructed."""
         self._check(*data)
         return super().loads_typed(data)
 
@@ -109,8 +110,11 @@ class CheckpointSerializer(JsonPlusSerializer):
 def restrict(
     serde: SerializerProtocol | None, allowed_types: Iterable[AllowedType]
 ) -> SerializerProtocol:
-    """Return a serializer that refuses types that are not allowed. A serializer of another class
-    than LangGraph's is returned as it is. ValueError if types are given for such a class."""
+    """Return a serializer that refuses types that are not allowed.
+
+    A serializer of a class that is not LangGraph's is returned unchanged. Raises ValueError if
+    `allowed_types` are given for such a class.
+    """
     if serde is None:
         return CheckpointSerializer(allowed_types)
     if type(serde) is JsonPlusSerializer or type(serde) is CheckpointSerializer:
@@ -127,7 +131,7 @@ def restrict(
 
 @contextmanager
 def name_refusals(thread: str, checkpoint: str = "") -> Generator[None]:
-    """Turn ForbiddenType into an error that names the thread and the checkpoint."""
+    """Turn ForbiddenType into CheckpointTypeError, which names the thread and the checkpoint."""
     try:
         yield
     except ForbiddenType as error:
@@ -137,8 +141,10 @@ def name_refusals(thread: str, checkpoint: str = "") -> Generator[None]:
 
 
 def _types_in(packed: bytes) -> set[tuple[str, ...]]:
-    """Return the module and the name of every type in a packed value, and the name of the method
-    that makes it, if there is one. Nothing is constructed."""
+    """Return the module and name of every type in a packed value, and of its method if any.
+
+    Nothing is constructed.
+    """
     found: set[tuple[str, ...]] = set()
 
     def collect(code: int, data: bytes) -> None:

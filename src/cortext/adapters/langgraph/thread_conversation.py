@@ -1,4 +1,4 @@
-"""The conversation of a thread: every message that its state ever held, once, in order."""
+"""The conversation of a thread: every message that its state ever held, once and in order."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ from cortext.stores.servers.server_base import ServedStore
 
 
 class Transcript:
-    """The session of one thread, and what is known to stand in it. Use it under the lock of the
-    thread."""
+    """The session of one thread, and which messages it is known to contain.
+
+    Hold the lock of the thread while using it.
+    """
 
     def __init__(self, kept: SessionLog, id: str, thread_id: str) -> None:
         self._kept, self._id, self._thread_id = kept, id, thread_id
@@ -38,15 +40,21 @@ class Transcript:
         self._waits = ""
 
     def begin(self, owner: str) -> None:
-        """Have a session, and know what is in it. SessionOwnerError if it is another's."""
+        """Create the session if it does not exist.
+
+        Raises SessionOwnerError if it has another owner.
+        """
         if not self._begun:
             self._kept.append(self._id, [], lambda: self._new(owner), owner=owner)
             self._waits = self._waiting()
             self._begun = True
 
     def tell(self, messages: Sequence[Any], known: int, owner: str) -> None:
-        """Add what is not there yet; the first `known` messages have not changed since they were
-        told, if they were."""
+        """Append the messages that the session does not contain yet.
+
+        The first `known` messages have not changed since the last checkpoint: they are skipped if
+        they are in the session.
+        """
         self.begin(owner)
         self.catch_up()
         new: list[SessionMessage] = []
@@ -59,7 +67,8 @@ class Transcript:
                 continue
             record = to_record(message)
             if not message.id:
-                # The same may be said twice: then it is the second time that counts.
+                # The same text without an id may occur several times. Its count makes the id
+                # unique.
                 nameless[record.id] += 1
                 record = with_id(record, derived_id(record.id, str(nameless[record.id])))
             record = self._untold(record)
@@ -70,7 +79,7 @@ class Transcript:
             self._kept.append(self._id, new, lambda: self._new(owner), owner=owner)
 
     def remove(self, ids: set[str | None]) -> None:
-        """Take messages out for good."""
+        """Delete messages permanently."""
         if ids and self._kept.store.exists(self._id):
             self._kept.change(self._id, lambda session: _without(session, ids))
 
@@ -79,20 +88,22 @@ class Transcript:
         return found.messages if found else []
 
     def others(self) -> list[SessionMessage]:
-        """What did not come from a thread of LangGraph."""
+        """Return the records that did not come from a thread of LangGraph."""
         self.catch_up()
         return self._others
 
     def wait_for(self, interrupts: list[dict[str, Any]], at: str, owner: str) -> None:
-        """Say in the head that a run waits at a checkpoint, and what for."""
+        """Store in the head that a run waits at a checkpoint, and what it waits for."""
         self.begin(owner)
         self._waits = at
         pending = {"framework": FRAMEWORK, "checkpoint_id": at, "interrupts": interrupts}
         self._amend(pending)
 
     def go_on(self, at: str) -> None:
-        """A later checkpoint was put: nobody waits any longer. Saves overtake each other, so one
-        of the same checkpoint says nothing."""
+        """Clear the wait in the head if `at` is a later checkpoint than the one that waits.
+
+        Saves may overtake each other, so a save of the same checkpoint does not end the wait.
+        """
         if not isinstance(self._kept.store, LogStore):
             self._waits = self._waiting()
         if self._waits and at > self._waits:
@@ -100,8 +111,11 @@ class Transcript:
             self._amend(None)
 
     def catch_up(self) -> None:
-        """Know what stands there now. A store that cannot be followed is read once: it tells by
-        itself what is there already."""
+        """Read the records that are new in the session.
+
+        A store that cannot be read incrementally is read once. Its `append` skips records that are
+        there already.
+        """
         if self._told and not isinstance(self._kept.store, (LogStore, ServedStore)):
             return
         anew, records = self._follower.new()
@@ -109,18 +123,22 @@ class Transcript:
             self._told.clear()
             self._others = []
             self._calls.clear()
-            # A head is changed by writing the session anew.
+            # Changing a head rewrites the session, so the head may be different.
             self._waits = self._waiting()
         for record in records:
             self._told[record.id] = mark_of(record)
             if FRAMEWORK in record.extra:
                 self._calls.update(str(call.get("id")) for call in record.tool_calls or ())
-            # `doctor` answers a call that was cut off: in the thread it can still be done.
+            # Ignore results that `cortext doctor` added for interrupted calls: the thread can still
+            # run them.
             elif record.tool_call_id not in self._calls:
                 self._others.append(record)
 
     def _untold(self, record: SessionMessage) -> SessionMessage | None:
-        """The record, if it is new; one that says something else than before has a new id."""
+        """Return the record if it is new, otherwise None.
+
+        A record that has changed gets a new id.
+        """
         told = self._told.get(record.id)
         if told is None:
             return record
@@ -138,7 +156,7 @@ class Transcript:
         )
 
     def _waiting(self) -> str:
-        """The checkpoint at which a run waits for a person, as the head has it."""
+        """Return the checkpoint at which a run waits for a person according to the head, or ""."""
         try:
             head = self._kept.head(self._id)
         except SessionNotFoundError:
@@ -152,7 +170,7 @@ class Transcript:
         try:
             self._kept.amend(self._id, pending=pending)
         except SessionNotFoundError:
-            # Someone has deleted the conversation: there is nothing to say it in.
+            # The conversation was deleted, so there is no head to change.
             self._begun = False
 
 

@@ -1,7 +1,7 @@
 """The log of a thread: its checkpoints and their writes, in the order in which they were put.
 
-Each is a record of a session, beside the conversation and not in it; what it says stands in
-`structured_data`. What another process adds is read from where the last look ended.
+The log is a session of its own, separate from the conversation. Each checkpoint and each group of
+writes is a record, with its data in `structured_data`. Only records that are new are read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Spot = tuple[str, str]
 
 
 class SavedCheckpoint(NamedTuple):
-    """A checkpoint: its parent, what it says of itself, and the values of its channels."""
+    """A checkpoint with its parent, its state, its metadata and the values of its channels."""
 
     id: str
     parent: str | None
@@ -49,7 +49,7 @@ class Write(NamedTuple):
 
 
 class Thread:
-    """What the log of a thread says. Use it under its lock."""
+    """The parsed log of a thread. Hold `lock` while using it."""
 
     def __init__(self, store: SessionStore, id: str) -> None:
         self.lock: threading.RLock = threading.RLock()
@@ -57,7 +57,7 @@ class Thread:
         self._clear()
 
     def catch_up(self) -> None:
-        """Take in what was put since the last look."""
+        """Read the records that were added since the last call."""
         anew, records = self._follower.new()
         if anew:
             self._clear()
@@ -71,7 +71,7 @@ class Thread:
         self._follower.forget()
 
     def saved(self, ns: str, id: str | None) -> SavedCheckpoint | None:
-        """A checkpoint, or the latest."""
+        """Return a checkpoint, or the latest if `id` is None or "". None if there is none."""
         if self.draft is not None and not ns and id in (None, "", self.draft.id):
             return self.draft
         found = self.checkpoints.get(ns)
@@ -80,16 +80,16 @@ class Thread:
         return found.get(id) if id else found[self._latest[ns]]
 
     def is_damaged(self) -> bool:
-        """Whether a later checkpoint of the root than the latest cannot be read."""
+        """Return whether the root has an unreadable checkpoint after its latest readable one."""
         return max(self.broken.values(), default="") > self._latest.get("", "")
 
     def spots(self) -> list[Spot]:
-        """All checkpoints, the newest first."""
+        """Return the positions of all checkpoints, the newest first."""
         found = [(ns, id) for ns, of_ns in self.checkpoints.items() for id in of_ns]
         return sorted(found, key=lambda spot: spot[1], reverse=True)
 
     def writes_at(self, ns: str, id: str) -> list[Write]:
-        """In the order in which a run applies them."""
+        """Return the writes at a checkpoint in the order in which a run applies them."""
         found = self.writes.get((ns, id), {}).values()
         return sorted(found, key=lambda write: (write.path, write.task, write.number))
 
@@ -98,12 +98,15 @@ class Thread:
         self.writes: dict[Spot, dict[tuple[str, int], Write]] = {}
         self.pieces: dict[str, StoredValue] = {}
         self.broken: dict[str, str] = {}
-        """Records that share what is not in the log, and the checkpoints of the root in them."""
+        """Records that refer to missing values: record id to checkpoint id, "" outside the root."""
         self._latest: dict[str, str] = {}
         self.draft: SavedCheckpoint | None = None
-        """A latest checkpoint that is put with the next one or never: what others said since."""
+        """A new latest checkpoint with messages of others, or None.
+
+        It is put together with the next checkpoint, or never.
+        """
         self.drafted = 0
-        """How many records of others there were when that was made."""
+        """The number of records of others when `draft` was made."""
 
     def _take(self, record: SessionMessage) -> None:
         data = record.structured_data
@@ -144,7 +147,8 @@ class Thread:
         found = self.writes.setdefault((data.get("ns", ""), data["at"]), {})
         for index, channel, one in data["writes"]:
             value = read(one, None, self.pieces)
-            # The first stays, but of errors, interrupts and answers the last.
+            # The first write wins, except for errors, interrupts and resume values: there the last
+            # one wins.
             if index < 0 or (task, index) not in found:
                 found[task, index] = Write(task, index, path, channel, value)
 
@@ -152,7 +156,11 @@ class Thread:
 def put_record(
     ns: str, saved: SavedCheckpoint, base: SavedCheckpoint | None, known: Mapping[str, Any]
 ) -> Any:
-    """What the log says of a checkpoint, given its parent, if that stands before it."""
+    """Return the data of a checkpoint for the log. Values that equal those of `base` are left out.
+
+    `base` is the parent, if the log contains it. Values with a name in `known` are written as the
+    name.
+    """
     old: Mapping[str, Node] = base.values if base else {}
     values = {
         channel: None if node is old.get(channel) else written(node, old.get(channel), known)
@@ -164,14 +172,14 @@ def put_record(
 
 
 def writes_record(ns: str, at: str, writes: list[Write], known: Mapping[str, Any]) -> Any:
-    """What the log says of the writes of one task."""
+    """Return the data of the writes of one task for the log."""
     rows = [[one.number, one.channel, written(one.value, None, known)] for one in writes]
     data = {"writes": rows, "at": at, "task": writes[0].task, "path": writes[0].path, "ns": ns}
     return {key: one for key, one in data.items() if one}
 
 
 def records_of(thread: Thread, spots: Iterable[Spot]) -> Iterator[SessionMessage]:
-    """A log with these checkpoints and their writes, and nothing else."""
+    """Yield the records of a log that contains only these checkpoints and their writes."""
     kept: dict[Spot, SavedCheckpoint] = {}
     known: dict[str, bool] = {}
     for spot in sorted(set(spots), key=lambda one: one[1]):

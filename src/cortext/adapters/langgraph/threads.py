@@ -1,4 +1,4 @@
-"""The threads of a store: for each its log of checkpoints, and its conversation."""
+"""The threads of a store. Each has a log of checkpoints and a conversation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from cortext.stores.port import SessionStore
 
 
 class OpenThread(NamedTuple):
-    """A thread that was used lately."""
+    """A thread that was used recently."""
 
     id: str
     thread_id: str
@@ -35,7 +35,7 @@ class OpenThread(NamedTuple):
 
 
 class Threads:
-    """All threads. Methods wait for the disk."""
+    """All threads of a store. The methods block while they wait for the disk."""
 
     def __init__(self, kept: SessionLog) -> None:
         self.kept = kept
@@ -44,7 +44,10 @@ class Threads:
         self._making = threading.Lock()
 
     def open(self, thread_id: str, owner: str = "") -> OpenThread:
-        """A thread; SessionOwnerError if it is another's than of the owner that is named."""
+        """Return a thread.
+
+        Raises SessionOwnerError if it belongs to somebody other than `owner`.
+        """
         self.kept.check_owner(id_of(thread_id), owner, thread_id)
         with self._making:
             found = self._recent.get(thread_id)
@@ -56,7 +59,7 @@ class Threads:
             return found
 
     def ids(self) -> Iterator[str]:
-        """Of all threads that have checkpoints."""
+        """Yield the ids of all threads that have checkpoints."""
         for id in self.logs.list_session_ids():
             try:
                 yield str(head_of(self.logs, id).metadata.get("thread_id", id))
@@ -64,12 +67,15 @@ class Threads:
                 continue
 
     def heads(self, owner: str | None) -> Iterator[Session]:
-        """Of the conversations of all threads, or of one owner's, the last begun first: those that
-        a run has added to, whoever began them."""
+        """Return the heads of the threads' conversations, the most recently created first.
+
+        With `owner`, return only the conversations of this owner. A conversation that another
+        framework began is included if it has checkpoints.
+        """
         return self.kept.begun(owner, set(self.logs.list_session_ids()))
 
     def append(self, thread: OpenThread, records: Sequence[SessionMessage]) -> None:
-        """Add to the log, durably."""
+        """Append records to the log of a thread durably."""
         try:
             self.logs.append(thread.id, *records)
         except SessionNotFoundError:
@@ -79,8 +85,11 @@ class Threads:
             self.logs.append(thread.id, *records)
 
     def put(self, thread: OpenThread, ns: str, drafts: Sequence[SavedCheckpoint]) -> None:
-        """Add checkpoints, each the parent of the next. Where someone has rewritten the log
-        meanwhile, so that what they share is gone, they are put once more, whole."""
+        """Append checkpoints durably. Each checkpoint is the parent of the next.
+
+        A checkpoint only refers to values that are in the log already. If another process rewrites
+        the log and removes these values, the checkpoints are written again in full.
+        """
         log = thread.log
         with log.lock:
             base = log.saved(ns, drafts[0].parent) if drafts[0].parent else None
@@ -99,7 +108,7 @@ class Threads:
                 log.catch_up()
 
     def write(self, thread: OpenThread, ns: str, at: str, writes: list[Write]) -> None:
-        """Add what a task wrote; as `put`."""
+        """Append the writes of a task durably, and again in full if needed, as `put` does."""
         log = thread.log
         with log.lock:
             record = as_record(writes_record(ns, at, writes, log.pieces))
@@ -114,8 +123,11 @@ class Threads:
                 log.catch_up()
 
     def rewrite(self, thread_id: str, chosen: Callable[[Thread], set[Spot]]) -> Thread | None:
-        """Keep the chosen checkpoints only, and remove the others for good; the log as it was
-        before, or None if all were chosen. What others put meanwhile is kept."""
+        """Delete all checkpoints permanently that `chosen` does not return.
+
+        Returns the content of the log before the change, or None if nothing was deleted.
+        Checkpoints that others add in the meantime are not lost.
+        """
         thread = self.open(thread_id)
         try:
             session = self.logs.read(thread.id).session
@@ -133,7 +145,7 @@ class Threads:
         return before
 
     def copy(self, source_id: str, target_id: str) -> None:
-        """All of a thread's checkpoints and its conversation, for another thread."""
+        """Copy all checkpoints of a thread and its conversation to another thread."""
         source, target = self.open(source_id), self.open(target_id)
         with source.log.lock:
             source.log.catch_up()
@@ -151,7 +163,11 @@ class Threads:
             self.kept.append(target.id, told.messages, lambda: new)
 
     def delete(self, thread_id: str) -> None:
-        """The conversation first: a checkpoint without one is still a thread."""
+        """Delete a thread with its conversation.
+
+        The conversation is deleted first: checkpoints without a conversation are still a valid
+        thread.
+        """
         thread = self.open(thread_id)
         self.kept.delete(thread.id)
         self.logs.delete(thread.id)

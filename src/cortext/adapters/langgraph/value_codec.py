@@ -1,9 +1,9 @@
-"""How values of LangGraph stand in the log of a thread.
+"""The stored form of LangGraph's values in the log of a thread.
 
-A *piece* is one value as the saver's serializer gives it; one that is plain JSON stands there as it
-is. A list is its pieces: those at its beginning that the list before it had as well are only
-counted, and one that is anywhere in the log already is only named. So a list that grows is stored
-once, and a checkpoint costs what is new in it.
+A *piece* is one value as the serializer packs it, or plain JSON as it is. A list is stored as
+pieces. Leading pieces that the previous list has too are only counted. A piece that is anywhere in
+the log already is stored as a reference, by its name. Therefore a growing list is stored once, and
+a checkpoint takes only the space of what is new in it.
 """
 
 from __future__ import annotations
@@ -26,15 +26,17 @@ with needs("langgraph"):
 
 _JSON = "json of ours"
 _WORTH_A_NAME = 40
-"""Bytes below which a piece is no longer than its name."""
+"""The size in bytes from which a piece gets a name. Shorter pieces are stored each time."""
 _LARGE = 512
-"""Bytes of plain JSON above which a dict is stored key by key."""
+"""The size in bytes of plain JSON from which a dict is stored key by key."""
 _ATOMS = frozenset((str, int, bool, float, type(None)))
 
 
 class StoredValue:
-    """One stored value. Equal pieces have equal names, and short ones have none; `twin` is the
-    message that it stands for, if that is known, and nobody else's."""
+    """One stored value, a piece. Equal pieces have equal names; short pieces have the name "".
+
+    `twin` is a private copy of the message that the piece stores, or None.
+    """
 
     __slots__ = ("data", "kind", "name", "twin")
 
@@ -55,7 +57,10 @@ class StoredValue:
 
 
 class Items(NamedTuple):
-    """A list: the first `size` of the pieces. Lists that grew out of each other share them."""
+    """A list: the first `size` of `pieces`.
+
+    A list that grew shares `pieces` with the earlier list.
+    """
 
     pieces: list[StoredValue]
     size: int
@@ -65,7 +70,7 @@ class Items(NamedTuple):
 
 
 class Keys(NamedTuple):
-    """A dict with text for keys."""
+    """A dict whose keys are strings."""
 
     values: Mapping[str, Node]
 
@@ -74,20 +79,26 @@ Node = StoredValue | Items | Keys
 
 
 class Broken(ValueError):
-    """What a value shares with others is not in the log."""
+    """The error for a value that refers to something that is not in the log."""
 
 
 class Codec:
-    """Values to nodes and back, by a serializer. Only pieces of the default one can be compared,
-    so with another nothing is shared, and nothing is left readable."""
+    """The conversion of values to nodes and back with a serializer.
+
+    With a serializer other than the default, pieces cannot be compared. Then nothing is shared
+    between values, and nothing is stored in a readable form.
+    """
 
     def __init__(self, serde: SerializerProtocol) -> None:
         self.serde = serde
         self.open: bool = isinstance(serde, CheckpointSerializer)
 
     def node(self, value: Any, before: Node | None = None, levels: int = 2) -> Node:
-        """A value; what it has in common with the one before is taken from there. Dicts are looked
-        into so many levels deep."""
+        """Return the node of a value.
+
+        Parts that equal `before`, the previous value, are shared with it. Dicts are split into
+        their keys down to this number of `levels`.
+        """
         if not self.open:
             return self.piece(value)
         if type(value) is list:
@@ -103,13 +114,13 @@ class Codec:
     def piece(self, value: Any) -> StoredValue:
         if self.open and _is_plain(value):
             return StoredValue(_JSON, value)
-        # Someone may change the message while it is being written: what is written is the twin.
+        # The twin is written: the caller may change the message at the same time.
         twin = _private(value) if self.open and isinstance(value, BaseMessage) else None
         kind, data = self.serde.dumps_typed(value if twin is None else twin)
         return StoredValue(kind, bytes(data), twin)
 
     def value(self, node: Node) -> Any:
-        """What a node stands for, to keep: nobody else has any part of it."""
+        """Return the value of a node as a new object. The caller may change it."""
         if isinstance(node, Items):
             return [self.value(piece) for piece in node.all()]
         if isinstance(node, Keys):
@@ -124,13 +135,13 @@ class Codec:
         return value
 
     def peek(self, node: Node) -> Any:
-        """As `value`, only to look at."""
+        """Return the value of a node for reading only. The caller must not change it."""
         if isinstance(node, StoredValue) and node.kind == _JSON:
             return node.data
         return self.value(node)
 
     def message(self, piece: StoredValue) -> Any:
-        """As `value`, only to look at, for what may be a message."""
+        """Return the value of a piece that may be a message. The caller must not change it."""
         return piece.twin if piece.twin is not None else self.value(piece)
 
     def _items(self, values: list[Any], before: Node | None) -> Items:
@@ -147,7 +158,10 @@ class Codec:
 
 
 def written(node: Node, before: Node | None, known: Container[str]) -> Any:
-    """A node as JSON, given the one that stands before it and the names that are in the log."""
+    """Return a node as JSON.
+
+    `before` is the previous node of the channel, `known` the stored names.
+    """
     if isinstance(node, StoredValue):
         if node.name and node.name in known:
             return node.name
@@ -161,8 +175,10 @@ def written(node: Node, before: Node | None, known: Container[str]) -> Any:
 
 
 def read(data: Any, before: Node | None, pieces: dict[str, StoredValue]) -> Node:
-    """The node that JSON stands for; its pieces join those that have names. Broken if what it
-    shares is not there; ValueError if it is nothing that we write."""
+    """Return the node of JSON from the log, and add its named pieces to `pieces`.
+
+    Raises Broken if a shared part is missing, and ValueError for JSON that is not from this module.
+    """
     if isinstance(data, dict):
         found = cast("dict[str, Any]", data)
         if "new" in found:
@@ -175,7 +191,7 @@ def read(data: Any, before: Node | None, pieces: dict[str, StoredValue]) -> Node
 
 
 def common(node: Node, before: Node | None) -> int:
-    """How many pieces two lists have in common, from the beginning."""
+    """Return how many pieces two lists have in common at their beginning."""
     if not isinstance(node, Items) or not isinstance(before, Items):
         return 0
     most = min(node.size, before.size)
@@ -186,7 +202,7 @@ def common(node: Node, before: Node | None) -> int:
 
 
 def names_in(node: Node) -> list[StoredValue]:
-    """All pieces of a node that have a name."""
+    """Return all pieces of a node that have a name."""
     if isinstance(node, Items):
         return [piece for piece in node.all() if piece.name]
     if isinstance(node, Keys):
@@ -195,7 +211,7 @@ def names_in(node: Node) -> list[StoredValue]:
 
 
 def _values(node: Node | None) -> Mapping[str, Node]:
-    """What stands under the keys of a dict; nothing for anything else."""
+    """Return the values of a dict node by key, or an empty mapping for any other node."""
     return node.values if isinstance(node, Keys) else {}
 
 
@@ -223,7 +239,10 @@ def _read_piece(data: Any, pieces: dict[str, StoredValue]) -> StoredValue:
 
 
 def _grown(old: Items, keep: int, new: list[StoredValue]) -> Items:
-    """The first of a list's pieces, and new ones. What only grows shares one list of pieces."""
+    """Return the first `keep` pieces of a list followed by new ones.
+
+    A list that only grows shares its pieces with the old list.
+    """
     if keep == old.size == len(old.pieces):
         old.pieces.extend(new)
         return Items(old.pieces, len(old.pieces))
@@ -231,7 +250,7 @@ def _grown(old: Items, keep: int, new: list[StoredValue]) -> Items:
 
 
 def _same(value: Any, piece: StoredValue) -> bool:
-    """Whether a value is what a piece stands for, without writing it out; False may be wrong."""
+    """Return whether a value equals a piece, without packing it. False can mean unknown."""
     twin = piece.twin
     if twin is not None:
         try:
@@ -252,11 +271,12 @@ def _same(value: Any, piece: StoredValue) -> bool:
 
 
 def _private(message: BaseMessage) -> BaseMessage | None:
-    """A message that shares nothing that can change; None for one that cannot be copied."""
+    """Return a deep copy of a message, or None if it cannot be copied."""
     try:
         if message.__pydantic_extra__ or message.__pydantic_private__:
             return deepcopy(message)
-        # What pydantic's own copy does, in a third of the time: a long history is copied often.
+        # Same result as pydantic's own copy in a third of the time: long histories are copied
+        # often.
         twin = object.__new__(type(message))
         parts = {key: _copied(value) for key, value in message.__dict__.items()}
         object.__setattr__(twin, "__dict__", parts)
@@ -280,7 +300,7 @@ def _copied(value: Any) -> Any:
 
 
 def _is_plain(value: Any, deepest: int = 50) -> bool:
-    """Whether JSON gives back exactly this, without going far."""
+    """Return whether JSON can represent a value exactly, up to a limited depth."""
     kind = type(value)  # pyright: ignore[reportUnknownVariableType]
     if not deepest:
         return False

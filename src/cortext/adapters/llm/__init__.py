@@ -1,9 +1,9 @@
-"""llm: conversations of its Python library that are kept in a store of ours.
+"""Conversations of the Python library `llm` that cortext stores.
 
 conversation = CortextLog(owner="ada").conversation("order-17", llm.get_model())
 conversation.prompt("Where is my parcel?").text()
 
-What the command `llm` logs is kept by its plug-in, `plugin.py`.
+The plug-in in `plugin.py` stores what the command `llm` logs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A history as a provider takes it: each call is followed by its result."""
+"""Repair of a history for a provider, so that each tool call is followed by its result."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ INTERRUPTED = (
 )
 Json = dict[str, Any]
 Spot = tuple[int, int]
-"""The number of a message, and of a part of it."""
+"""The number of a message, and the number of a part of this message."""
 
 
 def mended(items: Sequence[Json], *, waits: bool = False) -> list[Json]:
-    """The messages with a sentence in the place of each result that is missing; a result that
-    stands further down, since another process wrote meanwhile, comes to its call. With `waits`
-    the calls at the end stay open: llm does them when it goes on."""
+    """Return the messages with each tool result directly after its call.
+
+    A missing result is replaced with a sentence that says so. A result can be further down because
+    another process wrote a message in between: it is moved to its call. With `waits`, the calls at
+    the end stay without a result, because llm runs them when it continues.
+    """
     results = _results(items)
     taken = set(results.values())
     last = next((n for n in range(len(items) - 1, -1, -1) if items[n]["role"] != "tool"), -1)
@@ -41,7 +44,7 @@ def mended(items: Sequence[Json], *, waits: bool = False) -> list[Json]:
 
 
 def _results(items: Sequence[Json]) -> dict[Spot, Spot]:
-    """Where the result of each call stands."""
+    """Return the position of the result of each call, by the position of the call."""
     found: dict[Spot, Spot] = {}
     open_calls: OpenCalls[Spot] = OpenCalls()
     for number, item in enumerate(items):
@@ -54,7 +57,7 @@ def _results(items: Sequence[Json]) -> dict[Spot, Spot]:
 
 
 def _calls(item: Json) -> list[int]:
-    """Where in a message calls stand that need a result of ours."""
+    """Return the positions of the calls in a message that need a result from this program."""
     return [
         at
         for at, part in enumerate(item["parts"] if item["role"] == "assistant" else ())
@@ -76,8 +79,10 @@ def _stand_in(call: Json) -> Json:
 
 
 def _left_over(item: Json, taken: set[int]) -> list[Json]:
-    """What a message of results holds beside those that have come to their calls. A result without
-    a call is text: no provider takes it for anything else."""
+    """Return the parts of a tool message that were not moved to a call, as a message or nothing.
+
+    A result without a call becomes text, because providers do not accept it in another form.
+    """
     left: list[Json] = []
     for at, part in enumerate(item["parts"]):
         if part.get("type") != "tool_result":
@@ -88,6 +93,6 @@ def _left_over(item: Json, taken: set[int]) -> list[Json]:
 
 
 def _key(part: Json) -> str:
-    """What a call and its result have in common: an id, or the name where ids were not kept."""
+    """Return the key that a call and its result share: the id, or the name if there is no id."""
     id = part.get("tool_call_id")
     return f"id {id}" if id else f"name {part.get('name')}"

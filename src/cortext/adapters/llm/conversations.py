@@ -34,16 +34,20 @@ ConversationRow = SessionLogRow
 
 
 class CortextLog:
-    """Where conversations are kept; any number of processes may write to one of them at once. With
-    an `owner`, one that is another's is refused with SessionOwnerError, before anything is read or
-    written."""
+    """A store of llm conversations. Several processes may write to one conversation at once.
+
+    With `owner`, a conversation of another owner raises SessionOwnerError before anything is read
+    or written.
+    """
 
     def __init__(self, path_or_url: PathOrUrl = None, *, owner: str = "") -> None:
         self._log = LlmLog(path_or_url, owner)
 
     def conversation(self, id: str, model: Model, **fields: Any) -> CortextConversation:
-        """The conversation of this id, to go on with; a new one if there is none. `fields` are
-        those of llm's own, as `tools`."""
+        """Return the conversation with this id to continue, or a new conversation.
+
+        `fields` are fields of llm's own `Conversation`, such as `tools`.
+        """
         history = History(self._log, id)
         loaded = history.load()
         return CortextConversation(
@@ -53,7 +57,7 @@ class CortextLog:
     async def async_conversation(
         self, id: str, model: AsyncModel, **fields: Any
     ) -> CortextAsyncConversation:
-        """As `conversation`, for a model that is awaited."""
+        """Return what `conversation` returns, for an async model."""
         history = History(self._log, id)
         loaded = await beside(history.load)
         return CortextAsyncConversation(
@@ -61,28 +65,33 @@ class CortextLog:
         )
 
     def keep(self, response: Response | AsyncResponse) -> None:
-        """Keep a response that is done and that no conversation of ours keeps, with all that led
-        to it; durable when it returns."""
+        """Store a finished response that belongs to no `CortextConversation`.
+
+        All messages before it are stored too. They are durable when the call returns.
+        """
         self._log.keep(response)
 
     def messages(self, id: str) -> list[Message]:
-        """What was said in a conversation, as it was said; none if there is no such one."""
+        """Return the messages of a conversation unchanged. The list is empty if there is none."""
         return _messages(self._log.read(id)[0])
 
     def conversations(
         self, *, owner: str | None = None, limit: int | None = None
     ) -> list[ConversationRow]:
-        """Those of one owner or of all, the one used last first; at most `limit`. Those that
-        another framework began are among them: llm can go on with them."""
+        """Return the conversations of one owner or of all, the most recently used first.
+
+        At most `limit` are returned. Conversations that another framework began are included: llm
+        can continue them.
+        """
         return self._log.kept.rows(owner, limit)
 
     def close(self) -> None:
-        """Let go of open files. It can be used again afterwards."""
+        """Close the open files. The store can be used again afterwards."""
         self._log.kept.close()
 
 
 class History:
-    """What is kept of one conversation."""
+    """The stored messages of one conversation."""
 
     def __init__(self, log: LlmLog, name: str) -> None:
         self._log = log
@@ -91,18 +100,20 @@ class History:
         self._waits = False
 
     def load(self) -> list[Message]:
-        """The messages to go on with: where a call was cut off, a sentence says so."""
+        """Return the messages to continue from. A sentence replaces each result that is missing."""
         return self._load(waits=False)
 
     def load_open(self) -> list[Message]:
-        """The same with the calls that wait, without results, at their end. ValueError if none
-        waits."""
+        """Return the messages, with the waiting calls at their end and without results for them.
+
+        Raises ValueError if no call waits.
+        """
         if self.waiting() is None:
             raise ValueError(f"no call waits in {self._name}")
         return self._load(waits=True)
 
     def mend(self) -> list[Message]:
-        """The messages of this process to go on with, after a call was cut off in it."""
+        """Return the messages of this process to continue from, after a call was interrupted."""
         said, last = self._seen or Seen()
         messages = _messages(mended([cast("Any", message.to_dict()) for message in said]))
         self._seen = Seen(messages, last)
@@ -115,7 +126,7 @@ class History:
             self._waits = False
 
     def wait(self, pause: PauseChain) -> None:
-        """Keep that a call waits, and the results of those that were made beside it."""
+        """Store the call that waits for a decision, and the results of the calls made with it."""
         call = pause.tool_call
         if call is None:
             raise ValueError("no call waits: llm names it when a tool raises PauseChain")
@@ -139,7 +150,7 @@ class History:
         self._waits = True
 
     def waiting(self) -> ToolCall | None:
-        """The call that waits for an approval; None if none does."""
+        """Return the call that waits for an approval, or None."""
         found = self._log.pending(self._name)
         self._waits = found is not None
         if found is None:
@@ -168,27 +179,33 @@ class _KeptConversation(_BaseConversation):
         last = self.responses[-1] if self.responses else None
         given = kwargs.get("explicit_messages") or kwargs.get("tool_results")
         if last is not None and not given and cast("Any", last).tool_calls_or_raise():
-            # A tool stopped the chain before: no provider takes a call without a result.
+            # A tool stopped the chain before, and no provider accepts a call without a result.
             self.loaded_messages: list[Any] | None = self._history.mend()
         return cast("Any", super())._build_full_chain(*args, **kwargs)
 
 
 @dataclass
 class CortextConversation(_KeptConversation, Conversation):
-    """A conversation of llm. Each response is durable before llm does what it asks for, and before
-    whoever reads it has its end."""
+    """A conversation of llm that cortext stores.
+
+    Each response is durable before llm runs its tool calls, and before its reader gets the end of
+    it.
+    """
 
     def wait(self, pause: PauseChain) -> None:
-        """Keep a chain that a tool stopped to have somebody decide: any process can go on."""
+        """Store a chain that a tool stopped for a decision. Any process can continue it."""
         self._history.wait(pause)
 
     def waiting(self) -> ToolCall | None:
-        """The call that waits for a decision; None if none does."""
+        """Return the call that waits for a decision, or None."""
         return self._history.waiting()
 
     def go_on(self, **options: Any) -> ChainResponse:
-        """Do the calls that wait, and go on with their results. `options` are those of `chain`.
-        ValueError if none waits: what was cut off is not done again by itself."""
+        """Run the waiting calls and continue with their results.
+
+        `options` are the options of `chain`. Raises ValueError if no call waits: an interrupted
+        call is not repeated automatically.
+        """
         return cast("Any", self).chain(messages=self._history.load_open(), **options)
 
     def _record_response(self, response: Any) -> None:
@@ -198,19 +215,22 @@ class CortextConversation(_KeptConversation, Conversation):
 
 @dataclass
 class CortextAsyncConversation(_KeptConversation, AsyncConversation):
-    """As CortextConversation, for models that are awaited."""
+    """A `CortextConversation` for async models."""
 
     async def wait(self, pause: PauseChain) -> None:
-        """Keep a chain that a tool stopped to have somebody decide: any process can go on."""
+        """Store a chain that a tool stopped for a decision. Any process can continue it."""
         await beside(self._history.wait, pause)
 
     async def waiting(self) -> ToolCall | None:
-        """The call that waits for a decision; None if none does."""
+        """Return the call that waits for a decision, or None."""
         return await beside(self._history.waiting)
 
     async def go_on(self, **options: Any) -> AsyncChainResponse:
-        """Do the calls that wait, and go on with their results. `options` are those of `chain`.
-        ValueError if none waits: what was cut off is not done again by itself."""
+        """Run the waiting calls and continue with their results.
+
+        `options` are the options of `chain`. Raises ValueError if no call waits: an interrupted
+        call is not repeated automatically.
+        """
         messages = await beside(self._history.load_open)
         return cast("Any", self).chain(messages=messages, **options)
 

@@ -1,4 +1,4 @@
-"""`llm cortext`: what cortext knows, for llm to go on with, and the other way round."""
+"""The command `llm cortext`, which moves conversations between cortext and llm."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _database = click.option(
 
 
 def _plainly(work: Callable[..., None]) -> Callable[..., None]:
-    """Errors as llm shows its own: one sentence."""
+    """Show errors as llm shows its own: as one sentence."""
 
     @functools.wraps(work)
     def wrapped(*args: Any, **kwargs: Any) -> None:
@@ -96,7 +96,10 @@ def keep(database: str | None) -> None:
 
 
 def put_conversation(session: Session, path: str, model_id: str) -> str:
-    """Log what was said in a session as a conversation of llm, the newest there; gives its id."""
+    """Log the messages of a session as a new conversation of llm, and return its id.
+
+    Raises CortextError if there are no messages, or if llm cannot use the model or the messages.
+    """
     from llm.logs import LogStore
 
     items = mended(items_of(session.messages))
@@ -125,7 +128,7 @@ def put_conversation(session: Session, path: str, model_id: str) -> str:
         store: Any = LogStore(db)
         thread = store.create_thread(name=session.title, id=response.conversation.id)
         turn = store.log(response, thread)
-        # A response that was not made just now has no time of its own.
+        # A response that was loaded has no time of its own.
         when = session.updated_at.isoformat()
         db.execute("UPDATE turns SET datetime_utc = ? WHERE id = ?", [when, turn])
     return thread
@@ -144,7 +147,7 @@ def _choose(query: str) -> ConversationRow:
 
 
 def _is_there(session: Session, path: str) -> bool:
-    """Whether it is a conversation that llm has, with all that is kept of it."""
+    """Return whether llm has this conversation, with all messages that cortext stores of it."""
     if session.metadata.get("framework") != KEY or not session.messages:
         return False
     query = "SELECT 1 FROM turns WHERE thread_id = ? AND tip_message_hash = ?"

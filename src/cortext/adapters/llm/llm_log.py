@@ -1,7 +1,7 @@
-"""What `llm` says and is told, in a store of ours: a session for each of its conversations.
+"""Storage for the messages of `llm`: one session per llm conversation.
 
-A record's id is the hash that llm itself gives the message: it covers all that was said before it.
-So what is kept already is known again, whoever kept it.
+The id of a record is llm's own hash of the message. The hash covers all messages before it.
+Therefore a stored message is recognized, whichever process stored it.
 """
 
 from __future__ import annotations
@@ -31,19 +31,21 @@ if TYPE_CHECKING:
     )
 
 _FIRST_LOOK = 32
-"""Records at the end of a session in which the last common message is sought at first."""
+"""The number of records at the end of a session that are searched first for known messages."""
 
 
 class Seen(NamedTuple):
-    """Messages that are known to be kept, and the id of the last."""
+    """Messages that are known to be stored, and the id of the last of them."""
 
     messages: Sequence[Message] = ()
     tip: str | None = None
 
 
 class LlmLog:
-    """Conversations of `llm` by their ids. What it does waits for the disk. With an `owner`, one
-    that is another's is refused with SessionOwnerError."""
+    """The conversations of `llm` by id. The methods block while they wait for the disk.
+
+    With `owner`, a conversation of another owner raises SessionOwnerError.
+    """
 
     def __init__(self, path_or_url: PathOrUrl, owner: str = "") -> None:
         self.kept: SessionLog = SessionLog(path_or_url, KEY)
@@ -52,8 +54,10 @@ class LlmLog:
     def keep(
         self, response: Response, seen: Seen | None = None, head: Mapping[str, Any] | None = None
     ) -> Seen:
-        """Keep what is new in a response that is done: durable when it returns. `head` is what a
-        new session has in its head."""
+        """Store the new messages of a finished response; they are durable when the call returns.
+
+        `head` holds fields for the head of a new session.
+        """
         conversation = response.conversation
         name = conversation.id if conversation is not None else response.id
         said = response._messages_now()  # pyright: ignore[reportPrivateUsage]
@@ -69,7 +73,10 @@ class LlmLog:
         head: Mapping[str, Any] | None = None,
         tokens: int | None = None,
     ) -> Seen:
-        """Keep what is new in a conversation's messages, from its first to its last."""
+        """Store the new messages of a conversation. `chain` holds all its messages, oldest first.
+
+        `seen` is the result of the last call: its messages are not looked up again.
+        """
         id = self._id(name)
         if seen is not None and list(chain[: len(seen.messages)]) == list(seen.messages):
             begin = len(seen.messages)
@@ -94,8 +101,10 @@ class LlmLog:
         return Seen(chain, tip)
 
     def read(self, name: str) -> tuple[list[dict[str, Any]], str | None]:
-        """The messages of a conversation, as they were said, and the id of its last record; none
-        if there is no such one."""
+        """Return the messages of a conversation unchanged, and the id of its last record.
+
+        Returns an empty list and None if there is no conversation.
+        """
         try:
             session, damages = self.kept.store.read(self._id(name))
         except SessionNotFoundError:
@@ -104,11 +113,11 @@ class LlmLog:
             log.warning("%s, line %s: %s", damage.path, damage.line, damage.detail)
         items = items_of(session.messages)
         if not isinstance(self.kept.store, LogStore):
-            items = json_copy(items, "messages")  # only a log gives each reader its own values
+            items = json_copy(items, "messages")  # only a log returns new values to each reader
         return items, session.messages[-1].id if session.messages else None
 
     def pending(self, name: str) -> dict[str, Any] | None:
-        """The call that waits there; None if none does."""
+        """Return the call of a conversation that waits for a decision, or None."""
         try:
             head = self.kept.head(self._id(name))
         except SessionNotFoundError:
@@ -130,7 +139,7 @@ class LlmLog:
         return id
 
     def _known(self, id: str, hashes: Sequence[str]) -> int:
-        """How many messages of a chain are kept: all up to the last that is."""
+        """Return how many messages of a chain are stored, counted up to the last stored message."""
         count = _FIRST_LOOK
         while True:
             records = self.kept.tail(id, count)
@@ -159,8 +168,8 @@ def _hashes(messages: Sequence[Message], parent: str | None = None) -> list[str]
     for message in messages:
         try:
             parent = message_hash(message, parent)
-        except Exception:  # noqa: BLE001  llm asks the address of an attachment for its type
-            # Half a character, or an address that does not answer: llm itself cannot log these.
+        except Exception:  # noqa: BLE001  llm may fetch the URL of an attachment
+            # llm itself cannot log half a character, or an attachment whose URL does not answer.
             parent = derived_id(KEY, parent or "", json.dumps(message.to_dict()))
         hashes.append(parent)
     return hashes

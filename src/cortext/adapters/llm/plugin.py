@@ -27,10 +27,13 @@ if TYPE_CHECKING:
     )
 
 ORIGIN = "cortext"
-"""In what llm has of the provider's answer, for a turn that `llm cortext` put there: the session
-that it was made of."""
+"""The key of a session id in the `response_json` of a turn that `llm cortext` added to the log.
+
+The id names the session that the turn was made from. The replaced `log_to_db` has an attribute of
+the same name, which marks it as replaced.
+"""
 _PATIENCE = 30.0
-"""Seconds to wait for others who log."""
+"""Seconds to wait for other processes that write to the log."""
 
 
 @hookimpl
@@ -44,12 +47,12 @@ def register_commands(cli: Group) -> None:
 
 @hookimpl
 def register_models() -> None:
-    """Keep what a program logs that never asks for commands."""
+    """Store the log of a program that uses llm without its commands."""
     keep_what_is_logged()
 
 
 def keep_what_is_logged() -> None:
-    """Have every response that llm logs in a file kept in our store, before llm itself does."""
+    """Replace llm's `log_to_db`: cortext stores each response before llm writes it to its file."""
     base = cast("Any", models._BaseResponse)  # pyright: ignore[reportPrivateUsage]
     log_to_db: Callable[[Response, Any], None] = base.log_to_db
     if hasattr(log_to_db, ORIGIN):
@@ -58,11 +61,11 @@ def keep_what_is_logged() -> None:
     def kept(self: Response, db: Any) -> None:
         path = _file_of(db)
         if not path:
-            log_to_db(self, db)  # only looked at, as for `--json` without a log
+            log_to_db(self, db)  # a database in memory, for example for `--json` without a log
             return
         _keep(self, db)
-        # llm looks whether a conversation is there and then makes it: of several at once all but
-        # one would fail, and what they had to log would be lost.
+        # llm first checks for a conversation and then creates it. Without a lock, all but one of
+        # several processes would fail here and lose what they had to log.
         with one_at_a_time(path):
             log_to_db(self, db)
 
@@ -71,7 +74,7 @@ def keep_what_is_logged() -> None:
 
 
 def _keep(response: Response, db: Any) -> None:
-    """Keep it, or say why not: what a person asked of llm goes on."""
+    """Store a response, or log a warning: the user's llm command must not fail."""
     import logging
 
     try:
@@ -81,7 +84,7 @@ def _keep(response: Response, db: Any) -> None:
         log = LlmLog(None)
         with closing(log.kept):
             log.keep(response, head=head)
-    except Exception as error:  # noqa: BLE001  of a plug-in: llm must log what it can
+    except Exception as error:  # noqa: BLE001  llm must still log the response
         logging.getLogger("cortext.adapters").warning("cortext did not keep it: %s", error)
 
 
@@ -90,7 +93,7 @@ def _name(response: Response) -> str:
 
 
 def _origin(response: Response, db: Any) -> str:
-    """The session that a conversation was made of by `llm cortext`; "" if it was begun in llm."""
+    """Return the session that `llm cortext` made a conversation from, or "" if llm began it."""
     conversation = response.conversation
     if conversation is None:
         return ""
@@ -98,7 +101,7 @@ def _origin(response: Response, db: Any) -> str:
     try:
         row = db.execute(query, [conversation.id]).fetchone()
     except sqlite3.OperationalError:
-        return ""  # a new database has no tables yet, and so no conversation of ours
+        return ""  # a new database has no tables yet, and therefore no conversation from cortext
     if row is None or not row[0] or ORIGIN not in row[0]:
         return ""
     import json
@@ -108,13 +111,13 @@ def _origin(response: Response, db: Any) -> str:
 
 
 def _file_of(db: Any) -> str:
-    """The path of a database; "" if it is in memory."""
+    """Return the path of a database, or "" if it is in memory."""
     return next((row[2] for row in db.execute("PRAGMA database_list") if row[1] == "main"), "")
 
 
 @contextmanager
 def one_at_a_time(path: str) -> Generator[None]:
-    """Wait for others who log there. Where no lock can be had, llm does what it would without."""
+    """Lock llm's database against other processes. Continue without a lock if locking fails."""
     import logging
 
     with ExitStack() as held:
@@ -126,7 +129,7 @@ def one_at_a_time(path: str) -> Generator[None]:
 
 
 def migrated(path: str) -> Any:
-    """llm's database of logs, with the tables that this llm has."""
+    """Open llm's log database, and update its tables to the installed version of llm."""
     import sqlite_utils
     from llm import migrations
 

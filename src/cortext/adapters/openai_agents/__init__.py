@@ -1,4 +1,4 @@
-"""openai-agents: a `Session` that is kept in a store of ours.
+"""A `Session` of openai-agents that cortext stores.
 
 session = CortextSession("order-17", owner="ada")
 await Runner.run(agent, "Where is my parcel?", session=session)

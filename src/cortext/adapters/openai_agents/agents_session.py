@@ -1,4 +1,4 @@
-"""A `Session` of openai-agents, over a store of cortext."""
+"""A `Session` of openai-agents on a cortext store."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class SessionRow(NamedTuple):
-    """One of a list of sessions."""
+    """A row of a list of sessions."""
 
     session_id: str
     owner: str
@@ -40,15 +40,15 @@ class SessionRow(NamedTuple):
     created_at: datetime
     updated_at: datetime
     waits: bool
-    """Whether a run waits there for an approval."""
+    """Whether a run of the session waits for an approval."""
 
 
 class CortextSession(SessionABC):
-    """The history of one conversation, durable with every `add_items`.
+    """The history of one conversation, durable after each `add_items`.
 
-    Any number of processes may add to it at once. Records that another framework or a tool made
-    are items too, so a program continues what was begun elsewhere. With an `owner`, a session that
-    is another's is refused with SessionOwnerError, before anything is read or written.
+    Any number of processes may add items at once. Records of other frameworks and tools are items
+    too, so a program can continue a conversation that began elsewhere. With `owner`, a session of
+    another owner raises SessionOwnerError before anything is read or written.
     """
 
     def __init__(
@@ -69,14 +69,14 @@ class CortextSession(SessionABC):
     async def get_items(
         self, limit: int | None = None, *, wrapper: RunContextWrapper[Any] | None = None
     ) -> list[TResponseInputItem]:
-        """The items, or the last `limit` of them, oldest first."""
+        """Return the items, or the last `limit` of them, oldest first."""
         most = resolve_session_limit(limit, self.session_settings)
         items = await beside(self._items, most)
-        # A run that begins asks for everything and gives its context; it must find an answer to
-        # each call, or it leaves the call out and the model never learns of it. The answer is made
-        # up here and stored nowhere: a call that waits for approval is stored without a result
-        # too, and may still get one. The last few items are what the runner compares with what
-        # it wrote, to pop it or to finish a write after a crash: these are given as they are.
+        # A new run requests all items and passes its context. The runner drops calls without a
+        # result, and the model would not learn of them, so such calls get a substitute result.
+        # Substitutes are not stored: a call that waits for approval may still get a result. A
+        # request for the last items gets no substitutes, because the runner compares these items
+        # with what it wrote.
         if most is None and wrapper is not None:
             items = mended(items)
         return cast("list[TResponseInputItem]", items)
@@ -84,37 +84,42 @@ class CortextSession(SessionABC):
     async def add_items(
         self, items: list[TResponseInputItem], *, wrapper: RunContextWrapper[Any] | None = None
     ) -> None:
-        """Add items; durable when it returns."""
+        """Add items. They are durable when the call returns."""
         if items:
             await beside(self._add, [message_of(item) for item in items])
 
     async def pop_item(
         self, *, wrapper: RunContextWrapper[Any] | None = None
     ) -> TResponseInputItem | None:
-        """Remove the last item and give it; None if there is none."""
+        """Remove and return the last item, or return None if there is none."""
         popped = await beside(self._change, _pop)
         return cast("TResponseInputItem | None", popped)
 
     async def clear_session(self, *, wrapper: RunContextWrapper[Any] | None = None) -> None:
-        """Remove all items, and a run that waits. Owner and title stay."""
+        """Remove all items and the run that waits for an approval. Owner and title stay."""
         await beside(self._change, _clear)
 
     async def _atomic_replace_items(self, items: list[TResponseInputItem]) -> bool:
-        # The framework's compaction asks for it by this name; without it, it clears the session
-        # and then adds, and a process that dies between the two leaves nothing.
+        # The framework's compaction looks up this method by name. Without it, compaction clears the
+        # session and then adds items: a process that dies in between loses everything.
         messages = [message_of(item) for item in items]
         replaced = await beside(self._change, lambda found: _put(found, messages))
         return replaced is not None
 
     async def save_pending(self, state: RunState[Any] | None) -> None:
-        """Keep a run that waits for an approval, so that any process can go on with it; None when
-        it waits no longer."""
-        # Its own words for itself, unread by us: what it says of a version is for it to judge.
+        """Store a run that waits for an approval, so that any process can continue it.
+
+        None removes the stored run.
+        """
+        # Stored as the framework writes it: the framework checks the version itself.
         pending = None if state is None else {"framework": KEY, _PENDING: state.to_string()}
         await beside(self._set_pending, pending)
 
     async def load_pending(self, agent: Agent[Any], **options: Any) -> RunState[Any] | None:
-        """The run that waits; None if none does. `options` are those of `RunState.from_string`."""
+        """Return the run that waits for an approval, or None.
+
+        `options` are the options of `RunState.from_string`.
+        """
         head = await beside(self._head)
         found = head.pending if head is not None else None
         if not isinstance(found, dict):
@@ -128,13 +133,15 @@ class CortextSession(SessionABC):
     async def list_sessions(
         cls, path_or_url: PathOrUrl = None, *, owner: str | None = None, limit: int | None = None
     ) -> list[SessionRow]:
-        """The sessions there, of one owner or of all, those used last first; at most `limit`. Those
-        that another framework began are among them: this one can go on with them."""
+        """Return at most `limit` sessions of one owner or of all, the most recently used first.
+
+        Sessions that another framework began are included: this framework can continue them.
+        """
         rows = await beside(SessionLog(path_or_url, KEY).rows, owner, limit)
         return [SessionRow(*row) for row in rows]
 
     def close(self) -> None:
-        """Let go of open files. It can be used again afterwards."""
+        """Close the open files. The session can be used again afterwards."""
         self._kept.close()
 
     def _check(self) -> None:
@@ -147,7 +154,7 @@ class CortextSession(SessionABC):
     def _items(self, most: int | None) -> list[dict[str, Any]]:
         self._check()
         items = _items_of(self._messages()) if most is None or most < 0 else self._last(most)
-        # Only a log gives each reader values of its own.
+        # Only a log returns new values to each reader.
         return items if isinstance(self._kept.store, LogStore) else json_copy(items, "items")
 
     def _messages(self) -> Sequence[SessionMessage]:
@@ -166,7 +173,7 @@ class CortextSession(SessionABC):
             items = _items_of(messages)
             if len(items) >= most or len(messages) < count:
                 return items[-most:]
-            count *= 2  # a record of another program may hold no item
+            count *= 2  # a record of another program may contain no item
         return []
 
     def _add(self, messages: list[SessionMessage]) -> None:
@@ -193,7 +200,10 @@ class CortextSession(SessionABC):
 
 
 def _id_in(store: SessionStore, session_id: str) -> str:
-    """The id of a session: in a workspace also the name of a conversation that is there."""
+    """Return the id of a session.
+
+    In a workspace, `session_id` may name an existing conversation.
+    """
     made = id_of(session_id)
     try:
         return session_id if made != session_id and store.exists(session_id) else made
@@ -206,7 +216,7 @@ def _items_of(messages: Sequence[SessionMessage]) -> list[dict[str, Any]]:
 
 
 def _pop(session: Session) -> dict[str, Any] | None:
-    """Take the last item off: its record, or the last call of a record that holds several."""
+    """Remove and return the last item: its record, or the last item of a record with several."""
     while session.messages:
         message = session.messages.pop()
         items = items_of(message)
@@ -220,7 +230,7 @@ def _pop(session: Session) -> dict[str, Any] | None:
 
 
 def _put(session: Session, messages: list[SessionMessage]) -> bool:
-    """Have these in the place of all; what others add meanwhile stands after them."""
+    """Replace all messages. Messages that others append in the meantime come after these."""
     session.messages, session.tool_history = messages, []
     return True
 

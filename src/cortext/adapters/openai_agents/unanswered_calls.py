@@ -1,4 +1,4 @@
-"""What a model is shown of calls that have no result."""
+"""Substitute results for tool calls that have none, so that the model learns of these calls."""
 
 from __future__ import annotations
 
@@ -18,17 +18,19 @@ _OUTPUTS: dict[str, str] = {
     "shell_call": "shell_call_output",
     "apply_patch_call": "apply_patch_call_output",
 }
-"""Calls that a sentence can answer; the runner leaves out others that have no result, as one that
-needs a screenshot."""
+"""The result type of each call type that a sentence can answer.
+
+The runner drops other calls without a result, for example a call that needs a screenshot.
+"""
 _OTHERS = frozenset(("computer_call", "local_shell_call", "tool_search_call"))
 _TOGETHER = frozenset(
     (*_OUTPUTS, *_OUTPUTS.values(), *_OTHERS, *(f"{kind}_output" for kind in _OTHERS))
 )
-"""What may stand between a call and its result without parting them."""
+"""The item types that do not separate a call from its result if they come between the two."""
 
 
 def mended(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The items with a sentence in the place of each result that is missing."""
+    """Return the items with a sentence in place of each missing result."""
     lost = _lost(items)
     if not lost:
         return list(items)
@@ -41,7 +43,7 @@ def mended(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             open_calls.clear()
         if number in lost:
             if times[item["call_id"]] > 1:
-                # The runner takes calls with one id for one call.
+                # The runner treats calls with the same id as one call.
                 item = {**item, "call_id": f"{item['call_id']}.{number}"}
             open_calls.append(item)
         whole.append(item)
@@ -49,7 +51,7 @@ def mended(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _lost(items: Sequence[dict[str, Any]]) -> set[int]:
-    """The numbers of the calls that have no result."""
+    """Return the positions of the calls that have no result."""
     calls: OpenCalls[int] = OpenCalls()
     turn = 0
     for number, item in enumerate(items):

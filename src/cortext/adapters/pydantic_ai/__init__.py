@@ -1,4 +1,4 @@
-"""pydantic-ai: a `ConversationStore` that is a store of ours.
+"""A `ConversationStore` of pydantic-ai that stores conversations with cortext.
 
 store = CortextConversationStore()
 conversation = await store.load("order-17") or Conversation(conversation_id="order-17")

@@ -1,4 +1,4 @@
-"""A `ConversationStore` of pydantic-ai, over a store of cortext."""
+"""A `ConversationStore` of pydantic-ai on a cortext store."""
 
 from __future__ import annotations
 
@@ -36,8 +36,10 @@ _MOST_OPEN = 64
 
 
 class OwnerConflict(ConversationConflict):
-    """A conversation was saved under a scope that it does not have; nothing was written. It does
-    not say which it has."""
+    """The error for a save under the wrong scope. Nothing was written.
+
+    The error does not reveal the scope of the conversation.
+    """
 
     def __init__(self, conversation_id: str, *, is_owned: bool) -> None:
         super().__init__(conversation_id)
@@ -50,14 +52,16 @@ class OwnerConflict(ConversationConflict):
 
 
 class CortextConversationStore(ConversationStore):
-    """Conversations in a store of ours: a path, a URL, or nothing for the default place.
+    """A conversation store on a cortext store.
 
-    A save is durable when it returns, and checked against the revision over all processes: of two
-    that save at once, one gets `ConversationConflict` and has written nothing. A scope is the owner
-    of a conversation: for another scope it is not there, and a save under another is refused with
-    OwnerConflict. A fork is a copy, so a `delete` removes the messages for good, and of this
-    conversation alone. A conversation that another program began can be loaded by its id; records
-    that it adds later are messages too.
+    The store is given as a path or a URL, or None for the default folder.
+
+    A save is durable when it returns. The revision is checked across all processes: if two save at
+    once, one gets `ConversationConflict` and has written nothing. The scope is the owner of a
+    conversation: another scope does not find it, and a save under another scope raises
+    OwnerConflict. A fork is a copy, so `delete` removes the messages of this conversation
+    permanently, and no others. A conversation that another program began can be loaded by its id.
+    Records that the other program adds later are messages too.
     """
 
     def __init__(self, path_or_url: PathOrUrl = None) -> None:
@@ -68,21 +72,27 @@ class CortextConversationStore(ConversationStore):
     async def load(
         self, conversation_id: str, *, limit: int | None = None, scope: str | None = None
     ) -> Conversation | None:
-        """As in the framework. Where the last response has calls that nobody waits for, it is
-        marked as interrupted: a new prompt is accepted, and the model is told of them."""
+        """Return a conversation, or None if there is none in this scope.
+
+        If the last response has calls that nothing waits for, it is marked as interrupted. The
+        framework then accepts a new prompt and tells the model about these calls.
+        """
         loaded = await super().load(conversation_id, limit=limit, scope=scope)
         if loaded is not None and loaded.messages and loaded.deferred_tool_requests is None:
             last = loaded.messages[-1]
             if isinstance(last, ModelResponse) and last.state == "complete" and last.tool_calls:
-                # In place: in the store it stays as it is, and a save sees no other message.
+                # Changed in place and not stored, so that a save does not see a different message.
                 last.state = "interrupted"
         return loaded
 
     async def save(
         self, conversation: Conversation | AgentRunResult[Any], *, scope: str | None = None
     ) -> list[ConversationEntry]:
-        """As in the framework. Where the scope is what is wrong, OwnerConflict says so: to load it
-        again would not help."""
+        """Save the new messages of a conversation, and return the new entries.
+
+        Raises OwnerConflict if the scope is wrong. Loading the conversation again would not help
+        then.
+        """
         inner = getattr(conversation, "conversation", conversation)
         id = cast("Conversation", inner).conversation_id
         record = None if scope is None else await self.read_record(id)
@@ -96,8 +106,10 @@ class CortextConversationStore(ConversationStore):
     async def read_records(
         self, *, scope: str | None = None, limit: int | None = None
     ) -> Sequence[ConversationRecord]:
-        """As in the framework. Those that another framework began are among them: they can be
-        loaded."""
+        """Return the records of conversations, the most recently updated first.
+
+        Conversations that another framework began are included: they can be loaded.
+        """
         return await beside(self._records, scope, limit)
 
     async def write_record(
@@ -110,7 +122,7 @@ class CortextConversationStore(ConversationStore):
         await beside(self._write, record, new_entries, expected_revision)
 
     async def delete_record(self, conversation_id: str, *, expected_revision: str) -> None:
-        """Remove a conversation for good, with its messages and branches."""
+        """Delete a conversation permanently, with its messages and branches."""
         await beside(self._delete, conversation_id, expected_revision)
 
     async def read_entry(self, entry_id: str) -> ConversationEntry:
@@ -122,7 +134,7 @@ class CortextConversationStore(ConversationStore):
         return [] if head_id is None else await beside(self._history, head_id, limit)
 
     def close(self) -> None:
-        """Let go of open files. It can be used again afterwards."""
+        """Close the open files. The store can be used again afterwards."""
         self._kept.close()
 
     @contextmanager
@@ -173,7 +185,7 @@ class CortextConversationStore(ConversationStore):
     def _from_elsewhere(
         self, id: str, record: ConversationRecord, new_entries: Sequence[ConversationEntry]
     ) -> list[ConversationEntry]:
-        """The history that a fork shares with its source."""
+        """Return the history that a fork shares with its source."""
         first = new_entries[0].parent_id if new_entries else record.head_id
         with self._open(id) as found:
             if first is None or first in found:
@@ -198,8 +210,7 @@ class CortextConversationStore(ConversationStore):
         return session
 
     def _mirror(self, id: str, record: ConversationRecord) -> None:
-        """Have the head say what the record says: whose it is, and what waits. It is rewritten
-        only when that changed."""
+        """Copy owner and waiting calls from the record to the head. Write only if they changed."""
         head = self._kept.head(id)
         fields = {"pending": _pending(record), "owner": record.scope or ""}
         changed = {name: value for name, value in fields.items() if getattr(head, name) != value}
@@ -228,7 +239,7 @@ class CortextConversationStore(ConversationStore):
             return found.history(head_id, limit)
 
     def _place(self, entry_id: str, conversation_id: str | None = None) -> str:
-        """The session that has an entry; KeyError without one."""
+        """Return the id of the session that contains an entry. Raises KeyError if there is none."""
         for id in self._likely(conversation_id):
             try:
                 with self._open(id) as found:
@@ -239,8 +250,7 @@ class CortextConversationStore(ConversationStore):
         raise KeyError(entry_id)
 
     def _likely(self, conversation_id: str | None) -> Iterator[str]:
-        """Where an entry may be: where its conversation is known, in those used last, and then in
-        all others."""
+        """Yield the ids of sessions that may contain an entry, the most likely first."""
         if conversation_id is not None:
             yield id_of(conversation_id)
         with self._making:

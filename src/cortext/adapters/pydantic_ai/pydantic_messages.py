@@ -1,8 +1,8 @@
-"""Messages of pydantic-ai as records of ours and back.
+"""Conversion of messages of pydantic-ai to records and back.
 
-A message comes back as it was: it stands whole in the `extra` of one record. A request that holds
-several things, as a prompt and the results of two calls, has a record for each, so that people and
-other frameworks find them; the last of these is the one with the message.
+The `extra` of one record holds the whole message, so the message comes back unchanged. A request
+with several parts, such as a prompt and two tool results, has one record per part, so that people
+and other frameworks find them. The last of these records holds the message.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ with needs("pydantic-ai"):
     )
 
 KEY = "pydantic_ai"
-"""The name in `extra` under which what is pydantic-ai's stands."""
+"""The key under which the `extra` of a record holds the data of pydantic-ai."""
 PART = "part_of"
-"""In the place of a message: the id of the record that has it."""
+"""The key in a partial record, in place of a message: the id of the record with the message."""
 _CALLS = ("tool-call", "builtin-tool-call")
 _NO_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 Json = dict[str, Any]
 
 
 def records_of(id: str, message: ModelMessage, own: Mapping[str, Any]) -> list[SessionMessage]:
-    """The records of a message; the last has its id, and `own` beside the message."""
+    """Return the records of a message. The last record has its id, the message and `own`."""
     raw = ModelMessagesTypeAdapter.dump_json([message])[1:-1]
     data = cast("Json", json_codec.decode(raw))
     kept = {KEY: {"message": to_store(raw), **own}}
@@ -59,19 +59,22 @@ def records_of(id: str, message: ModelMessage, own: Mapping[str, Any]) -> list[S
 
 
 def message_of(stored: Any) -> ModelMessage:
-    """The message that a record has."""
+    """Return the message that a record stores."""
     return ModelMessagesTypeAdapter.validate_json(b"[" + from_store(stored) + b"]")[0]
 
 
 def made_of(record: SessionMessage, names: Mapping[str, str]) -> list[ModelMessage]:
-    """The messages that say what another program recorded; `names` are those of earlier calls."""
+    """Return messages for a record of another program.
+
+    `names` maps ids of earlier calls to tool names.
+    """
     when = record.timestamp
     if record.role == "tool":
         id = record.tool_call_id or ""
         part = ToolReturnPart(names.get(id, "tool"), record.content, id, timestamp=when)
         return [ModelRequest([part], timestamp=when)] if id else []
     if record.role != "assistant":
-        # What a prompt said in another program is no instruction to this agent.
+        # A system prompt of another program is not an instruction to this agent.
         part = UserPromptPart(record.content, timestamp=when)
         return [ModelRequest([part], timestamp=when)] if record.content.strip() else []
     calls = [call for call in record.tool_calls or () if tool_call_stubs.id_of(call)]
@@ -87,7 +90,7 @@ def made_of(record: SessionMessage, names: Mapping[str, str]) -> list[ModelMessa
 
 
 def call_name(call: Json) -> str:
-    """The name of a call that another program recorded, as providers take it."""
+    """Return the tool name of another program's call, in characters that providers accept."""
     return _NO_NAME.sub("_", tool_call_stubs.read_call(call).name)[:64] or "tool"
 
 
@@ -118,7 +121,7 @@ def _response(parts: list[Json]) -> Json:
 
 
 def _request(parts: list[Json]) -> list[Json]:
-    """One record of what the system says, one of each result, one of what the user says."""
+    """Return a record for the system's text, for each tool result, and for the user's text."""
     shown: list[Json] = []
     by_role: dict[Role, list[str]] = {"system": [], "user": []}
     for part in parts:
@@ -140,7 +143,7 @@ def _request(parts: list[Json]) -> list[Json]:
 
 
 def _shown(part: Json) -> str:
-    """What a person reads of a part, or of one of the things that a prompt holds."""
+    """Return the readable text of a part, or of one item of a prompt."""
     if part.get("part_kind") == "speech":
         return part.get("transcript") or "[speech]"
     content = part.get("content")

@@ -1,9 +1,9 @@
-"""What the records of a session say of a conversation: its entries, and where its history ends.
+"""The entries of a conversation, read from the records of its session.
 
-An entry follows the one before it in the file, unless it names another. The last record of a save
-says what else is kept: the usage, the calls that wait, the branches, the revision. Records of other
-programs are entries too; with them the revision is another one, so that whoever loaded the
-conversation before them cannot save without having seen them.
+The parent of an entry is the entry before it in the file, unless the entry names another parent.
+The last record of a save also holds the usage, the waiting calls, the branches and the revision.
+Records of other programs are entries too, and they change the revision. Therefore a caller that
+loaded the conversation before them must load it again before a save.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ _ANOTHER_BRANCH = "What follows continues an earlier message, or another branch.
 class _Entry(NamedTuple):
     parent: str | None
     stored: Any
-    """A message as its record has it, or one that was made of another program's record."""
+    """The message as its record stores it, or a message made from another program's record."""
     made: bool
 
 
 class EntryLog:
-    """The conversation of one session, as far as it was taken."""
+    """The entries of one session, from the records that were added with `take`."""
 
     def __init__(self) -> None:
         self.head: str | None = None
@@ -61,12 +61,13 @@ class EntryLog:
 
     @property
     def is_saved(self) -> bool:
-        """Whether anything was saved by pydantic-ai."""
+        """Whether pydantic-ai has saved anything in this session."""
         return self._saved is not None
 
     def take(self, records: Iterable[SessionMessage]) -> None:
         for record in records:
-            # What is not its own may answer a call that is, as doctor does one that was cut off.
+            # A record of another program may answer our call: `cortext doctor` answers interrupted
+            # calls.
             for call in record.tool_calls or ():
                 self._names[tool_call_stubs.id_of(call)] = call_name(call)
             own = _own(record)
@@ -76,13 +77,15 @@ class EntryLog:
                 self._take_own(record, own)
 
     def record(self, conversation_id: str, scope: str | None) -> ConversationRecord | None:
-        """The record now; None if there is nothing. `scope` is that of a conversation that
-        another program began."""
+        """Return the current conversation record, or None if there is nothing.
+
+        `scope` applies only to a conversation that another program began.
+        """
         record = _read(self._saved)
         if record is not None:
             if self._is_saved and self.head == record.head_id:
                 return record
-            # Calls that wait can be answered only at the end of a history.
+            # Waiting calls can be answered only at the end of a history.
             now = replace(record, head_id=self.head, deferred_tool_requests=None)
             now.revision = f"{record.revision}+{self.head}"
         elif self.head is not None:
@@ -99,14 +102,18 @@ class EntryLog:
         return now
 
     def history(self, head_id: str | None, limit: int | None = None) -> list[ConversationEntry]:
-        """The entries up to one, in order, or the last of them. KeyError if it is not there."""
+        """Return the entries up to `head_id`, oldest first, or the last `limit` of them.
+
+        Raises KeyError if there is no such entry. Unreadable messages are logged and skipped.
+        """
         found: list[ConversationEntry] = []
         while head_id is not None and (limit is None or len(found) < limit):
             parent = self._entries[head_id].parent
             try:
                 found.append(self.entry(head_id))
             except ValueError as error:
-                # Of a later version of the framework, or changed by hand: it stays where it is.
+                # The message is of a later version of the framework, or was edited by hand. Its
+                # record stays.
                 log.warning("message %s is passed over: %s", head_id, error)
             head_id = parent
         return found[::-1]
@@ -119,7 +126,7 @@ class EntryLog:
     def records_to_save(
         self, record: ConversationRecord, entries: Sequence[ConversationEntry]
     ) -> list[SessionMessage]:
-        """What a save adds to the session."""
+        """Return the records that a save adds to the session."""
         records: list[SessionMessage] = []
         head = self.head
         save = {"save": json_codec.decode(_RECORD.dump_json(record))}
@@ -139,7 +146,7 @@ class EntryLog:
         self.last = record
         if "message" in own and record.id not in self._entries:
             parent = own.get("parent", self.head)
-            # The line of the one that it names may be damaged.
+            # The parent's line in the file may be damaged.
             known = parent is None or parent in self._entries
             entry = _Entry(parent if known else self.head, own["message"], False)
             self._entries[record.id] = entry
@@ -159,7 +166,7 @@ class EntryLog:
 
 
 class OpenEntryLog:
-    """The log of a session that was used lately. Use it under its lock."""
+    """The entries of a session that was used recently. Hold `lock` while using them."""
 
     def __init__(self, store: SessionStore, id: str) -> None:
         self.lock: threading.Lock = threading.Lock()
@@ -167,7 +174,7 @@ class OpenEntryLog:
         self._log = EntryLog()
 
     def now(self) -> EntryLog:
-        """As it is now."""
+        """Return the entries, after adding the records that are new."""
         anew, records = self._follower.new()
         if anew:
             self._log = EntryLog()
@@ -176,13 +183,13 @@ class OpenEntryLog:
 
 
 def saved_in(record: SessionMessage) -> ConversationRecord | None:
-    """What was saved with a record of a session; None if it is not the last of a save."""
+    """Return what was saved with a record, or None if it is not the last record of a save."""
     saved = (_own(record) or {}).get("save")
     return _read(cast("dict[str, Any]", saved)) if isinstance(saved, dict) else None
 
 
 def _own(record: SessionMessage) -> dict[str, Any] | None:
-    """What pydantic-ai said in a record; None for one of another program."""
+    """Return pydantic-ai's data in a record, or None for a record of another program."""
     own: Any = record.extra.get(KEY)
     return cast("dict[str, Any]", own) if isinstance(own, dict) else None
 
