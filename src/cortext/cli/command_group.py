@@ -1,4 +1,4 @@
-"""The groups of commands: `cortext` and `aur`. A command is imported when it is called."""
+"""The command groups `cortext` and `aur`. A command's module is imported when the command runs."""
 
 from __future__ import annotations
 
@@ -81,11 +81,11 @@ _OTHER_WORDS = {
     "status": "doctor",
     "version": "--version",
 }
-"""What other programs call it."""
+"""Names that other programs use for these commands."""
 
 
 def nearest_command(given: str) -> str:
-    """Return the command that is most similar to an unknown one; "" if none is."""
+    """Return the command whose name is most similar; "" if none is."""
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(given, LISTED, n=1)), "")
@@ -97,7 +97,7 @@ def _load_command(name: str) -> click.Command:
 
 
 class LazyGroup(click.Group):
-    """Commands by name, each a module of `cortext.cli.commands`."""
+    """The commands of `cortext`, each a module of `cortext.cli.commands`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(LISTED)

@@ -24,12 +24,15 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 DOCUMENT, AGENTS = "document", "agents"
-"""Parts of a conversation that are no messages: `search` prints them, `show --at` opens them."""
+"""Parts of a conversation that are not messages: `search` prints them, `show --at` opens them."""
 
 
 def check_store(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """A store's URL as an option or argument; the usage error says which there are. `file:` is
-    what conversations of a service are kept in: a log."""
+    """Check the URL of a store, and return it in the form that stores understand.
+
+    `file:PATH` becomes `log:PATH`, because a service stores its conversations as logs. Raises
+    BadParameter, which lists the valid kinds of URLs.
+    """
     if value is None:
         return None
 
@@ -55,7 +58,7 @@ def _folder(path: str) -> str:
 
 
 def _server(url: str) -> str:
-    """Opening sends nothing, and says what is wrong with a URL without its password."""
+    """Return the URL of a server if it is valid. Opening the store sends nothing to the server."""
     try:
         open_session_store(url).close()
     except ValueError as error:
@@ -64,7 +67,7 @@ def _server(url: str) -> str:
 
 
 def _shown(url: str) -> str:
-    """Return a URL without the password that it may hold."""
+    """Return a URL without its password, for an error message."""
     from cortext.service.stores.server_urls import without_secrets
 
     return without_secrets(url)
@@ -84,12 +87,15 @@ def store_option(command: F) -> F:
 def complete_id(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """The conversations here whose id begins so, else those with such a word in their title."""
+    """Return the ids in this folder that start with the typed text, for shell completion.
+
+    If there are none, return the conversations with a word in the title that starts with the text.
+    """
     return complete_among(ConversationList(paths.workspace_root()).list().rows, incomplete)
 
 
 def complete_among(rows: Sequence[ConversationRow], incomplete: str) -> list[CompletionItem]:
-    """Ids for the shell, each with the title to know it by."""
+    """Return the ids of matching rows, each with its title as help, for shell completion."""
     from click.shell_completion import CompletionItem
 
     start = incomplete.casefold()
@@ -103,7 +109,7 @@ def complete_among(rows: Sequence[ConversationRow], incomplete: str) -> list[Com
 def complete_type(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """The types of conversation that begin so, for the shell."""
+    """Return the conversation types that start with the typed text, for shell completion."""
     from click.shell_completion import CompletionItem
 
     names = Types(paths.workspace_root()).names()
@@ -113,8 +119,10 @@ def complete_type(
 def plain_words(
     ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Words may begin with a hyphen; what looks like a misspelt option is one, unless `--` stands
-    before it."""
+    """Reject words that look like a misspelt option, unless the command line has a `--`.
+
+    Other words may begin with a hyphen.
+    """
     for word in value:
         name = word[2:].partition("=")[0].replace("-", "")
         if word.startswith("--") and name.isalpha() and "--" not in sys.argv:
@@ -123,7 +131,7 @@ def plain_words(
 
 
 def no_such_option(word: str, ctx: click.Context, more: str = "") -> click.UsageError:
-    """What is said of a word that looks like an option, and may be meant as a word, too."""
+    """Return the error about a word that looks like an option, with a similar option as a hint."""
     from difflib import get_close_matches
 
     options = [option for param in ctx.command.get_params(ctx) for option in param.opts]
@@ -156,7 +164,7 @@ class Number(click.IntRange):
 
 
 class SinceType(click.ParamType[int]):
-    """A date, or how long ago; microseconds since 1970."""
+    """A date, or an age such as `7d`, as microseconds since 1970."""
 
     name = "when"
 
@@ -174,7 +182,7 @@ class SinceType(click.ParamType[int]):
 
 
 class UntilType(SinceType):
-    """As `SinceType`; of a day or a month, the end of it."""
+    """A time as `SinceType` reads it, but the end of a day or of a month."""
 
     def _read(self, text: str) -> int:
         return until(text)

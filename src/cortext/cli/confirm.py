@@ -1,4 +1,4 @@
-"""Asking before something is done that a person may regret."""
+"""Confirmation before a command does something that a person may regret."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ def yes_option(command: F) -> F:
 
 
 def agree(question: str, yes: bool) -> None:
-    """Return if the person agrees, or gave `--yes`; otherwise leave the command."""
+    """Return if the user agrees or gave `--yes`; otherwise exit the command.
+
+    Raises CortextError if there is no terminal to ask on.
+    """
     if yes:
         return
 
@@ -36,7 +39,7 @@ def agree(question: str, yes: bool) -> None:
 
 
 def expire() -> None:
-    """Let what has been in the trash for long go, and say so."""
+    """Delete what has been in the trash for longer than the setting `trash.days`, and report it."""
     if not os.path.isdir(paths.trash()):
         return
     days = Config.load(paths.workspace_root())["trash.days"]

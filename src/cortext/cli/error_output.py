@@ -13,7 +13,7 @@ from cortext.durability.replace_file import hint_for
 
 
 class _Debugging:
-    """Set by `--debug`."""
+    """The switch of the option `--debug`."""
 
     on = False
 
@@ -34,7 +34,7 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
 
 
 def report(error: BaseException) -> int:
-    """Say what went wrong and give the exit code for it."""
+    """Print an error and return its exit code. A SystemExit is raised again."""
     if debugging.on:
         import traceback
 
@@ -67,7 +67,7 @@ def _package_of(error: ModuleNotFoundError) -> str:
 
 
 def _missing_package(package: str) -> errors.CortextError:
-    """Explain that a required package is gone: the installation is incomplete."""
+    """Return the error that a required package is missing."""
     from cortext.installation import install_command
 
     return errors.CortextError(

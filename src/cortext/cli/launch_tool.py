@@ -1,4 +1,4 @@
-"""Reopening a conversation in a tool, for people: which tool, the command line, the tool itself."""
+"""Reopening a conversation in a tool: choose the tool, print the command line or start the tool."""
 
 from __future__ import annotations
 
@@ -25,12 +25,16 @@ from cortext.tools.tool_context import here
 
 
 def can_talk() -> bool:
-    """Whether there is a terminal, and no tool in it already."""
+    """Return whether there is a terminal in which no AI tool runs."""
     return sys.stdin.isatty() and sys.stdout.isatty() and here() is None
 
 
 def can_launch(wanted: str | None) -> bool:
-    """Whether there is a terminal for a tool, no tool in it already, and one to start."""
+    """Return whether a tool can be started in this terminal.
+
+    That needs a terminal in which no AI tool runs, and a tool that is named or installed. If no
+    tool is installed, print that.
+    """
     if not can_talk():
         return False
     if wanted or installed():
@@ -40,7 +44,10 @@ def can_launch(wanted: str | None) -> bool:
 
 
 def pick_tool(row: ConversationRow, wanted: str | None) -> str:
-    """The tool to take; a person is asked where nothing else decides."""
+    """Return the tool to use; ask the user if nothing else decides.
+
+    Raises CortextError if several tools are possible and there is no terminal to ask on.
+    """
     choice = choose_tool(row, wanted or "")
     for note in choice.notes:
         say(note)
@@ -64,22 +71,29 @@ def reopen_in_tool(
     printing: bool = False,
     extra: tuple[str, ...] = (),
 ) -> Prepared:
-    """In a tool; or, for `printing`, what has to be done for it, and the conversation rests."""
+    """Reopen a conversation in a tool and exit with the tool's exit code.
+
+    With `printing`, only prepare that and return the plan. The status of the conversation then
+    stays as it is, except that `reopen` makes a completed conversation active.
+    """
     reopening = fork or confirm_reopening(row, reopen=reopen)
     chosen = pick_tool(row, tool)
     if not row.status:
-        # Its session was deleted: there has to be one to go on with.
+        # The conversation has no session, so create the one to continue.
         activate(row, reopen=False)
     prepared = get_ready(row, chosen, budget=history_budget(budget), fork=fork, extra=extra)
     if not printing or (reopen and row.status == "completed"):
-        activate(prepared.row, reopen=reopening)  # whether it cannot is in the notes
+        activate(prepared.row, reopen=reopening)  # `prepared.notes` says if that was not possible
     if not printing:
         launch(prepared)
     return prepared
 
 
 def is_talk(row: ConversationRow, tool: str | None, *, fork: bool) -> bool:
-    """Whether it goes on in `spawn`, where it was had: in no other tool, and in no copy."""
+    """Return whether a conversation continues in `spawn`.
+
+    That is a session of `spawn` for which the user wants neither a tool nor a fork.
+    """
     return row.tool == AUR and not (tool or fork)
 
 
@@ -91,7 +105,7 @@ def talk_on(row: ConversationRow) -> NoReturn:
 
 
 def talk_plan(row: ConversationRow) -> Prepared:
-    """What a person would type for that."""
+    """Return the plan that continues a session of `spawn`."""
     plan = LaunchPlan(SPAWN, ("cortext", "spawn", "--resume", row.key), os.getcwd())
     return Prepared("native", plan, row.key, row, [])
 
@@ -99,7 +113,7 @@ def talk_plan(row: ConversationRow) -> Prepared:
 def get_ready(
     row: ConversationRow, tool: str, *, budget: int, fork: bool, extra: tuple[str, ...]
 ) -> Prepared:
-    """As `prepare`; where it is open elsewhere, a person is offered a fork."""
+    """Prepare a tool as `prepare` does; if the conversation is open elsewhere, offer a fork."""
     try:
         return prepare(row, tool, budget=budget, fork=fork, extra=extra)
     except LiveError as error:
@@ -112,7 +126,7 @@ def get_ready(
 
 
 def launch(prepared: Prepared) -> None:
-    """Start the tool, and exit as it does, with what was said in it kept."""
+    """Start the tool, capture the new messages after it ends, and exit with its exit code."""
     for note in prepared.notes:
         say(note)
     code = run(prepared.plan)
@@ -123,10 +137,10 @@ def launch(prepared: Prepared) -> None:
 
 
 def run(plan: LaunchPlan) -> int:
-    """The tool in this terminal, until it ends; its exit code."""
+    """Run the tool in this terminal until it ends, and return its exit code."""
 
     def pass_over(number: int, frame: object) -> None:
-        """Keys that interrupt are the tool's. Unlike ignoring them, this is not inherited."""
+        """Ignore the interrupt keys, which are for the tool. The tool would inherit SIG_IGN."""
 
     before = {s: signal.signal(s, pass_over) for s in (signal.SIGINT, signal.SIGQUIT)}
     try:
@@ -140,8 +154,8 @@ def run(plan: LaunchPlan) -> int:
 
 
 def command_line(plan: LaunchPlan) -> str:
-    """What a person would type into a shell."""
-    # So that the line stays one: at the end of a word a newline cannot be spelt.
+    """Return the plan as a command line for a shell."""
+    # `quoted` cannot escape a newline at the end of a word, and the command must stay on one line.
     folder = f"{plan.cwd}/." if plan.cwd.endswith("\n") else plan.cwd
     variables = [f"{name}={quoted(value)}" for name, value in plan.environment.items()]
     words = [*variables, *map(quoted, plan.words)]
@@ -153,7 +167,7 @@ def say(text: str) -> None:
 
 
 def print_plan(prepared: Prepared, *, as_json: bool) -> None:
-    """What a person would type."""
+    """Print the notes of a plan, and the plan as a command line or as JSON."""
     for note in prepared.notes:
         say(note)
     plan = prepared.plan

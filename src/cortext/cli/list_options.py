@@ -1,4 +1,4 @@
-"""The options that say which conversations a list holds."""
+"""The options that choose the conversations of a list."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ _STATUSES = ["active", "paused", "completed", "interrupted"]
 
 
 class SourceType(click.Choice[str]):
-    """What conversations were had in, as lists name it; `aur` is another word for `spawn`."""
+    """The name of a tool, of `spawn` or of stored documents, as lists show it.
+
+    `aur` is another word for `spawn`.
+    """
 
     def __init__(self) -> None:
         super().__init__((*tool_names(), SPAWN, DOCUMENT), case_sensitive=False)
@@ -34,7 +37,7 @@ class SourceType(click.Choice[str]):
 def complete_owner(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """The owners whose name begins so, for the shell."""
+    """Return the owners whose name starts with the typed text, for shell completion."""
     from click.shell_completion import CompletionItem
 
     rows = ConversationList(paths.workspace_root(), everywhere=True).list().rows
@@ -60,7 +63,7 @@ def owner_option(command: F) -> F:
 
 
 def filters(command: F) -> F:
-    """The options that say which conversations a list holds."""
+    """Add the options that choose the conversations of a list."""
     options = (
         all_option,
         click.option("--type", "kind", metavar="TYPE", help="Only of this type."),
@@ -90,6 +93,6 @@ def wanted(
     since: int | None,
     **more: Any,
 ) -> ListFilter:
-    # `aur` says interrupted where we say paused.
+    # `aur` says interrupted, and rows of conversations say paused.
     word = "paused" if status == "interrupted" else status
     return ListFilter(kind=kind, status=word, tags=tags, since=since, **more)

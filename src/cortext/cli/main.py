@@ -53,7 +53,7 @@ def _push_output_through_gemini() -> None:
     if not (os.environ.get("GEMINI_CLI") and sys.stdout.isatty()):
         return
     if os.environ.get("CODEX_THREAD_ID"):  # one tool runs in the other, and Codex keeps every byte
-        # No command needs these at its start.
+        # No command needs these modules at its start.
         from cortext.tools.registry import find_tool
         from cortext.tools.tool_context import here
 
@@ -80,8 +80,8 @@ def _replace_unusable_streams() -> None:
 
 
 def _is_closed_pipe(error: BaseException) -> bool:
-    """Tell whether the reader of stdout, such as `head`, has ended; then silence stdout."""
-    # click notices first, puts a quiet wrapper around stdout, and exits with 1.
+    """Return whether the reader of stdout, such as `head`, has ended; then silence stdout."""
+    # click notices the closed pipe first, wraps stdout in a silent object, and exits with 1.
     pacified = isinstance(error, SystemExit) and "Pacify" in type(sys.stdout).__name__
     if not (pacified or isinstance(error, BrokenPipeError)):
         return False

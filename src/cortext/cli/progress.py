@@ -1,4 +1,4 @@
-"""A bar for a person who waits, where it takes longer than a moment."""
+"""A progress bar, which appears only if the work takes longer than a moment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WIDTH = 30
 
 
 class ProgressBar:
-    """How far something is, on a terminal; elsewhere nothing."""
+    """A progress bar on a terminal. Without a terminal it does nothing."""
 
     def __init__(self, what: str) -> None:
         self._what = what
@@ -24,11 +24,11 @@ class ProgressBar:
 
     @property
     def progress(self) -> Callable[[int, int], None] | None:
-        """What is to be told how much is done, and of how much; None if nobody sees it."""
+        """A callback that takes the finished and the total work; None without a terminal."""
         return self._draw if sys.stderr.isatty() else None
 
     def begin(self, words: str) -> None:
-        """Say what is waited for, where some of it cannot be counted."""
+        """Show a text while there is nothing to count yet."""
         if sys.stderr.isatty():
             self._write(words)
 
@@ -49,7 +49,7 @@ class ProgressBar:
         sys.stderr.flush()
 
     def clear(self) -> None:
-        """Leave nothing of it."""
+        """Remove the bar from the screen."""
         if self._drawn:
             sys.stderr.write("\r" + " " * self._drawn + "\r")
             sys.stderr.flush()

@@ -34,7 +34,7 @@ from cortext.tools.tool_context import here
 def find_row(
     words: tuple[str, ...], *, last: bool, everywhere: bool, which: dict[str, Any]
 ) -> ConversationRow:
-    """Find the conversation that words name, or the latest, or ask which."""
+    """Return the conversation that the words name, or the latest; otherwise ask the user."""
     if words:
         return choose(
             " ".join(words), everywhere=everywhere, forgiving=True, wanted=wanted(**which)
@@ -83,7 +83,11 @@ def history_budget(budget: int | None) -> int:
 
 
 def confirm_reopening(row: ConversationRow, *, reopen: bool) -> bool:
-    """Ask whether a completed conversation is reopened. Exit if it is not."""
+    """Return whether to reopen a completed conversation, and ask the user if necessary.
+
+    Exit if the user declines. Raises CortextError if the conversation is completed and nobody can
+    be asked.
+    """
     if row.status == "completed" and not reopen and can_ask():
         reopen = click.confirm("it was marked complete; go on with it all the same?", err=True)
         if not reopen:
@@ -101,7 +105,7 @@ def _tell(
     reopen: bool,
     as_json: bool,
 ) -> None:
-    """Print the briefing; unless it is for reading only, the conversation goes on by it."""
+    """Print the briefing. Unless `context` is set, make the conversation active."""
     reopening = context or confirm_reopening(row, reopen=reopen)
     row = capture_pending(row)
     briefing = brief(row)
@@ -120,7 +124,7 @@ def _tell(
 
 
 def _pick(last: bool, everywhere: bool, which: dict[str, Any]) -> ConversationRow:
-    """The latest one, or the one that a person chooses."""
+    """Return the latest conversation, or the one that the user chooses."""
     conversations = ConversationList(paths.workspace_root(), everywhere=everywhere)
     resumable = wanted(**which, with_session=True)
     rows = conversations.list(resumable, capture=True).rows
@@ -136,7 +140,7 @@ def _pick(last: bool, everywhere: bool, which: dict[str, Any]) -> ConversationRo
 
 
 def _latest(rows: list[ConversationRow]) -> ConversationRow:
-    """The newest that is not going on in a tool right now."""
+    """Return the latest conversation that is not open in a tool now."""
     live = {id for _, id in live_sessions()}
     for row in rows:
         is_open = row.tool == AUR and row.status == "active"

@@ -1,4 +1,4 @@
-"""Finding the conversation that a person means, and asking where several are meant."""
+"""Finding the conversation that a query names, and asking the user if there are several."""
 
 from __future__ import annotations
 
@@ -33,10 +33,15 @@ def choose(
     origins: bool = True,
     wanted: ListFilter = EVERYTHING,
 ) -> ConversationRow:
-    """The one that is meant. Several: a person is asked; a program gets AmbiguousIdError. Where
-    nothing is lost by it, be `forgiving`: words that were said in it, or a misspelt title, are
-    good enough, and that is said. Without `origins`, a conversation is not named by the session
-    that it was made of, while there is that."""
+    """Return the conversation that a query names.
+
+    If several match, ask the user; without a terminal, raise AmbiguousIdError. If none matches,
+    raise SessionNotFoundError.
+
+    With `forgiving`, words of its messages or a misspelt title also match, and that is printed. Use
+    this only if a wrong guess does no harm. Without `origins`, raise CortextError if the query is
+    the id of a tool session from which a conversation was made, while that session exists.
+    """
     if not query.strip():
         raise click.UsageError("say which conversation: its id, or words of its title")
     conversations = ConversationList(paths.workspace_root(), everywhere=everywhere)
@@ -93,8 +98,10 @@ def _say_searched(found: Sequence[ConversationRow], looked: int, of: int) -> Non
 
 
 def choose_ours(query: str) -> ConversationRow:
-    """The conversation that is meant, to be changed: of a session of a tool or a program, one that
-    is made of it now, and that is said."""
+    """Return the conversation that a query names, so that the caller can change it.
+
+    If the query names a session of a tool or a program, make a conversation of it and say that.
+    """
     row = choose(query)
     if not row.tool:
         return row
@@ -106,8 +113,11 @@ def choose_ours(query: str) -> ConversationRow:
 
 
 def choose_active(words: tuple[str, ...]) -> ConversationRow:
-    """The one that is named; else, inside a tool, that of its session; else the only one that is
-    active, and never a guess."""
+    """Return the conversation that the words name, or the one that is active now.
+
+    Without words, this is the conversation of the tool session around this process, or the only
+    active one. If several are active, ask the user. Raises CortextError if none is active.
+    """
     if words:
         return choose(" ".join(words))
 
@@ -128,7 +138,10 @@ def choose_active(words: tuple[str, ...]) -> ConversationRow:
 
 
 def ask(rows: Sequence[ConversationRow], query: str = "") -> ConversationRow:
-    """One of several, by its number or by words that only it has."""
+    """Ask the user for one of several rows, by number or by words that only one row has.
+
+    Raises AmbiguousIdError if there is no terminal to ask on.
+    """
     if not can_ask():
         raise _several(rows, query)
     shown = rows[:_SHOWN]
@@ -154,12 +167,12 @@ def ask(rows: Sequence[ConversationRow], query: str = "") -> ConversationRow:
 
 
 def _several(rows: Sequence[ConversationRow], query: str) -> AmbiguousIdError:
-    """For a program: each of them on a line, by the id that names it, and the error."""
+    """Print the candidates with their ids, and return the error for a caller without a terminal."""
     names = Names(rows)
     for row in rows[:_SHOWN]:
         click.echo(one_line(f"{names.of(row)}  {_told(row)}"), err=True)
     error = AmbiguousIdError(query, [names.of(row) for row in rows])
-    # The ids stand above, with what they are.
+    # The ids are already printed, so the error does not repeat them.
     what = f"match {query}" if query else "are active"
     if not query and any(row.status != "active" for row in rows):
         what = "may be meant"
@@ -168,8 +181,7 @@ def _several(rows: Sequence[ConversationRow], query: str) -> AmbiguousIdError:
 
 
 def _to_choose(number: int, row: ConversationRow, name: str) -> str:
-    """A conversation on one line of a terminal: its title, as far as there is room beside what
-    tells it from one of the same title."""
+    """Return one line of a choice. The title gets the room that the facts leave."""
     import shutil
 
     facts = f"  ({', '.join([*_facts(row), name])})"
@@ -180,7 +192,7 @@ def _to_choose(number: int, row: ConversationRow, name: str) -> str:
 
 
 def describe(row: ConversationRow) -> str:
-    """A conversation on one line, what tells it from one of the same title first."""
+    """Return a conversation on one line: its id, its facts and its title."""
     return one_line(f"{short_id(row)}  {_told(row)}")
 
 
@@ -211,7 +223,7 @@ def _misspelt(
 
 
 def _say_other_words(query: str) -> dict[str, str]:
-    """Say which words nobody ever said, and which may have been meant instead of each."""
+    """Print similar words for words that occur in no text, and return them by the unknown word."""
     tokens = [token for term in parse(query).terms for token in term.tokens]
     instead = {word: near for word, near in unknown(tokens).items() if near}
     for word, near in instead.items():
@@ -220,8 +232,7 @@ def _say_other_words(query: str) -> dict[str, str]:
 
 
 def _say_nearest(query: str, conversations: ConversationList, instead: dict[str, str]) -> None:
-    """Say which titles have the words that were meant; else, which look like those that were
-    typed."""
+    """Print the titles that have the corrected words, or similar titles if there are none."""
     here, found = conversations.list().rows, list[ConversationRow]()
     if instead:
         meant = " ".join(instead.get(word, word) for word in query.casefold().split())

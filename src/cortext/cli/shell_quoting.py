@@ -1,4 +1,4 @@
-"""Words as a person can paste them into a shell, whatever is in them."""
+"""Quoting of words for a shell, so that they are safe to show and to paste."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from cortext.model.safe_text import clean
 
 
 def quoted(word: str) -> str:
-    """One word for `sh` and everything like it, with nothing in it that a terminal would obey.
+    """Quote a word for `sh` and similar shells, without control characters for the terminal.
 
-    What could not be shown is spelt for `printf`. A substitution loses the newlines at its end:
-    those stand as they are, in quotes.
+    Characters that cannot be shown become escapes of `printf`. A command substitution drops
+    newlines at its end, so these follow in quotes.
     """
     if clean(word) == word and not set("\n\t") & set(word):
         return shlex.quote(word)
@@ -22,14 +22,16 @@ def quoted(word: str) -> str:
 
 
 def _spelt(character: str) -> str:
-    """A character in the format of `printf`, between single quotes. `!` and a first hyphen mean
-    something to some shells even there."""
+    """Return a character for the format of `printf`, between single quotes.
+
+    Escape `!` and `-` too: some shells interpret them even in quotes.
+    """
     if character == "%":
         return "%%"
     if character.isascii() and character.isprintable() and character not in "\\'!-":
         return character
     if not character.isascii() and character.isprintable() and clean(character) == character:
         return character
-    escaped = "\udc80" <= character <= "\udcff"  # a byte that is no text
+    escaped = "\udc80" <= character <= "\udcff"  # a byte that is not valid UTF-8
     data = character.encode("utf-8", "surrogateescape" if escaped else "replace")
     return "".join(f"\\{byte:03o}" for byte in data)

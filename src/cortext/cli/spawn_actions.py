@@ -1,4 +1,4 @@
-"""What `spawn` does for a person: it lists, deletes, and talks."""
+"""What `spawn` does: list sessions, delete them, and start or continue one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SOME = 10
 
 
 def delete_one(id: str) -> int:
-    """Delete a session by its whole id. Ids are not guessed, because no question is asked."""
+    """Delete a session by its full id. Do not guess the id, because nobody is asked to confirm."""
     if not _is_session(id):
         raise not_found(id)
     _say_deleted(id, delete(id))
@@ -52,12 +52,12 @@ def clean_old(days: float) -> int:
 
 
 def _say_gone(entry: TrashEntry) -> None:
-    # At once: thousands take a while, and a person may not wait for the last.
+    # Print each at once, because thousands take a while.
     click.echo(f"deleted: {shown(entry.label, lines=False)}", err=True)
 
 
 def begin(id: str | None, agent: str | None, tool: str | None, settings: SpawnSettings) -> int:
-    """A new session; or, where there is one of this id, that one."""
+    """Start a session, or continue the existing session with this id. Return the exit code."""
     if id and os.path.lexists(session_path(id)):
         return _go_on(id, agent, tool, settings)
     cwd = os.getcwd()
@@ -70,8 +70,8 @@ def begin(id: str | None, agent: str | None, tool: str | None, settings: SpawnSe
 
 
 def go_on(given: str, agent: str | None, tool: str | None, settings: SpawnSettings) -> int:
-    """The session that is meant, where it was left."""
-    # A whole id means nothing else, however many sessions there are to look through.
+    """Continue the session that `given` names. Return the exit code."""
+    # A full id is never ambiguous, and needs no search through all sessions.
     id = given.strip() if _is_session(given.strip()) else find(given).key
     return _go_on(id, agent, tool, settings)
 
@@ -81,7 +81,10 @@ def _is_session(id: str) -> bool:
 
 
 def go_on_with_last(agent: str | None, tool: str | None, settings: SpawnSettings) -> int:
-    """Reopen the session with the latest turn that is not open elsewhere."""
+    """Continue the latest session that has turns and is not open elsewhere.
+
+    Raises CortextError if there is none.
+    """
     for row in list_spawned(agent):
         if row.status != "active" and not row.is_empty:
             return _go_on(row.key, agent, tool, settings)
@@ -106,8 +109,10 @@ def _go_on(id: str, agent: str | None, tool: str | None, settings: SpawnSettings
 
 
 def _runner_of(session: Spawned, tool: str | None, agent: Agent, settings: SpawnSettings) -> Runner:
-    """What goes on with a session: what is asked for, else the tool that it was had with. A command
-    that it was had with is not taken from a file: the person names it again."""
+    """Return what continues a session: the tool that the user names, or the session's own tool.
+
+    A command from the session file is never run; the user must name it again.
+    """
     asked = tool or os.environ.get(VARIABLE) or settings.tool
     if asked or session.tool in ("", ECHO) or session.tool in installed():
         return choose_runner(asked or session.tool or None, agent, settings)
@@ -131,8 +136,10 @@ def _agent_of(name: str, cwd: str) -> Agent:
 
 
 def find(given: str) -> ConversationRow:
-    """Find the session that is meant. If several match, ask; if none does, show the available
-    sessions and exit."""
+    """Return the session that `given` names.
+
+    If several match, ask the user. If none matches, print the available sessions and exit.
+    """
     rows, note = find_spawned(given) if given.strip() else SpawnMatches(list_spawned()[:_SOME])
     if note:
         click.echo(note, err=True)
@@ -144,7 +151,7 @@ def find(given: str) -> ConversationRow:
 
 
 def not_found(given: str) -> click.exceptions.Exit:
-    """Say so, and what there is."""
+    """Print that there is no such session, and which exist. Return the exception to raise."""
     click.echo(f"Session not found: {shown(given, lines=False)}", err=True)
     known = list_spawned()
     if known:
@@ -157,8 +164,10 @@ def not_found(given: str) -> click.exceptions.Exit:
 
 
 def _reopen(id: str, settings: SpawnSettings) -> Spawned:
-    """The session, open. If it is damaged, the person says what becomes of it; it ends here if it
-    is not to be recovered."""
+    """Open a session. If it is damaged, ask the user whether to delete or recover it.
+
+    Exit if the user does not recover it.
+    """
     try:
         return Spawned.reopen(id, max_tokens=settings.max_tokens)
     except SessionNotFoundError:

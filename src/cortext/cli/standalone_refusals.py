@@ -1,4 +1,4 @@
-"""What cannot be done to sessions of `spawn` and of programs, and what does it instead."""
+"""Errors for operations that sessions of `spawn` and of programs do not support, with hints."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from cortext.errors import CortextError
 
 
 def not_stopped(row: ConversationRow) -> CortextError:
-    """Of a session of `spawn`, which nobody has to stop."""
+    """Return the error that a session of `spawn` need not be stopped."""
     return CortextError(
         f"{row.key} is a session of `cortext spawn`, which saves it turn by turn",
         hint=f"nothing has to be done; `cortext import {row.key}` makes a conversation of it",
@@ -15,7 +15,7 @@ def not_stopped(row: ConversationRow) -> CortextError:
 
 
 def not_deleted(row: ConversationRow) -> CortextError:
-    """Of a session that a program keeps: only the program knows whether it needs it."""
+    """Return the error that only the program which stores a session may delete it."""
     return CortextError(
         f"{row.key} is kept by a program, and was not deleted",
         hint=f"the program deletes it, or you do: its file is {row.path}",

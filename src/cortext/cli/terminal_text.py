@@ -14,18 +14,20 @@ _FEW = 5
 
 
 def can_ask() -> bool:
-    """Tell whether there is a person to ask."""
+    """Return whether there is a person to ask."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def show(text: str) -> None:
-    """Data, for whoever reads it."""
+    """Write data to stdout, for a person or a program."""
     sys.stdout.write(f"{text}\n")
 
 
 def say(text: str) -> None:
-    """Talk, for the person; no terminal codes come with what it is about. Where nobody listens any
-    more, whoever reads the data still gets it."""
+    """Write a message for the person to stderr, without terminal codes.
+
+    If nobody reads stderr any more, discard messages from now on: stdout may still have a reader.
+    """
     try:
         sys.stderr.write(f"{clean(text)}\n")
     except BrokenPipeError:
@@ -33,7 +35,7 @@ def say(text: str) -> None:
 
 
 def say_damaged(notes: Sequence[str]) -> None:
-    """Warn of what is wrong with files: of the first few, and how many more there are."""
+    """Print warnings about the first few damaged files, and the number of the others."""
     for note in notes[:_FEW]:
         say(f"warning: {clean(note, lines=False)}")
     if left := len(notes[_FEW:]):
@@ -41,26 +43,26 @@ def say_damaged(notes: Sequence[str]) -> None:
 
 
 def one_line(text: str) -> str:
-    """As `clean` has it on one line, with all spaces: columns stay columns."""
+    """Return a text on one line, as `clean` does, but keep all spaces so that columns align."""
     return clean(text.replace("\n", " ").replace("\t", " "))
 
 
 def spawn() -> str:
-    """The name by which `spawn` was called."""
+    """Return the command that the user typed for `spawn`."""
     return "aur spawn" if sys.argv[0].rpartition("/")[2] == "aur" else "cortext spawn"
 
 
 def local(when: datetime) -> str:
-    """A time as the person's clock shows it."""
+    """Return a time in the local time zone, to the minute."""
     try:
         when = when.astimezone()
     except OverflowError:
-        pass  # the last day there is, in a zone where it is tomorrow already
+        pass  # the last possible day, in a time zone where it is already tomorrow
     return when.isoformat(" ", "minutes")[:16]
 
 
 def to_edge(line: str, *, err: bool = False) -> str:
-    """A line that a terminal shows as one; where there is no terminal, it stays as it is."""
+    """Cut a line at the edge of the terminal. Without a terminal, return the line unchanged."""
     if not (sys.stderr if err else sys.stdout).isatty():
         return line
     import shutil
@@ -70,14 +72,14 @@ def to_edge(line: str, *, err: bool = False) -> str:
 
 
 def cells(text: str) -> int:
-    """How many columns of a terminal a text takes."""
+    """Return how many columns of a terminal a text takes."""
     if text.isascii():
         return len(text)
     return sum(map(_width, text))
 
 
 def fit(text: str, width: int) -> str:
-    """A text in exactly that many columns: cut, or filled up with spaces."""
+    """Return a text in exactly `width` columns, cut or padded with spaces."""
     taken = cells(text)
     if taken <= width:
         return text + " " * (width - taken)

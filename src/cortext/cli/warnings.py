@@ -15,7 +15,7 @@ _MISSED = ("passed over", "could not read")
 
 
 class CleanFormatter(logging.Formatter):
-    """Formats a record as one line of text that cannot move the cursor."""
+    """A formatter of log records as one line of text that cannot move the cursor."""
 
     def format(self, record: logging.LogRecord) -> str:
         if isinstance(record.args, tuple) and any(isinstance(a, OSError) for a in record.args):
@@ -25,12 +25,12 @@ class CleanFormatter(logging.Formatter):
 
 
 def _in_words(value: object) -> object:
-    """Return the system's reason without its number."""
+    """Replace an OSError by its path and reason, without the error number."""
     return where_and_why(value) if isinstance(value, OSError) else value
 
 
 def show_warnings() -> None:
-    """Print warnings on stderr, unless the program has configured logging before."""
+    """Print warnings on stderr, unless the program has already configured logging."""
     handler = logging.StreamHandler()
     handler.setFormatter(CleanFormatter(_FORMAT))
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
@@ -49,7 +49,7 @@ class _Missed(logging.Handler):
 
 @contextmanager
 def missed() -> Generator[list[str]]:
-    """Collect the warnings about what the library passed over; they are printed as well."""
+    """Collect the warnings about files that the library skipped. The warnings are still printed."""
     handler, log = _Missed(), logging.getLogger("cortext")
     log.addHandler(handler)
     try:

@@ -1,4 +1,4 @@
-"""The picker: what `cortext` alone opens in a terminal."""
+"""The picker: the screen that `cortext` without a command opens in a terminal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import sys
 
 
 def can_pick() -> bool:
-    """Whether there is a person at a terminal that can show it. It is drawn on stderr."""
+    """Return whether a person sits at a terminal that can show the picker.
+
+    The picker is drawn on stderr.
+    """
     if os.environ.get("CI") or os.environ.get("TERM", "") in ("", "dumb", "unknown"):
         return False
     return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))

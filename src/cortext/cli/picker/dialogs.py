@@ -1,4 +1,4 @@
-"""What the picker asks: for a line of text, for one of several, or nothing, when it helps."""
+"""The dialogs of the picker: a line of text, a choice, and the help."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from cortext.model.safe_text import clean
 
 
 class _Box(ModalScreen[str | None]):
-    """Something in the middle of the screen, that Esc takes away."""
+    """A box in the middle of the screen, which Esc closes."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", show=False, priority=True),
-        # They mean what they say only below.
+        # The screen below uses these keys, so the dialog must catch them.
         *(Binding(key, "nothing", show=False, priority=True) for key in ("tab", "shift+tab")),
     ]
 
@@ -29,11 +29,11 @@ class _Box(ModalScreen[str | None]):
         self.dismiss(None)
 
     def action_nothing(self) -> None:
-        """So that nothing below it hears of it."""
+        """Ignore a key, so that the screen below does not get it."""
 
 
 class LineDialog(_Box):
-    """A line of text; None if the person would rather not."""
+    """A dialog for a line of text. Its result is None if the user cancels."""
 
     def __init__(self, question: str, value: str, note: str = "") -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class LineDialog(_Box):
 
 
 class ChoiceDialog(_Box):
-    """One of several, by its first letter or its number; None for none of them."""
+    """A choice of one name by its letter or number. The result is None if the user cancels."""
 
     def __init__(self, question: str, among: Sequence[str], note: str = "") -> None:
         super().__init__()
@@ -80,7 +80,7 @@ class ChoiceDialog(_Box):
 
 
 def _letters(names: Sequence[str]) -> list[str]:
-    """A letter of each, that no other has."""
+    """Return a different letter for each name, taken from the name, or its number in the list."""
     found: list[str] = []
     for number, name in enumerate(names, 1):
         free = (letter for letter in name.lower() if letter.isalnum() and letter not in found)
@@ -89,7 +89,7 @@ def _letters(names: Sequence[str]) -> list[str]:
 
 
 class Help(_Box):
-    """All the keys."""
+    """The help: all keys."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q,question_mark,enter,f1", "cancel", show=False, priority=True)

@@ -1,4 +1,4 @@
-"""What the keys of the picker do to the conversation that is chosen."""
+"""The actions of the picker's keys on the chosen conversation."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ _KEPT = "It becomes a conversation of yours, as with `cortext import`; what is t
 
 
 class Acting(App[Chosen | None]):
-    """An app in which a conversation is chosen. What is done to it is done beside the app, which
-    then lists anew."""
+    """An app in which a conversation is chosen.
+
+    Actions that change a conversation run in a thread. Then the app lists the conversations again.
+    """
 
     def __init__(self) -> None:
         super().__init__(ansi_color=True)
@@ -32,15 +34,18 @@ class Acting(App[Chosen | None]):
         raise NotImplementedError
 
     def say(self, text: str) -> None:
-        """A sentence on the last line; "" for the keys."""
+        """Show a sentence on the last lines of the screen; "" shows the keys."""
         raise NotImplementedError
 
     def load(self, *, everywhere: bool | None = None) -> None:
-        """List anew; what is there, or with `everywhere`, all or what is here."""
+        """List the conversations again.
+
+        `everywhere` chooses all projects or only this one; None keeps the current choice.
+        """
         raise NotImplementedError
 
     def from_thread(self, work: Callable[[], object]) -> None:
-        """Let the app do something, if it is still there."""
+        """Run `work` in the app's own thread, if the app still runs."""
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self.call_later, work)
 
@@ -133,8 +138,10 @@ class Acting(App[Chosen | None]):
         work: Callable[[ConversationRow, str], str],
         note: str = "",
     ) -> None:
-        """Ask for a line about what is chosen, and do something with it. The note is for what
-        belongs to no workspace."""
+        """Ask for a line of text about the chosen conversation, and do `work` with it.
+
+        `note` is shown only for a session that belongs to no workspace.
+        """
         row = self.chosen
         if row is None:
             return
@@ -146,17 +153,17 @@ class Acting(App[Chosen | None]):
         self.push_screen(LineDialog(question, value(row), note if row.tool else ""), answered)
 
     def _do(self, work: Callable[[], str]) -> None:
-        """Do something beside the picker, say what came of it, and list anew."""
+        """Do something in a thread, show what it returns, and list the conversations again."""
         self.say("…")
 
         def run() -> None:
             try:
                 said = work()
-            except Exception as error:  # noqa: BLE001  a person gets a sentence for any of them
+            except Exception as error:  # noqa: BLE001  every error becomes a sentence on the screen
                 said = operations.told(error)
             self.from_thread(partial(self._done, said))
 
-        # Nobody leaves before what is being written is whole: the thread is waited for.
+        # Not a daemon thread, so that leaving the picker waits until the write is complete.
         Thread(target=run).start()
 
     def _done(self, said: str) -> None:

@@ -1,4 +1,4 @@
-"""The keys of the picker, in one place: what they do, and how the help tells it."""
+"""All keys of the picker, with their actions and their help."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from typing import NamedTuple
 
 
 class KeyBinding(NamedTuple):
-    """A key as Textual names it, what is done, how a person knows the key, and what is said of
-    it; `hint` is that in a word, for the last line of the screen. `of_one`: it is done to the
-    conversation that is chosen, so it waits until there is one."""
+    """A key of the picker.
+
+    `key` is its name in Textual, and `shown` its name for the user. `said` is its line in the help,
+    and `hint` a single word for the last line of the screen. `of_one` marks an action on the chosen
+    conversation, which waits until a conversation is chosen.
+    """
 
     key: str
     action: str
@@ -19,7 +22,7 @@ class KeyBinding(NamedTuple):
 
     @property
     def call(self) -> str:
-        """The action, as a binding has it."""
+        """The action in the form of a Textual binding."""
         return f"app.{'to_chosen' if self.of_one else 'press'}({self.action!r})"
 
 
@@ -56,12 +59,14 @@ KEYS = (
     KeyBinding("escape", "leave", "Esc", "clear what was typed; then leave (^C at once)", ""),
 )
 QUIT = "ctrl+c,ctrl+q"
-"""Whatever is asked."""
+"""Keys that also work while a dialog is open."""
 
 
 def hints(width: int, help: str = "?") -> list[tuple[str, str]]:
-    """As many as a line has room for: the key, and what it does in a word. `help` is the key that
-    helps now."""
+    """Return the keys with their hints, as many as fit into `width` columns.
+
+    `help` is the key that currently opens the help.
+    """
     found: list[tuple[str, str]] = []
     taken = 1
     for key in KEYS:

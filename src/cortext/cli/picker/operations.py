@@ -1,4 +1,4 @@
-"""What the picker does to a conversation. Each returns what is said of it then."""
+"""The picker's operations on a conversation. Most return a sentence to show."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from cortext.tools.registry import display_name
 
 
 def name_of(row: ConversationRow) -> str:
-    """How it is called in a sentence."""
+    """Return a short title in quotes, for a sentence."""
     title = row.title or row.key
     return f'"{title if len(title) <= 40 else title[:39] + "…"}"'
 
 
 def told(error: Exception) -> str:
-    """What went wrong, in a sentence, and what can be done."""
+    """Return a sentence about an error, with its hint."""
     if not isinstance(error, (CortextError, OSError)):
         return f"something unexpected: {type(error).__name__}: {error}"
     hint = getattr(error, "hint", "")
@@ -37,13 +37,13 @@ def told(error: Exception) -> str:
 
 
 def rename(row: ConversationRow, title: str) -> str:
-    text = edit_conversation.as_title(title)  # before anything is made of it
+    text = edit_conversation.as_title(title)  # checked before anything is written
     session = edit_conversation.rename(edit_conversation.ours(row), text)
     return f'it is now "{clean(session.title, lines=False)}"'
 
 
 def tag(row: ConversationRow, text: str) -> str:
-    """Have these tags and no others, with spaces or commas between them."""
+    """Replace the tags of a conversation by those in `text`, separated by spaces or commas."""
     wanted = text.replace(",", " ").split()
     bare = [name.lstrip("#") for name in wanted]
     old = [name for name in row.tags if name not in bare]
@@ -52,7 +52,10 @@ def tag(row: ConversationRow, text: str) -> str:
 
 
 def export(row: ConversationRow, path: str) -> str:
-    """Write it to a file whose name says the format. Nothing is written over."""
+    """Write a conversation to a new file. The file's extension chooses the format.
+
+    Raises CortextError if the file exists.
+    """
     if not row.status:
         raise CortextError("only its own file is there", hint=f"it is {row.path}")
     given = os.path.expanduser(path.strip())
@@ -81,7 +84,7 @@ def stop(row: ConversationRow, *, completed: bool) -> str:
 
 
 def delete(row: ConversationRow) -> tuple[str, TrashEntry | None]:
-    """Into the trash; what to restore, if anything can be."""
+    """Move a conversation to the trash. Return a sentence, and the entry to restore or None."""
     if is_spawned(row):
         return f"{name_of(row)} is in the trash", cleanup.delete(row.key)
     if not row.tool:

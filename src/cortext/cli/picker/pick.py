@@ -1,4 +1,4 @@
-"""The picker's beginning and end: the conversations to show, and the one that was chosen."""
+"""The start of the picker, and the reopening of the chosen conversation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cortext.cli.views.list_view import keep_up
 
 
 def pick() -> None:
-    """Let a person choose, and do what was chosen; it ends as that does."""
+    """Let the user choose a conversation, reopen it, and exit with the exit code of the tool."""
     shelf = PickerItems.here()
     if not shelf.rows:
         shelf = PickerItems.everywhere()
@@ -22,7 +22,7 @@ def pick() -> None:
 
 
 def _reopen(chosen: Chosen) -> None:
-    """As `cortext resume` does, with the row that was chosen. It ends as the tool does."""
+    """Reopen a conversation as `cortext resume` does, and exit with the tool's exit code."""
     row, tool = chosen.row, chosen.tool or None
     if is_talk(row, tool, fork=chosen.fork):
         talk_on(row)

@@ -1,4 +1,4 @@
-"""The picker itself: a line to type into, the list, the page beside it."""
+"""The picker app: an input line, the list of conversations, and a preview beside it."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from cortext.model.safe_text import clean
 
 LOOKING = "looking into what was said …"
 _PAUSE = 0.15
-"""Seconds without a key before it is looked for in what was said."""
+"""Seconds without a key before the messages are searched."""
 _SWITCH = 0.001
-"""Seconds that a thread which reads may hold up the one that draws."""
+"""Seconds after which a thread that reads lets the thread that draws run."""
 
 
 class Picker(Acting):
-    """Shows a shelf; its result is what to go on with, or None."""
+    """The picker app. Its result is what to continue, or None."""
 
     CSS: ClassVar[str] = CSS
     ENABLE_COMMAND_PALETTE: ClassVar[bool] = False
@@ -78,7 +78,7 @@ class Picker(Acting):
         self.call_after_refresh(self._settle)
 
     def _settle(self) -> None:
-        """What has time until the list is on the screen."""
+        """Do what can wait until the list is on the screen."""
         self.shelf.get_ready()
         if told := self.shelf.read_on():
             self.say(told)
@@ -98,19 +98,19 @@ class Picker(Acting):
             self._catch_up()
 
     async def action_press(self, action: str) -> None:
-        """What a key does, to the list for all that was typed before it."""
+        """Run the action of a key, on the list for everything that was typed before the key."""
         self._then = ""
         self.say("")
         self._catch_up()
         await self.run_action(action)
 
     def _catch_up(self) -> None:
-        """Have the list for what stands in the line."""
+        """Update the list to match the text of the input line."""
         text = self._field.value
         if text == self._typed:
             return
         if text == "?":
-            # Nothing that is looked for begins with it.
+            # No search begins with a question mark.
             self.type("")
             self.action_help()
             return
@@ -124,11 +124,14 @@ class Picker(Acting):
 
     @property
     def _is_looking(self) -> bool:
-        """Whether it is not known yet where it was said."""
+        """Whether the search through the messages has no result yet."""
         return self._said is None and bool(self._typed.strip())
 
     async def action_to_chosen(self, action: str) -> None:
-        """The same, to what is chosen; where nothing is found yet, to the first that is."""
+        """Run an action on the chosen conversation.
+
+        If nothing is found yet, run it on the first result of the search through the messages.
+        """
         self._catch_up()
         if self.chosen is not None or not self._is_looking:
             await self.action_press(action)
@@ -152,14 +155,14 @@ class Picker(Acting):
             action, self._then = self._then, ""
             if action:
                 self.say("")
-            # What only comes near nobody has seen yet, nor meant.
+            # The user has not seen a partial match yet, so the action was not meant for it.
             if action and self.chosen is not None and not said.near:
                 await self.run_action(action)
 
         self.from_thread(show)
 
     def _show(self, *, keep: bool = False) -> None:
-        """The list, for what was typed. `keep`: what is chosen stays so."""
+        """Show the list for the typed text. With `keep`, the chosen conversation stays chosen."""
         titled = self.shelf.titled(self._typed)
         said = self._said.below(titled) if self._said else ()
         items: Sequence[Item] = [*titled, *said] if said else titled
@@ -190,8 +193,8 @@ class Picker(Acting):
         )
 
     def say(self, text: str) -> None:
-        """A sentence below, whole, on as many lines as it takes; "" for the keys."""
-        help = "F1" if self._typed else "?"  # which is a letter of what is looked for
+        """Show a sentence on the last lines of the screen; "" shows the keys."""
+        help = "F1" if self._typed else "?"  # after other characters, `?` is part of the search
         if (text or help) == self._saying:
             return
         self._saying = text or help
@@ -214,7 +217,7 @@ class Picker(Acting):
         self.from_thread(lambda: self.say(operations.told(error)))
 
     def _was_not_told(self, error: Exception) -> None:
-        """Nobody waits any longer for where it was said."""
+        """Stop waiting for a search through the messages that failed, and show the error."""
 
         def show() -> None:
             self._said, self._then = FinderResult(), ""
@@ -239,11 +242,11 @@ class Picker(Acting):
         self.side.next_place()
 
     def action_scope(self) -> None:
-        """This project, or all."""
+        """Switch between the conversations of this project and all."""
         self.load(everywhere=not self.shelf.is_everywhere)
 
     def load(self, *, everywhere: bool | None = None) -> None:
-        """List anew."""
+        """List the conversations again, of all projects or of this one. None keeps the choice."""
         wanted = self.shelf.is_everywhere if everywhere is None else everywhere
         self.shelf = PickerItems.everywhere() if wanted else PickerItems.here()
         self._said = None
@@ -262,14 +265,14 @@ class Picker(Acting):
         return self.rows.chosen
 
     def type(self, text: str) -> None:
-        """As if a person had typed it, and nothing else."""
+        """Replace the text of the input line, as if the user had typed it."""
         self._field.value = text
 
     def on_rows_opened(self) -> None:
         self.action_resume()
 
     def _handle_exception(self, error: Exception) -> None:
-        """What nobody thought of ends the picker, and is reported as with any command."""
+        """End the picker after an unexpected error, which `run` then raises."""
         if self.is_headless:
             super()._handle_exception(error)
             return
@@ -278,8 +281,8 @@ class Picker(Acting):
 
 
 def run(shelf: PickerItems) -> Chosen | None:
-    """Show the picker until something is chosen, or nothing."""
-    # Textual takes it out of the environment, and the tool is to have it.
+    """Show the picker until the user has chosen. Return None if nothing was chosen."""
+    # Textual removes NO_COLOR from the environment, but the tool that starts next needs it.
     no_colour = os.environ.get("NO_COLOR")
     sys.setswitchinterval(_SWITCH)
     picker = Picker(shelf)

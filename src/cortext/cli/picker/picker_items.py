@@ -1,4 +1,4 @@
-"""What there is to pick from, and which of it has what was typed."""
+"""The conversations of the picker, and the filter by typed words."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cortext.tools.registry import display_name
 
 
 class PickerItems:
-    """Conversations, the latest first: those of this project, or all."""
+    """The conversations of this project, or all, the latest first."""
 
     def __init__(self, rows: list[ConversationRow], conversations: ConversationList) -> None:
         self.rows = rows
@@ -37,8 +37,10 @@ class PickerItems:
         return cls(conversations.list(capture=True).rows, conversations)
 
     def titled(self, text: str) -> list[ConversationRow]:
-        """Those that have all the words in title, summary, tags, id, type or tool. A quotation mark
-        is where a phrase begins, of which there may be no word yet."""
+        """Return the rows with all words in their title, summary, tags, id, type or tool.
+
+        Quotation marks are ignored, because a phrase may not be complete yet.
+        """
         words = text.casefold().replace('"', " ").split()
         if not words:
             return self.rows
@@ -49,18 +51,18 @@ class PickerItems:
         return [row for _, row in found]
 
     def get_ready(self) -> None:
-        """Make what the first question would else wait for."""
+        """Prepare the texts of the filter before the user types."""
         if not self._texts:
             self._texts = [(_text(row), row) for row in self.rows]
 
     def why_empty(self) -> list[str]:
-        """What is said of it where it has nothing."""
+        """Return the lines to show if the list is empty."""
         if not self.is_everywhere:
             return ["no conversations here yet", "Tab for those of other folders"]
         return _nothing_at_all()
 
     def read_on(self) -> str:
-        """Begin to read transcripts that there was no time for; what a person should know."""
+        """Start to read older transcripts in the background. Return a note about that, or ""."""
         left, self.conversations.left = self.conversations.left, 0
         if not left:
             return ""
@@ -70,8 +72,10 @@ class PickerItems:
 
 
 class PickedText(NamedTuple):
-    """A conversation in which something was said, the number of the message, and whether it has
-    the signs that were typed."""
+    """A conversation with a matching message, and the number of that message.
+
+    `exact` tells whether the message also has the punctuation that was typed.
+    """
 
     row: ConversationRow
     number: int
@@ -79,7 +83,7 @@ class PickedText(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """What to go on with, in which tool, "" being the usual one, and whether in a copy."""
+    """What the user chose: a conversation, the tool or "" for the default, and whether to fork."""
 
     row: ConversationRow
     tool: str = ""
@@ -87,7 +91,7 @@ class Chosen(NamedTuple):
 
 
 def is_spawned(row: ConversationRow) -> bool:
-    """Whether it is a session of `spawn`, which keeps its own."""
+    """Return whether a row is a session of `spawn`."""
     return row.tool == AUR
 
 
@@ -97,7 +101,7 @@ def _text(row: ConversationRow) -> str:
 
 
 def _nothing_at_all() -> list[str]:
-    """Where conversations were looked for, when there is none."""
+    """Return the lines to show if there is no conversation at all, with the folders searched."""
     return [
         "no conversations yet; looked in:",
         "",

@@ -1,9 +1,9 @@
-"""How the picker looks: the terminal's own colours, and few of them."""
+"""The look of the picker: the terminal's own colours, and few of them."""
 
 from __future__ import annotations
 
 NARROW = 72
-"""Columns below which there is no room for a page beside the list."""
+"""Columns below which there is no room for a preview beside the list."""
 
 CSS = """
 Screen { background: ansi_default; color: ansi_default; layout: vertical; }

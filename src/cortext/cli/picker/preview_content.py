@@ -1,6 +1,6 @@
-"""What the preview shows of a conversation: read and laid out beside the picker, never by it.
+"""The content of the preview, which a worker thread reads and lays out.
 
-Only some messages are laid out: the last ones, or those around the words that were typed.
+Only some messages are laid out: the last ones, or those around the typed words.
 """
 
 from __future__ import annotations
@@ -32,22 +32,26 @@ from cortext.stores.workspace_layout import document_in
 from cortext.workspace.workspace import Workspace
 
 _SHOWN = 24
-"""Messages."""
+"""The most messages of a preview."""
 _DOCUMENT = 24_000
-"""Characters of a document, of which the rest is left out."""
+"""Characters after which a document is cut."""
 _RESULT = 1000
-"""Characters of what a tool printed."""
+"""Characters after which the output of a tool is cut."""
 _LONGEST = 6000
-"""Characters of a message, of which the rest is left out."""
+"""Characters after which a message is cut."""
 _BEFORE = 1000
-"""Of these, how many before the words."""
+"""Characters of a cut message that come before the words."""
 _NOTHING = "nothing was said yet"
 _MARK = "bold yellow reverse"
 
 
 class Part(NamedTuple):
-    """Messages of a session that are laid out: the number of the first, how many come after them,
-    the places in all of it, and the one that is shown."""
+    """The messages of a session that are laid out.
+
+    `first` is the number of the first of them, and `after` is how many messages come after them.
+    `places` are the numbers of all messages with the typed words. `number` is the message to show,
+    or 0.
+    """
 
     session: Session
     first: int = 1
@@ -57,9 +61,12 @@ class Part(NamedTuple):
 
 
 class PreviewPage(NamedTuple):
-    """The lines, of which message each is, which of them have a mark, and whether the end is what
-    matters. `places` are the messages that have what was typed, the last first; `number` is the
-    one to be shown, 0 for none."""
+    """The lines of a preview.
+
+    `numbers` has the message number of each line, `matches` the lines with marked words. With
+    `from_end` the end of the page is shown first. `places` are the messages with the typed words,
+    the last first. `number` is the message to show, or 0.
+    """
 
     lines: Sequence[Text]
     numbers: Sequence[int] = ()
@@ -69,16 +76,21 @@ class PreviewPage(NamedTuple):
     number: int = 0
 
     def line_of(self, number: int) -> int | None:
-        """Where a message has its first mark, or where it begins; None if it is not here. What is
-        no message has one anywhere."""
+        """Return the line of a message's first mark, or the line where the message begins.
+
+        Return None if the message is not on the page. With `number` 0, any marked line counts.
+        """
         marked = (at for at in self.matches if self.numbers[at] == number or not number)
         begins = (at for at, other in enumerate(self.numbers) if number and other == number)
         return next(marked, next(begins, None))
 
 
 class PreviewRequest(NamedTuple):
-    """Which page: of what, how wide, with which words marked, and around which message; -1 is the
-    conversation's document, -2 what its sub-agents said."""
+    """A request for a preview: the conversation, the width, and the words to mark.
+
+    `number` is the message to show. -1 is the conversation's document, -2 the text of its
+    sub-agents.
+    """
 
     row: ConversationRow
     width: int
@@ -87,7 +99,7 @@ class PreviewRequest(NamedTuple):
 
 
 def make(wanted: PreviewRequest) -> PreviewPage:
-    """The page; what cannot be read is said on it."""
+    """Return the preview. If the conversation cannot be read, the preview shows the error."""
     try:
         page = _told(wanted)
     except (CortextError, OSError) as error:
@@ -96,7 +108,7 @@ def make(wanted: PreviewRequest) -> PreviewPage:
 
 
 def _marked(page: PreviewPage, terms: Sequence[Term]) -> PreviewPage:
-    """With the words marked, also where a line ends between two of them."""
+    """Return the page with the words marked, also where a line breaks between two of them."""
     whole = Text("\n").join(page.lines)
     for start, end in queries.find(whole.plain, terms):
         whole.stylize(_MARK, start, end)
@@ -108,17 +120,17 @@ def _marked(page: PreviewPage, terms: Sequence[Term]) -> PreviewPage:
 
 
 def _terms(text: str) -> Sequence[Term]:
-    """What was typed, of which the last word may not be whole."""
+    """Return the search terms of the typed text, whose last word may be incomplete."""
     return queries.parse(as_typed(text)).terms
 
 
 def as_typed(text: str) -> str:
-    """What is typed so far, as a question: its last word may go on."""
+    """Return the typed text as a query in which the last word may continue."""
     return f"{text}*" if text[-1:].isalnum() else text
 
 
 def _told(wanted: PreviewRequest) -> PreviewPage:
-    """The conversation, or what matters of it."""
+    """Return the preview without marks."""
     row = wanted.row
     if not row.status or wanted.number in (MARKDOWN, SIDE):
         other = _of_agents(row) if wanted.number == SIDE else _markdown(row)
@@ -141,7 +153,7 @@ def _wrapped(text: Text, width: int) -> PreviewPage:
 
 
 def _laid_out(part: Part, wanted: PreviewRequest) -> tuple[list[Text], list[int]]:
-    """The lines, and of which message each is."""
+    """Return the lines, and the message number of each line."""
     lines: list[Text] = []
     numbers: list[int] = []
     for number, block in blocks(part, _terms(wanted.text)):
@@ -159,7 +171,7 @@ def _left(count: int, when: str) -> str:
 
 
 def _read(wanted: PreviewRequest) -> Part:
-    """What is laid out of the session: around a place that has the words, or its end."""
+    """Read the messages to lay out: those around a message with the words, or the last ones."""
     row = wanted.row
     if not row.tool and not wanted.text and row.messages > 2 * _SHOWN:
         last = Workspace(row.workspace).store.tail(row.path, _SHOWN)
@@ -181,8 +193,10 @@ def _whole(row: ConversationRow) -> Session:
 
 
 def _places(messages: Sequence[SessionMessage], text: str) -> list[int]:
-    """The numbers of the messages that a search for it finds, the last first; if there is none,
-    of those that have the most of its words."""
+    """Return the numbers of the messages that match the query, the last first.
+
+    If no message matches, return those with the most words of the query.
+    """
     query = queries.parse(text)
     if not query:
         return []
@@ -217,8 +231,11 @@ def _of_agents(row: ConversationRow) -> str:
 
 
 def blocks(part: Part, terms: Sequence[Term]) -> Iterator[tuple[int, PageBlock]]:
-    """Each with the number of its message. The result of a call stands in the stub of that, and
-    below it as well if it has the words: then it is what is looked for."""
+    """Yield the blocks of a preview, each with the number of its message.
+
+    The stub of a tool call contains the result. A result with the typed words follows below as
+    well.
+    """
     told, before = "", part.first - 1
     parts = history(part.session, lambda number: f"message {number + before}")
     folded = _folded(part, {one.number for one in parts})
@@ -237,7 +254,7 @@ def blocks(part: Part, terms: Sequence[Term]) -> Iterator[tuple[int, PageBlock]]
 
 
 def _folded(part: Part, told: Set[int]) -> list[int]:
-    """Of the messages that have the words, those that have no block; counted from the first."""
+    """Return the positions of messages with the words that have no block, counted from 1."""
     hits = {number - part.first + 1 for number in (*part.places, part.number)}
     return [n for n in range(1, len(part.session.messages) + 1) if n in hits and n not in told]
 
@@ -248,7 +265,7 @@ def _result(part: Part, number: int, terms: Sequence[Term]) -> tuple[int, PageBl
 
 
 def _with_words(part: Part, number: int, stub: str, terms: Sequence[Term]) -> str:
-    """A stub, below which stands what it leaves out, if that is where the words are."""
+    """Return a stub of a tool call, with the full text below it if only that has the words."""
     messages = part.session.messages
     if not terms or number > len(messages):
         return stub
@@ -263,7 +280,7 @@ def _with_words(part: Part, number: int, stub: str, terms: Sequence[Term]) -> st
 
 
 def piece(text: str, terms: Sequence[Term], longest: int = _LONGEST) -> str:
-    """Of a long text, the part that has the words, or the beginning."""
+    """Return the part of a long text that has the words, or its beginning."""
     if len(text) <= longest:
         return text
     at = next((start for start, _ in queries.find(text, terms)), 0)
@@ -273,7 +290,7 @@ def piece(text: str, terms: Sequence[Term], longest: int = _LONGEST) -> str:
 
 
 def _heading(session: Session, number: int, role: str) -> str:
-    """Who speaks; what tools did belongs to whoever called them."""
+    """Return who speaks and when; "" for tools, whose messages belong to the agent before them."""
     if role == "tool" or number > len(session.messages):
         return ""
     message = session.messages[number - 1]

@@ -1,5 +1,4 @@
-"""The page beside the list, of which the lines in sight are drawn, and the places in it that have
-what was typed."""
+"""The widget of the preview. It draws only the visible lines, and finds the typed words in them."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ NOTHING = PreviewPage(())
 
 
 class Preview(ScrollView, can_focus=False):
-    """The page of what is chosen."""
+    """The preview of the chosen conversation."""
 
     virtual_size: Reactive[Size] = without_layout()
 
@@ -29,20 +28,20 @@ class Preview(ScrollView, can_focus=False):
 
     @property
     def told(self) -> str:
-        """Which of several places is in sight."""
+        """Which of several matching messages is visible; "" if there is only one."""
         places, number = self._page.places, self._page.number
         if len(places) < 2 or number not in places:
             return ""
         return f"place {places.index(number) + 1} of {len(places)} · ^N for the next"
 
     def put(self, page: PreviewPage) -> None:
-        """Show it: where the words are, or else its end."""
+        """Show a page: the message with the words, or its end."""
         self._page, self._strips, self._turned = page, {}, False
         self._settle()
         self.refresh()
 
     def on_resize(self) -> None:
-        """Also when what stands above it took a line more: the end stays in sight."""
+        """Scroll to the match or the end again, also if the facts above take another line."""
         self._settle()
 
     def _settle(self) -> None:
@@ -57,13 +56,15 @@ class Preview(ScrollView, can_focus=False):
             self._show_line(at)
 
     def _show_line(self, at: int) -> None:
-        """With some of what stands before it."""
+        """Scroll to a line, with some lines before it."""
         self.scroll_to(y=max(at - self.size.height // 3, 0), animate=False)
 
     def next_place(self) -> int:
-        """Go on to what is marked further below in this message, else to the next message that has
-        the words, and after the last to the first. The number of a message that is not on this
-        page; 0 if there is nothing to do."""
+        """Scroll to the next mark of this message, or to the next message with the words.
+
+        After the last message, continue with the first. Return the number of a message that is not
+        on this page, for the caller to load; otherwise 0.
+        """
         page, bottom = self._page, round(self.scroll_y) + self.size.height
         below = [at for at in page.matches if at >= bottom and page.numbers[at] == page.number]
         if below:

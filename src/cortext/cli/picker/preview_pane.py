@@ -1,4 +1,4 @@
-"""The right half of the picker: what there is to say of the chosen conversation, and its page."""
+"""The right half of the picker: the facts of the chosen conversation, and its preview."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from cortext.cli.picker.row_format import facts
 from cortext.cli.picker.workers import Latest
 
 _SOON = 0.06
-"""Seconds without a move before a page is read."""
+"""Seconds without a move before a preview is read."""
 
 
 class Side(Vertical):
-    """Shows one conversation at a time. `in_app` lets the app do something, from any thread."""
+    """The pane of one conversation. `in_app` runs a function in the app, from any thread."""
 
     def __init__(
         self, in_app: Callable[[Callable[[], object]], None], fail: Callable[[Exception], None]
@@ -45,8 +45,10 @@ class Side(Vertical):
         self._pages.close()
 
     def put(self, row: ConversationRow | None, text: str, number: int) -> None:
-        """Show it soon: where it was said, in a message if that is known. A page takes longer than
-        a key, so nothing is drawn at once."""
+        """Show a conversation soon, at the message `number` or at one with the words of `text`.
+
+        Nothing is drawn at once, because a preview takes longer than a key press.
+        """
         self._row, self._text, self._number = row, text, number
         if self._timer:
             self._timer.stop()
@@ -72,12 +74,12 @@ class Side(Vertical):
         self._facts.update(Text("\n").join(filter(None, lines)))
 
     def _cut(self, text: Text, most: int) -> Text:
-        """On so many lines at most: the page is what matters."""
+        """Cut a text after `most` lines, to leave room for the preview."""
         width = max(self.content_size.width - 1, 1)
         lines = text.wrap(self._drawn_by, width)
         if len(lines) <= most:
             return text
-        # A line has the spaces still that it was broken at.
+        # Wrapped lines still end with the space at which they were broken.
         for line in lines:
             line.rstrip()
         last = Text(" ").join(lines[most - 1 :])
@@ -85,7 +87,7 @@ class Side(Vertical):
         return Text("\n").join([*lines[: most - 1], last])
 
     def read(self, number: int = 0) -> None:
-        """Have the page made, around a message, or anew, as wide as there is room now."""
+        """Request the preview for the current width, around the message `number` if it is not 0."""
         width = self._preview.size.width
         if self._row is not None and width > 1:
             number = number or self._number

@@ -12,10 +12,9 @@ from cortext.model.safe_text import clean
 MARKS = {"active": "●", "completed": "✓"}
 _AGE, _SIGN, _TOOL = 3, 3, 8
 _FOLDER, _FOLDERS = 8, 16
-"""Columns that the name of a folder may take from a title, and those that it takes of what is
-free."""
+"""The columns that a folder's name gets even if the title is cut, and the most that it gets."""
 _LEAST = 18
-"""Columns of a title, before anything but its age stands beside it."""
+"""Columns that a title needs before the line shows more than its age."""
 _ROOMY = 60
 """Columns of a line that has room for the names of tools."""
 
@@ -23,8 +22,10 @@ _ROOMY = 60
 def laid_out(
     row: ConversationRow, room: int, now: float, *, with_folder: bool
 ) -> tuple[str, str, str]:
-    """A line of so many columns in three parts: the title, tags as far as there is room, and what
-    stands to the right of them."""
+    """Return a line of `room` columns in three parts: the title, its tags, and the right column.
+
+    Tags are shown as far as there is room.
+    """
     right = age(row.last_active, now).rjust(_AGE)
     if room - _AGE - _SIGN - 2 >= _LEAST:
         tool = set_cell_size(_tool(row), _TOOL) if room >= _ROOMY else sign(row)
@@ -42,7 +43,7 @@ def laid_out(
 
 
 def sign(row: ConversationRow) -> str:
-    """The beginning of the name of its tool; a + stands for others."""
+    """Return the beginning of the tool's name, with a + if there are other tools."""
     tools = row.tool_names
     shown = f"{tools[0][: _SIGN - 1]}+" if len(tools) > 1 else "".join(tools)[:_SIGN]
     return shown.ljust(_SIGN)
@@ -54,7 +55,7 @@ def _tool(row: ConversationRow) -> str:
 
 
 def _tags(row: ConversationRow, room: int) -> str:
-    """As many as there is room for, each of them whole."""
+    """Return as many whole tags as there is room for."""
     shown = ""
     for tag in row.tags:
         if cell_len(f"{shown} #{tag}") > room:
@@ -64,7 +65,7 @@ def _tags(row: ConversationRow, room: int) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """In exactly so many columns, with a sign where something was cut off."""
+    """Return a text in exactly `width` columns, with a sign where the text is cut."""
     if cell_len(text) <= width:
         return filled(text, width)
     return set_cell_size(text, width - 1) + "…" if width > 0 else ""
@@ -75,12 +76,12 @@ def filled(text: str, width: int) -> str:
 
 
 def where(row: ConversationRow) -> str:
-    """The name of the folder that it was had in."""
+    """Return the name of the folder in which a conversation took place."""
     return clean(row.folder.rstrip("/").rpartition("/")[2], lines=False)
 
 
 def facts(row: ConversationRow, now: float) -> str:
-    """What there is to say about it beside its title, on one line."""
+    """Return the facts of a conversation, without its title, on one line."""
     found = [row.kind or "chat", row.status or "no session", ago(row.last_active, now)]
     found += row.tool_names
     if not row.tool or row.is_standalone:

@@ -1,4 +1,4 @@
-"""What is typed, and the list. It draws the lines that are in sight, however many there are."""
+"""The input line and the list of the picker. Only the visible lines of the list are drawn."""
 
 from __future__ import annotations
 
@@ -30,18 +30,20 @@ _POINTER = Style(color="cyan", bold=True)
 _MARK = {"active": Style(color="green"), "completed": Style(color="blue")}
 
 Item = ConversationRow | str
-"""A conversation, or a line between those that are there for different reasons."""
+"""A conversation, or a line that separates groups of conversations."""
 
 
 def without_layout() -> Reactive[Size]:
-    """For what grows and shrinks inside a place that stays as it is, with no scroll bar: to lay out
-    all of the screen anew takes longer than everything else that a key asks for."""
+    """Return a size whose change does not lay out the screen again.
+
+    It is for widgets without a scroll bar in a fixed place. A layout of the screen takes longer
+    than everything else that a key does.
+    """
     return Reactive(Size(0, 0), layout=False)
 
 
 class Field(Input):
-    """The line to type into. The keys of the picker are its own: each is done after what was typed
-    before it and before what comes after it, however fast that is."""
+    """The input line. It handles all keys of the picker, so that keys and text stay in order."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding(key.key, key.call, show=False) for key in KEYS]
 
@@ -49,10 +51,10 @@ class Field(Input):
 
     async def _on_key(self, event: KeyEvent) -> None:
         if not self.screen.is_current:
-            # Typed before anybody saw what is asked: it is no answer, nor is it looked for.
+            # The key was typed before the dialog appeared, so it is neither an answer nor a search.
             event.stop().prevent_default()
             return
-        # Textual would let the app do it, to which letters do not go.
+        # Textual would send the action to the app, and lose the order with typed letters.
         for binding in self._bindings.key_to_bindings.get(event.key, ()):
             event.stop().prevent_default()
             await self.run_action(binding.action)
@@ -61,25 +63,25 @@ class Field(Input):
 
 
 class Rows(ScrollView, can_focus=False):
-    """The list. One line each; `cursor` is the one that is chosen."""
+    """The list, with one line for each item. `cursor` is the line of the chosen conversation."""
 
     virtual_size: Reactive[Size] = without_layout()
 
     class Moved(Message):
-        """Another one is chosen, or none."""
+        """Another conversation is chosen, or none."""
 
     class Opened(Message):
-        """The chosen one was clicked."""
+        """The chosen conversation was clicked."""
 
     def __init__(self) -> None:
         super().__init__()
         self.items: Sequence[Item] = ()
         self.cursor: int = 0
         self.words: Sequence[str] = ()
-        """What is marked in titles."""
+        """The words that are marked in titles."""
         self.with_folders = False
         self.note: Sequence[str] = ()
-        """What is said in the place of the list, where there is nothing in it."""
+        """The lines that are shown if the list is empty."""
         self._now = clock.now().timestamp()
 
     @property
@@ -88,7 +90,7 @@ class Rows(ScrollView, can_focus=False):
         return item if isinstance(item, ConversationRow) else None
 
     def put(self, items: Sequence[Item], keep: tuple[str, str] | None = None) -> None:
-        """Show these. The one with the identity `keep` stays chosen, else it is the first."""
+        """Show these items. Choose the one with the identity `keep`, or the first."""
         self.items, self._now = items, clock.now().timestamp()
         at = 0
         if keep is not None:
@@ -101,7 +103,7 @@ class Rows(ScrollView, can_focus=False):
         self.post_message(self.Moved())
 
     def move(self, by: int) -> None:
-        """Choose another one, so many lines away, or the last on the way there."""
+        """Choose the conversation `by` lines away, or the last one in that direction."""
         self._go(min(max(self.cursor + by, 0), len(self.items) - 1), by)
 
     def _go(self, to: int, by: int) -> None:
@@ -114,7 +116,7 @@ class Rows(ScrollView, can_focus=False):
         self.post_message(self.Moved())
 
     def _landing(self, at: int, step: int) -> int:
-        """The nearest line that can be chosen."""
+        """Return the nearest line that can be chosen."""
         for direction in (step, -step):
             to = at
             while 0 <= to < len(self.items):
@@ -126,13 +128,13 @@ class Rows(ScrollView, can_focus=False):
     def _show_cursor(self, at: int) -> None:
         height, top = self.size.height, round(self.scroll_y)
         if at < top:
-            # What stands above the first can be seen as well.
+            # For the first conversation, also show the line above it.
             self.scroll_to(y=at if at > 1 else 0, animate=False)
         elif height and at >= top + height:
             self.scroll_to(y=at - height + 1, animate=False)
 
     def _measure(self) -> None:
-        """Let it scroll as far as there are lines."""
+        """Set the height of the scrolled area to the number of lines."""
         self.virtual_size = Size(self.size.width, len(self.items))
 
     def on_resize(self) -> None:
@@ -157,7 +159,7 @@ class Rows(ScrollView, can_focus=False):
         return Strip(self._segments(item, width, at == self.cursor), width)
 
     def _noted(self, y: int, width: int) -> Strip:
-        """A line of what is said where nothing is in the list."""
+        """Return a line of the note that an empty list shows."""
         if self.items:
             return Strip.blank(width)
         wide = max(width - 5, 1)
@@ -177,7 +179,7 @@ class Rows(ScrollView, can_focus=False):
 
 
 def marked(text: str, words: Sequence[str], style: Style) -> list[Segment]:
-    """A title with the words in it marked."""
+    """Return a title with the words marked."""
     low = text.casefold()
     if len(low) != len(text):
         return [Segment(text, style)]

@@ -1,7 +1,7 @@
-"""What the picker has done beside itself: reading pages, and looking into what was said.
+"""The background work of the picker: reading previews, and searching the messages.
 
-Each has a thread of its own, so that its database connections are always used by the same one.
-Of several questions only the latest is answered.
+Each kind of work has its own thread, so that a database connection is always used by the same
+thread. Only the latest of several requests is answered.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from cortext.model.safe_text import clean
 SAID = "said in these"
 LOOSE = "with the words, not the signs"
 _MOST = 60
-"""Conversations."""
+"""The most conversations in a result."""
 _FEW = 20
-"""Conversations that are read before anybody needs to know of it."""
+"""Conversations that are read before the progress is shown."""
 _TITLES = 3
-"""Titles that are offered where no text has the words."""
+"""Titles that are suggested if no text has the words."""
 Q = TypeVar("Q")
 A = TypeVar("A")
 
@@ -39,7 +39,10 @@ class ClosedError(Exception):
 
 
 class Latest(Generic[Q, A]):
-    """Answers the latest question that was asked, in a thread."""
+    """A thread that answers the latest request and drops older ones.
+
+    `tell` gets each request with its answer. `fail` gets an error, and the thread continues.
+    """
 
     def __init__(
         self,
@@ -50,7 +53,7 @@ class Latest(Generic[Q, A]):
         self._answer, self._tell, self._fail = answer, tell, fail
         self._asked: SimpleQueue[Q | None] = SimpleQueue()
         self.is_closed: bool = False
-        # A person who leaves does not wait for what is being read.
+        # A daemon thread, so that leaving the picker does not wait for it.
         self._thread = Thread(target=self._run, daemon=True)
         self._thread.start()
 
@@ -69,7 +72,7 @@ class Latest(Generic[Q, A]):
                     self._tell(question, answer)
             except ClosedError:
                 return
-            except Exception as error:  # noqa: BLE001  the next question is answered all the same
+            except Exception as error:  # noqa: BLE001  the thread must answer the next request
                 self._fail(error)
 
     def _latest(self) -> Q | None:
@@ -80,7 +83,7 @@ class Latest(Generic[Q, A]):
 
 
 class PickerQuery(NamedTuple):
-    """What was typed, among what to look, and whether something is called so there."""
+    """A search: the typed text, the conversations to search, and whether a title matches."""
 
     text: str
     shelf: PickerItems
@@ -88,8 +91,11 @@ class PickerQuery(NamedTuple):
 
 
 class FinderResult(NamedTuple):
-    """Where it was said, the latest first, and whether in more than that. If nowhere, what else
-    there is to say, and with `near` what was found comes only near."""
+    """The result of a search through the messages, the latest first.
+
+    `more` tells whether there are further matches. `instead` are lines to show, for example if
+    nothing was found. With `near`, `found` are only partial matches.
+    """
 
     found: Sequence[PickedText] = ()
     more: bool = False
@@ -97,7 +103,7 @@ class FinderResult(NamedTuple):
     near: bool = False
 
     def below(self, titled: Sequence[ConversationRow]) -> Sequence[ConversationRow | str]:
-        """What stands in the list below those that are called so, with lines that say why."""
+        """Return what to list below the title matches: rows, and headings that explain them."""
         known = {row.identity for row in titled}
         said = [one for one in self.found if one.row.identity not in known]
         if self.near:
@@ -108,7 +114,7 @@ class FinderResult(NamedTuple):
 
 
 def having(finder: Finder, text: str, rows: dict[Identity, ConversationRow]) -> FinderResult:
-    """Those of the rows in which it was said; nothing is read of what was."""
+    """Return the rows whose messages match the typed text, without reading the messages."""
     query = parse(as_typed(text))
     if not query:
         return FinderResult()
@@ -119,7 +125,7 @@ def having(finder: Finder, text: str, rows: dict[Identity, ConversationRow]) -> 
 
 
 class TextFinder:
-    """Finds what was said. The first question has everything read that is new."""
+    """The search through the messages. The first search of a list reads everything that is new."""
 
     def __init__(self, say: Callable[[str], None], is_closed: Callable[[], bool]) -> None:
         self._say, self._is_closed = say, is_closed
@@ -128,7 +134,7 @@ class TextFinder:
         self._has_said = False
 
     def find(self, asked: PickerQuery) -> FinderResult:
-        """Conversations of the shelf in which it was said."""
+        """Return the conversations of the list whose messages match, or what to show instead."""
         finder = self._up_to_date(asked.shelf)
         said = having(finder, asked.text, {row.identity: row for row in asked.shelf.rows})
         if said.found or asked.is_titled:
@@ -153,8 +159,11 @@ class TextFinder:
 
 
 def instead(finder: Finder, asked: PickerQuery) -> FinderResult:
-    """How many others have it, where these are not all; else what comes near, and what may be
-    meant."""
+    """Return what to show if no message matches.
+
+    If other folders have matches, this is their number. Otherwise it is partial matches and
+    suggestions.
+    """
     if not asked.shelf.is_everywhere and (count := _elsewhere(finder, asked.text)):
         return FinderResult(instead=[f"nothing here; {count} elsewhere: Tab"])
     known = {row.identity for row in asked.shelf.rows}
@@ -166,7 +175,7 @@ def instead(finder: Finder, asked: PickerQuery) -> FinderResult:
 
 
 def _near(finder: Finder, text: str) -> FinderResult | None:
-    """The conversations that come near, the best first, with what they are without."""
+    """Return partial matches, the best first, with the words that they lack; None if none."""
     found = find_partial_matches(finder, SearchRequest(as_typed(text)))
     if found is None:
         return None
@@ -176,7 +185,7 @@ def _near(finder: Finder, text: str) -> FinderResult | None:
 
 
 def _first(answer: SearchPage) -> Sequence[PickedText]:
-    """Of each conversation, the best message."""
+    """Return the best message of each conversation."""
     return [PickedText(group.row, group.hits[0].number) for group in answer.groups if group.hits]
 
 
@@ -189,7 +198,7 @@ def _elsewhere(finder: Finder, text: str) -> str:
 
 
 def _meant(finder: Finder, text: str) -> tuple[list[str], list[str]]:
-    """Questions: words that may be meant, and titles."""
+    """Return suggestions: similar words, and similar titles."""
     why = explain_no_results(finder, SearchRequest(text))
     words = dict.fromkeys(near for _, near in why.unknown if near)
     titles = dict.fromkeys(row.title for row in why.titles)

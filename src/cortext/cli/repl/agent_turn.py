@@ -1,4 +1,4 @@
-"""One turn: the agent is asked, its answer is shown as it comes, and both are kept."""
+"""One turn: send a message to the agent, show the answer as it arrives, and save both."""
 
 from __future__ import annotations
 
@@ -9,13 +9,20 @@ from cortext.features.spawn.run_agent import ECHO
 
 
 def ask(repl: Repl, text: str) -> None:
-    """Ask the agent. Nothing is kept of a turn that failed or was interrupted."""
+    """Send a message to the agent and show the answer.
+
+    A failed or interrupted turn is not saved.
+    """
     _take_turn(repl, text, retries="")
 
 
 def ask_again(repl: Repl) -> None:
-    """Ask what was asked last: for the first time, if there was no answer; else as if it had not
-    been answered."""
+    """Send the last message again.
+
+    If that message has no answer yet, it is sent as before. If it was answered, the agent gets the
+    context from before that message, without the old answer. Raises CortextError if nothing was
+    sent yet.
+    """
     if repl.unanswered:
         text, retries = repl.unanswered
     elif last := repl.session.last_asked():
@@ -35,12 +42,12 @@ def _take_turn(repl: Repl, text: str, *, retries: str) -> None:
         tell_error(error)
     else:
         _keep(repl, text, answer, tokens, retries)
-        # Nobody answered, and a script has only the exit code.
+        # The echo is not an answer, and a script sees that only in the exit code.
         repl.failed = repl.failed or repl.runner.name == ECHO
 
 
 def _keep(repl: Repl, asked: str, answer: str, tokens: int | None, retries: str) -> None:
-    # A Ctrl+C that comes now stops nothing any more; a script is ended by it all the same.
+    # The answer is complete, so Ctrl+C has nothing to stop. It still ends a script, after the save.
     with repl.signals.hold(interrupts=not has_person()):
         try:
             repl.session.keep(asked, answer, asked_at=repl.typed_at, tokens=tokens, retries=retries)
@@ -68,5 +75,5 @@ def _answer(repl: Repl, text: str, retries: str) -> tuple[str, int | None]:
         shown.end()
     if turn.remark:
         tell(f"note: {turn.remark}")
-    # The newline at the end is a program's, not the answer's.
+    # Programs end their output with a newline that is not part of the answer.
     return "".join(pieces).removesuffix("\n"), turn.tokens

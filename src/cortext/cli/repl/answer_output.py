@@ -1,9 +1,11 @@
-"""What an agent answers, shown as it comes. The file keeps the answer as it was; here nothing in
-it may move the cursor.
+"""The display of an agent's answer while it arrives.
 
-On a terminal the raw text streams, and each block of markdown that is finished, and still whole on
-the screen, gives way to its rendered form. With NO_COLOR it stays raw. Where there is no terminal
-it goes out as it came.
+On a terminal the raw text streams. Each finished block of markdown is then replaced by its rendered
+form, if the whole block is still on the screen. With NO_COLOR the text stays raw. Without a
+terminal the text is written unchanged.
+
+Text for a terminal is cleaned, so that nothing in an answer can move the cursor. The session file
+stores the answer unchanged.
 """
 
 from __future__ import annotations
@@ -24,22 +26,27 @@ _TAB = " " * 4
 
 
 class StreamedAnswer(Protocol):
-    """One answer on its way to the person. `end` is called when it is whole; leaving without it is
-    an answer that was broken off."""
+    """The display of one answer.
+
+    The caller calls `end` when the answer is complete. An answer without `end` was interrupted.
+    """
 
     def write(self, piece: str) -> None: ...
     def end(self) -> None: ...
 
 
 def is_screen() -> bool:
-    """Whether answers are shown on a terminal that can move its cursor."""
+    """Return whether stdout is a terminal that can move its cursor."""
     return sys.stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
 
 
 @contextmanager
 def showing(who: str) -> Generator[StreamedAnswer]:
-    """Show an answer. On a terminal something moves until its first byte, and what is typed
-    meanwhile waits, unseen, for the next prompt."""
+    """Show an answer while it arrives.
+
+    On a terminal a spinner moves until the first text arrives. Keys typed meanwhile are not shown;
+    they wait for the next prompt.
+    """
     if not is_screen():
         answer = _Verbatim(cleaned=sys.stdout.isatty())
         try:
@@ -56,7 +63,7 @@ def showing(who: str) -> Generator[StreamedAnswer]:
 
 
 class _Verbatim:
-    """For programs: the bytes of the answer, and a newline at its end."""
+    """Output for programs: the text of the answer, and a newline at its end."""
 
     def __init__(self, *, cleaned: bool) -> None:
         self._cleaned = cleaned
@@ -77,7 +84,7 @@ class _Verbatim:
 
 
 class _Screen:
-    """For people."""
+    """Output for a terminal, with a spinner and rendered markdown."""
 
     def __init__(self, who: str, *, render: bool) -> None:
         self._spinner = _Spinner(clean(who, lines=False))
@@ -86,12 +93,12 @@ class _Screen:
         self._block = ""
         self._size = screen_size()
         self._tall = False
-        """Whether the block is more than a screen holds."""
+        """Whether the block is longer than the screen."""
         self._held = self._last = ""
 
     def write(self, piece: str) -> None:
         piece = self._held + piece
-        # Half of a line's end waits for the other half.
+        # A \r may be the first half of \r\n, so it waits for the next piece.
         self._held = "\r" if piece.endswith("\r") else ""
         piece = clean(piece.removesuffix("\r").replace("\r\n", "\n")).replace("\t", _TAB)
         if not piece:
@@ -109,7 +116,7 @@ class _Screen:
         _out("\n")
 
     def close(self) -> None:
-        """The cursor at the beginning of a line, with nothing moving on it."""
+        """Stop the spinner and move the cursor to the beginning of a line."""
         self._spinner.stop()
         if self._last not in ("", "\n"):
             _out("\n")
@@ -123,7 +130,10 @@ class _Screen:
             self._tall = len(self._block) > columns * lines
 
     def _finish(self) -> None:
-        """Draw the block anew, if it was not scrolled away or folded by another width."""
+        """Replace the raw block by its rendered form.
+
+        Keep the raw block if part of it scrolled off the screen, or if the terminal was resized.
+        """
         block, size, tall = self._block, self._size, self._tall
         self._block, self._size, self._tall = "", screen_size(), False
         if tall or not (self._render and block.strip()) or size != self._size:
@@ -140,7 +150,7 @@ class _Screen:
 
 
 class _Spinner:
-    """One character that moves, on a line of its own, until it is stopped."""
+    """An animated character on its own line, until `stop`."""
 
     def __init__(self, who: str) -> None:
         self._stopped = threading.Event()
@@ -167,12 +177,12 @@ def _rendered(text: str, columns: int) -> str:
         width=columns,
         colour=True,
     )
-    next(parts)  # the title, of which an answer has none
+    next(parts)  # skip the title, because an answer has none
     return "".join(parts).strip("\n")
 
 
 def screen_size() -> tuple[int, int]:
-    """Columns and lines."""
+    """Return the columns and lines of the terminal, or 80 and 24 if there is none."""
     try:
         return os.get_terminal_size(sys.stdout.fileno())
     except OSError:
@@ -187,8 +197,10 @@ def _out(text: str) -> None:
 
 @contextmanager
 def _without_echo() -> Generator[None]:
-    """What is typed while an answer comes would stand in the middle of it. It waits key by key, as
-    it does at a prompt: lines would lose Ctrl+D, and what they have beyond 4 KB."""
+    """Hide what is typed while an answer is shown.
+
+    Read key by key, not by lines: line mode would lose Ctrl+D and everything beyond 4 KB.
+    """
     if not sys.stdin.isatty():
         yield
         return

@@ -1,4 +1,4 @@
-"""Files of a conversation: `/save`, `/export` and `/import`."""
+"""The commands `/save`, `/export` and `/import`, which write and read files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from cortext.formats.exports.export_codec import encode
 
 
 def save(repl: Repl, given: str) -> None:
-    """The conversation as the ending of the file's name says; markdown if it says nothing."""
+    """Write the conversation to a file.
+
+    The file's extension chooses the format. Without an extension the format is markdown.
+    """
     _save(repl, given, over=False)
 
 
@@ -25,7 +28,7 @@ def save_over(repl: Repl, given: str) -> None:
 
 
 def export(repl: Repl, given: str) -> None:
-    """The session's own file, as it is."""
+    """Write a copy of the session's own file."""
     _export(repl, given, over=False)
 
 
@@ -34,8 +37,7 @@ def export_over(repl: Repl, given: str) -> None:
 
 
 def take_in(repl: Repl, given: str) -> None:
-    """The turns of another conversation, after those of this one; those that are in it are not
-    added twice."""
+    """Add the turns of an exported conversation to this session. Skip turns that it already has."""
     found = read_export(_path(repl, given, "import"))
     for warning in found.warnings:
         tell(f"warning: {warning}")

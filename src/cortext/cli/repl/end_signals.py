@@ -1,4 +1,4 @@
-"""Being told to end: at the prompt, while an agent runs, and not in the middle of saving."""
+"""Signals that end the process: handled at the prompt and during a turn, delayed during a save."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
 class Ended(BaseException):
-    """The process was told to end by a signal. No error: nothing that catches those stops it."""
+    """A signal asked the process to end.
+
+    This is not an Exception, so no `except Exception` stops it.
+    """
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -20,8 +23,11 @@ class Ended(BaseException):
 
 
 class Signals:
-    """SIGTERM and SIGHUP become `Ended`, once; what waits in a loop of its own is told by `tell`
-    instead, which sees to it that `Ended` is raised where it waits."""
+    """Handlers that turn the first SIGTERM or SIGHUP into `Ended`.
+
+    A prompt with its own event loop sets `tell`. `tell` then gets the `Ended` and must raise it
+    there.
+    """
 
     def __init__(self) -> None:
         self.tell: Callable[[Ended], None] | None = None
@@ -32,7 +38,7 @@ class Signals:
 
     def __enter__(self) -> Self:
         for number in _ENDING:
-            # nohup has it ignored, and means it.
+            # nohup ignores SIGHUP on purpose.
             if signal.getsignal(number) is not signal.SIG_IGN:
                 self._before[number] = signal.signal(number, self._end)
         return self
@@ -61,8 +67,11 @@ class Signals:
 
     @contextmanager
     def hold(self, *, interrupts: bool = True) -> Generator[None]:
-        """What comes meanwhile, Ctrl+C too, is raised at the end. Without `interrupts` a Ctrl+C is
-        passed over: what it would have stopped is done then."""
+        """Delay signals and Ctrl+C until the end of the block, and raise them there.
+
+        With `interrupts=False` a Ctrl+C during the block is ignored, because the work that it would
+        stop is done.
+        """
 
         def interrupt(number: int, frame: FrameType | None) -> None:
             self._raise(KeyboardInterrupt())
@@ -76,6 +85,6 @@ class Signals:
             self._held = False
             came, self._came = self._came, None
             if isinstance(came, Ended):
-                raise came  # even if the rest failed: it comes once
+                raise came  # also after an error, because a signal is raised only once
         if came is not None and interrupts:
             raise came

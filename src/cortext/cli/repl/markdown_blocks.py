@@ -1,4 +1,4 @@
-"""Where blocks of markdown end while their text comes in, and what room they take on a screen."""
+"""Splitting streamed markdown into blocks, and counting the terminal rows of a text."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ _FENCE = re.compile(r"( *)(`{3,}|~{3,})(.*)")
 _ITEM = re.compile(r" {0,3}([-*+]|\d{1,9}[.)])(\s|$)")
 _PARTS = re.compile(r"[^\n]*\n|[^\n]+")
 _TOLD_BY = 200
-"""Characters of a line that are enough to know what it is."""
+"""Characters at the start of a line that are enough to recognise its kind."""
 _ITEM_STARTS = "-*+0123456789"
 
 
 class Blocks:
-    """Text in pieces. A paragraph is finished when something else begins after a blank line, a
-    fence by the line that closes it, a list by what is no item and stands at the edge."""
+    """A splitter of streamed markdown into blocks.
+
+    A paragraph ends where text follows a blank line. A code fence ends with its closing line. A
+    list ends where, after a blank line, a line without indentation is not a list item.
+    """
 
     def __init__(self) -> None:
         self._line = ""
@@ -27,7 +30,7 @@ class Blocks:
         self._fence = ""
 
     def feed(self, piece: str) -> Iterator[tuple[str, bool]]:
-        """The text of a piece in order, and before which parts of it a block was finished."""
+        """Yield the parts of a piece, each with whether a block ended right before that part."""
         for part in _PARTS.findall(piece):
             ended = not self._line and self._ends_before(part[0])
             if ended:
@@ -63,8 +66,10 @@ def _closes(opened: str, found: str, rest: str) -> bool:
 
 
 def rows(text: str, width: int) -> int | None:
-    """The rows of a terminal that lines take, each ended by a newline. None where terminals do not
-    agree about the width of a character."""
+    """Return how many terminal rows a text takes; every line must end with a newline.
+
+    Return None if terminals disagree about the width of a character in the text.
+    """
     found = 0
     for line in text.split("\n")[:-1]:
         taken = _line_rows(line, width)
@@ -90,7 +95,7 @@ def _line_rows(line: str, width: int) -> int | None:
 
 
 def _is_disputed(character: str, category: str) -> bool:
-    """What joins with its neighbours in one terminal and not in another."""
+    """Return whether a character joins its neighbours in some terminals and not in others."""
     if category in ("Mn", "Me", "Mc", "Cf", "Co"):
         return True
     return "\U0001f1e6" <= character <= "\U0001f1ff" or "\U0001f3fb" <= character <= "\U0001f3ff"

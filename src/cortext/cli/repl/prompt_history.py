@@ -1,4 +1,4 @@
-"""What was typed at the prompts of all sessions, for the arrow keys: one JSON text a line."""
+"""The history of the arrow keys, shared by all sessions: a file with one JSON string per line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cortext.durability.replace_file import make_private_dir, replace, write_all
 from cortext.features.errors_log import write_error
 from cortext.model import json_codec
 
-# Not to wait for a pipe that stands where the file should.
+# O_NONBLOCK: do not hang if the path is a pipe instead of a file.
 _OPEN = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _PATIENCE = 1.0
 _LATEST = 1000
@@ -27,8 +27,10 @@ def history_file() -> str:
 
 
 def latest() -> list[str]:
-    """What was typed, the latest first. A line that cannot be read is passed over: it is no part
-    of any conversation."""
+    """Return the typed texts, the latest first.
+
+    Skip unreadable lines. If the file cannot be read, log the error and return an empty list.
+    """
     try:
         lines = read_last_lines(history_file(), _LATEST)[0].split(b"\n")
     except FileNotFoundError:
@@ -41,8 +43,7 @@ def latest() -> list[str]:
 
 
 def add(text: str) -> None:
-    """Remember one more, for whichever session asks next. Where that fails the log has it: the
-    message itself is on its way."""
+    """Append a typed text to the history. An error is logged, and never stops the message."""
     if len(text) > _LONGEST:
         return
     path = history_file()
@@ -56,7 +57,7 @@ def add(text: str) -> None:
 
 
 def _shorten(path: str) -> None:
-    """Keep the last part of what has grown large."""
+    """Keep only the last part of a file that has grown too large."""
     try:
         size = os.stat(path).st_size
     except FileNotFoundError:

@@ -1,6 +1,6 @@
-"""What the person says next: typed at a prompt with all its comforts, or read line by line.
+"""Reading what the user types next: at an editable prompt, or line by line.
 
-Only this module imports prompt_toolkit, and only where there is a terminal to use it on.
+Only this module imports prompt_toolkit, and only if there is a terminal to use it on.
 """
 
 from __future__ import annotations
@@ -24,31 +24,33 @@ if TYPE_CHECKING:
 
 
 FILES = ("/save", "/save!", "/export", "/export!", "/import")
-"""The commands that are followed by the name of a file, spaces and all."""
+"""The commands whose argument is a file name, which may contain spaces."""
 _MOST = 200
 
 
 class Reader(Protocol):
     def read(self, name: str) -> str | None:
-        """What is said to the one of this name; None at the end. KeyboardInterrupt for a line that
-        was given up."""
+        """Return the next message to the agent `name`, or None at the end of the input.
+
+        Raises KeyboardInterrupt if the user cancels the line.
+        """
         ...
 
 
 def open_reader(repl: Repl, commands: Iterable[str]) -> Reader:
-    """The way to read that stdin and stdout allow."""
+    """Return the reader that fits stdin and stdout."""
     if sys.stdin.isatty() and is_screen():
         return _Typed(repl, commands)
     return _PlainInput()
 
 
 def goes_on(text: str) -> bool:
-    """Whether a line ends in a backslash that is not itself written with one."""
+    """Return whether a text ends with an unescaped backslash and so continues on the next line."""
     return (len(text) - len(text.rstrip("\\"))) % 2 == 1
 
 
 class _PlainInput:
-    """For scripts, and for people whose answers go elsewhere."""
+    """Line-by-line input, for scripts, and where stdout is no terminal that can move its cursor."""
 
     def read(self, name: str) -> str | None:
         lines: list[str] = []
@@ -66,8 +68,11 @@ class _PlainInput:
 
 
 class _Typed:
-    """For people. The line is edited by prompt_toolkit, in a loop of its own: signals are passed
-    on to it, so that it leaves the terminal as it was."""
+    """An editable prompt, for a terminal.
+
+    prompt_toolkit runs its own event loop. Signals are passed to that loop, so that prompt_toolkit
+    restores the terminal.
+    """
 
     def __init__(self, repl: Repl, commands: Iterable[str]) -> None:
         self._repl = repl
@@ -93,7 +98,7 @@ class _Typed:
         finally:
             signals.tell = None
         if signals.ended is not None:
-            raise signals.ended  # it came with the last key, or as the terminal went away
+            raise signals.ended  # the signal came with the last key, or the terminal was closed
         return text
 
 
@@ -114,7 +119,7 @@ def _prompt_session(repl: Repl, commands: list[str]) -> PromptSession[str]:
         reserve_space_for_menu=0,
         key_bindings=_keys(),
         multiline=True,
-        # A line that is only too long for the screen is still one.
+        # A wrapped line is still one line, so only real new lines get a "... ".
         prompt_continuation=lambda width, number, wraps: "" if wraps else "... ",
         enable_suspend=True,
         output=_output(),
@@ -122,8 +127,10 @@ def _prompt_session(repl: Repl, commands: list[str]) -> PromptSession[str]:
 
 
 def _output() -> Output:
-    """Without the question where the cursor is: an answer that comes late looks like something
-    typed, and no answer costs seconds."""
+    """Return the output of the prompt, which never queries the cursor position.
+
+    A late reply of the terminal would look like typed text, and a missing reply costs seconds.
+    """
     from prompt_toolkit.data_structures import Size
     from prompt_toolkit.output.vt100 import Vt100_Output
 
@@ -155,8 +162,11 @@ def _keys() -> KeyBindings:
         event.current_buffer.insert_text("\n")
 
     def pass_over(event: KeyPressEvent) -> None:
-        """No mouse is asked for: this is a colour in a text that was not marked as a paste, of
-        which prompt_toolkit would make an error."""
+        """Ignore this key.
+
+        The prompt does not use the mouse. The key comes from a colour code in a pasted text, on
+        which prompt_toolkit would fail.
+        """
 
     keys.add("enter", filter=has_focus(DEFAULT_BUFFER))(enter)
     keys.add("escape", "enter", filter=has_focus(DEFAULT_BUFFER))(newline)
@@ -198,7 +208,7 @@ def _completer(repl: Repl, commands: list[str]) -> Any:
 def complete(
     text: str, *, commands: Iterable[str], agents: Callable[[], Iterable[str]], cwd: str
 ) -> list[tuple[str, int]]:
-    """What may stand in the place of the last characters of a text, and how many those are."""
+    """Return the completions of a text, each with how many of its last characters are replaced."""
     name, space, rest = text.partition(" ")
     if text.startswith("/") and not space:
         found = [each for each in commands if each.startswith(text)]
@@ -213,7 +223,7 @@ def complete(
 
 
 def _files(word: str, cwd: str) -> list[str]:
-    """The files and folders whose path begins so; hidden ones only for who asks for them."""
+    """Return the paths that start with `word`. Hidden names are offered only after a typed dot."""
     folder, name = os.path.split(word)
     start = word[: len(word) - len(name)]
     try:
@@ -226,5 +236,5 @@ def _files(word: str, cwd: str) -> list[str]:
                 and clean(entry.name, lines=False) == entry.name
             ]
     except OSError:
-        return []  # no such folder: nothing to offer
+        return []  # the folder does not exist
     return sorted(found)[:_MOST]

@@ -1,4 +1,4 @@
-"""What can be typed instead of a message: `/help` and the others."""
+"""The slash commands of the REPL: `/help` and the others."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _LISTED = 10
 _MOST_LINES = 12
 _BAR = 30
 _SAME = {"quit": "exit", "q": "exit", "?": "help"}
-"""What other programs call it."""
+"""Other names of the commands."""
 
 
 class ReplCommand(NamedTuple):
-    """`given` is what follows its name, as help shows it."""
+    """A slash command. `given` is its argument as `/help` shows it, "" if it takes none."""
 
     given: str
     help: str
@@ -40,24 +40,31 @@ class ReplCommand(NamedTuple):
 
 
 def is_command(text: str) -> bool:
-    """Whether it is one, known or not. A path such as /usr/bin is not."""
+    """Return whether a text has the form of a command, known or not.
+
+    A path such as /usr/bin does not have that form.
+    """
     return _WORD.fullmatch(text.strip()) is not None
 
 
 def as_text(text: str) -> str:
-    """A message without the slash that says that it is no command."""
+    """Return a message without the extra slash that marks it as text: `//help` becomes `/help`."""
     start = len(text) - len(text.lstrip())
     shorter = text[:start] + text[start + 1 :]
     return shorter if text[start : start + 2] == "//" and is_command(shorter) else text
 
 
 def typed_names() -> list[str]:
-    """The commands that people are told of; those with a ! only where they are needed."""
+    """Return the commands that `/help` shows and Tab completes: all but those that end with `!`."""
     return [name for name in COMMANDS if not name.endswith("!")]
 
 
 def run_command(repl: Repl, text: str) -> None:
-    """Do what a line says that `is_command`. CortextError for one that is not known."""
+    """Run the slash command in a line that `is_command` accepts.
+
+    An unknown command prints a hint and sets `repl.failed`. Raises CortextError for wrong
+    arguments.
+    """
     found = _WORD.fullmatch(text)
     name, given = (found[1], (found[2] or "").strip()) if found else ("", "")
     name = name.lower()
@@ -70,7 +77,7 @@ def run_command(repl: Repl, text: str) -> None:
     if given and not command.given:
         raise CortextError(f"/{name} takes nothing after it")
     if name.endswith("!") and not has_person():
-        # What comes by a pipe is often not the person's own text.
+        # Piped input is often not written by the user, so it must not overwrite files.
         raise CortextError(
             f"/{name} works at a terminal only", hint=f"/{name[:-1]} FILE writes a new file"
         )
@@ -84,7 +91,7 @@ def _nearest(name: str) -> str:
 
 
 def banner(repl: Repl) -> None:
-    """What is open, and how to find out more."""
+    """Print which session, agent and tool are open, the last two turns, and how to get help."""
     session = repl.session
     if session.was == "completed":
         tell("Resuming completed session")
@@ -129,7 +136,7 @@ def _show_turns(repl: Repl, turns: Sequence[tuple[int, SessionMessage]]) -> None
 
 
 def _shortened(lines: Sequence[str]) -> Sequence[str]:
-    """On a screen the rest of a long one can wait; a paragraph is one line, and takes many."""
+    """Cut a long turn after `_MOST_LINES` rows on a terminal; elsewhere return all of its lines."""
     if not sys.stdout.isatty():
         return lines
     width = max(screen_size()[0] - len("   "), 1)
@@ -137,7 +144,7 @@ def _shortened(lines: Sequence[str]) -> Sequence[str]:
     room = _MOST_LINES
     for line in lines:
         taken = max(1, -(-cells(line) // width))
-        # One line more is no longer than to say that there is one.
+        # A last short line takes no more room than the note that replaces it.
         if taken > room and not (taken == 1 and line is lines[-1]):
             if room > 0:
                 shown.append(fit(line, room * width))
@@ -181,8 +188,7 @@ def _agent(repl: Repl, given: str) -> None:
 
 
 def _runner_for(repl: Repl, agent: Agent) -> Runner:
-    """What runs another agent. A tool that was asked for stays, and one that came with the agent
-    goes with it."""
+    """Return the runner of another agent. A tool that the user named takes precedence."""
     return choose_runner(repl.asked_tool, agent, repl.settings)
 
 
@@ -234,7 +240,7 @@ def _show_rows(repl: Repl, rows: Sequence[ConversationRow]) -> None:
         facts = [row.agent, counted(row.messages, "turn"), ago(row.last_active), row.status]
         if row.key == repl.session.id:
             facts.insert(0, "this one")
-        # A title says more to a person than the rest, which a narrow terminal cuts off.
+        # The title comes first, because a narrow terminal cuts off the end of the line.
         title = f"{row.title}  " if row.title else ""
         show(to_edge(clean(f"{number:3}. {row.key}  {title}({', '.join(facts)})")))
 
@@ -261,7 +267,7 @@ def _reopen(repl: Repl, id: str) -> None:
 
 
 def _settle(repl: Repl) -> None:
-    """Nothing may be waiting for the disk in a session that is left."""
+    """Save pending turns before the session is left. Raises CortextError if that fails."""
     if not repl.save_again():
         raise CortextError("the session is not saved, and stays open", hint="/save FILE elsewhere")
 

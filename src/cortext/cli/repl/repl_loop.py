@@ -1,4 +1,4 @@
-"""The REPL of `aur spawn`: a prompt, what is typed there, and the answer."""
+"""The loop of the REPL: prompt, input, answer."""
 
 from __future__ import annotations
 
@@ -27,9 +27,12 @@ def run(
     cwd: str,
     tool: str = "",
 ) -> int:
-    """Talk until the person ends it; the exit code. Ended on purpose the session is completed,
-    else it is interrupted. It is closed when this returns or raises. `tool` is what the person
-    asked for by name."""
+    """Run the REPL until it ends, and return the exit code.
+
+    The session is closed when this function returns or raises. Its status is completed if the user
+    left on purpose, and interrupted otherwise. `tool` is the tool or command that the user named,
+    or "".
+    """
     with Signals() as signals:
         repl = Repl(session, runner, agent, settings, cwd, signals)
         repl.asked_tool = tool
@@ -40,15 +43,17 @@ def run(
                 return _end(repl)
         except BaseException:
             _break_off(repl)
-            # A terminal that has gone makes more errors than the signal that says so.
+            # A closed terminal causes more errors than the signal; only the signal matters.
             if signals.ended is None:
                 raise
             return 128 + signals.ended.number
 
 
 def _break_off(repl: Repl) -> None:
-    """Close it as interrupted, unless it was to end. It would be seen as that in any case: where
-    it fails there is no need to say so, and with a terminal that has gone nobody to say it to."""
+    """Close the session as interrupted, unless it was about to end normally.
+
+    Only log an error: a session that is not closed counts as interrupted anyway.
+    """
     try:
         repl.session.close(completed=repl.over and not repl.session.waiting)
     except CortextError as error:
@@ -61,7 +66,7 @@ def _talk(repl: Repl, reader: Reader) -> None:
         try:
             _once(repl, reader)
         except KeyboardInterrupt:
-            # The second one, while the first was told.
+            # A second Ctrl+C came while the first one was reported.
             if not person:
                 raise
 
@@ -84,7 +89,7 @@ def _once(repl: Repl, reader: Reader) -> None:
 
 
 def _take(repl: Repl, text: str | None) -> None:
-    """A message, a command, or nothing more."""
+    """Handle one input: a message, a command, or None at the end of the input."""
     if text is None:
         repl.over = True
     elif is_command(text):
@@ -94,12 +99,15 @@ def _take(repl: Repl, text: str | None) -> None:
     elif text.strip():
         ask(repl, as_text(text))
     if repl.over:
-        repl.over = False  # a Ctrl+C may come before it is known
+        repl.over = False  # in case a Ctrl+C comes before `_may_leave` returns
         repl.over = _may_leave(repl)
 
 
 def _may_leave(repl: Repl) -> bool:
-    """Whether nothing is lost by it; a person who was told so may leave nevertheless."""
+    """Return whether the REPL may end.
+
+    It may if everything is saved. A person with unsaved turns is warned once and may then leave.
+    """
     if repl.save_again() or repl.warned or not has_person():
         return True
     repl.warned = True
@@ -114,5 +122,5 @@ def _end(repl: Repl) -> int:
     tell(f"Session {session.id} is saved in {session.path}")
     again = f"{spawn()} --resume {session.id}{repl.tool_words}"
     tell(f"`{again}` goes on with it.")
-    # At a prompt the person has seen what failed; a script has only the code.
+    # A person has seen the error at the prompt; a script has only the exit code.
     return 1 if lost or (repl.failed and not has_person()) else 0

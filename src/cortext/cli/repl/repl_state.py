@@ -1,4 +1,4 @@
-"""What a REPL is about: the session that is open, who answers in it, and how they are told."""
+"""The state of a REPL: the open session and its agent; and functions that print messages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cortext.features.spawn.spawn_settings import SpawnSettings
 
 
 class Repl:
-    """One person, or one script, in one session after the other."""
+    """A REPL of one person or one script, with one open session at a time."""
 
     def __init__(
         self,
@@ -37,25 +37,25 @@ class Repl:
         self.cwd = cwd
         self.signals = signals
         self.typed_at: datetime = clock.now()
-        """When Enter was pressed on the line that is handled now."""
+        """When Enter was pressed on the current line."""
         self.asked_tool = ""
-        """What the person named to answer, a tool or a command; "" if nothing."""
+        """The tool or command that the user named, or "" if none."""
         self.unanswered: tuple[str, str] | None = None
-        """What was asked last, if its answer was not had, and the id of the turn it asks again."""
+        """The last message that has no answer, and the id of the turn that it retries or ""."""
         self.warned: bool = False
-        """Whether the person knows that leaving now would lose them."""
+        """Whether the user knows that leaving now loses unsaved turns."""
         self.failed = False
         self.over = False
         self.listed: list[ConversationRow] = []
-        """What the last list showed, by number."""
+        """The rows of the last list, for choosing by number."""
 
     @property
     def tool_words(self) -> str:
-        """The words that name the tool again, where a person named it."""
+        """The option that names the tool again in a command line; "" if the user named none."""
         return f" --tool {quote(self.asked_tool)}" if self.asked_tool else ""
 
     def save_again(self) -> bool:
-        """Try once more what could not be saved; whether nothing is left to save."""
+        """Try again to save the pending turns, and return whether everything is saved now."""
         if not self.session.waiting:
             return True
         try:
@@ -70,7 +70,7 @@ class Repl:
         return True
 
     def tell_unsaved(self, error: SessionStorageError) -> None:
-        """What failed, and what waits for a disk that takes it."""
+        """Report a failed save, and how many exchanges are not saved yet."""
         tell_error(error)
         count = sum(turn.role == "user" for turn in self.session.waiting)
         if self.session.waiting:
@@ -78,24 +78,24 @@ class Repl:
             tell(f"{count} {what} not saved; that is tried again with the next one.")
 
     def tell_notes(self) -> None:
-        """What the session has to say of its file, once."""
+        """Print the notes of the session about its file, each only once."""
         notes, self.session.notes = self.session.notes, []
         for note in notes:
             tell(f"note: {note}")
 
 
 def has_person() -> bool:
-    """Whether somebody types, and can be told what to do next."""
+    """Return whether a person types the input."""
     return sys.stdin.isatty()
 
 
 def tell(text: str) -> None:
-    """Talk, for the person: one line."""
+    """Print one line for the person, on stderr."""
     sys.stdout.flush()
     say(clean(text, lines=False))
 
 
 def tell_error(error: CortextError) -> None:
-    """What went wrong and what can be done, as any command says it."""
+    """Print an error and its hint, as every command does."""
     sys.stdout.flush()
     report(error)

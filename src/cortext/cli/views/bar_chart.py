@@ -1,6 +1,6 @@
-"""Small charts of text: bars and columns of block characters, or of plain ASCII; and numbers.
+"""Small text charts of block characters or of plain ASCII, and formats of numbers.
 
-Nothing here prints or knows a terminal. A value that is not zero is always to be seen.
+The functions only return text. A value that is not zero always gets a visible mark.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _EIGHTHS = 8
 
 
 def can_draw(encoding: str | None) -> bool:
-    """Whether the block characters can be written."""
+    """Return whether an encoding has the block characters."""
     try:
         (_UP + _RIGHT).encode(encoding or "ascii")
     except (LookupError, UnicodeEncodeError):
@@ -22,7 +22,7 @@ def can_draw(encoding: str | None) -> bool:
 
 
 def bar(value: float, most: float, width: int, *, blocks: bool = True) -> str:
-    """A bar to the right; the one for `most` fills the width. Spaces fill the rest."""
+    """Return a horizontal bar, padded with spaces. A value equal to `most` fills the width."""
     eighths = _eighths(value, most, width)
     whole, part = divmod(eighths, _EIGHTHS)
     if not blocks:
@@ -33,7 +33,10 @@ def bar(value: float, most: float, width: int, *, blocks: bool = True) -> str:
 def columns(
     values: Sequence[float], *, height: int, wide: int = 1, gap: int = 1, blocks: bool = True
 ) -> list[str]:
-    """Bars that go up, one a value, as lines from the top; the highest fills the height."""
+    """Return vertical bars, one for each value, as lines from the top.
+
+    The bar of the highest value fills the height.
+    """
     most = max(values, default=0)
     sizes = [_eighths(value, most, height) for value in values]
     space = " " * gap
@@ -45,12 +48,12 @@ def columns(
 
 
 def counted(number: int, word: str) -> str:
-    """A number of things, as people write it."""
+    """Return a number with its noun, in the singular or the plural."""
     return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
 
 
 def short(number: int) -> str:
-    """A large number with as many digits as matter."""
+    """Return a number, a large one in short form: 12,345 becomes `12.3 k`."""
     for size, most, sign in ((10**9, 10**9, "G"), (10**6, 10**6, "M"), (1000, 10_000, "k")):
         if number >= most:
             return f"{number / size:,.1f} {sign}"
@@ -58,7 +61,7 @@ def short(number: int) -> str:
 
 
 def size(number: int) -> str:
-    """A number of bytes."""
+    """Return a number of bytes with its unit."""
     return f"{short(number)}B" if number >= 10_000 else counted(number, "byte")
 
 

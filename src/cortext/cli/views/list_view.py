@@ -33,18 +33,18 @@ _FOR_TOOL = 10
 _ROOMY = 100
 """Columns of a terminal that has room for everything."""
 _LITTLE = 14
-"""Columns of a name, and of a folder, in one that has not."""
+"""Columns of a name, and of a folder, in a narrower terminal."""
 _TIGHT = 60
-"""Columns of one in which a time is told as how long ago it is."""
+"""In a terminal with fewer columns, a time becomes an age."""
 _LEAST = 16
-"""Columns of a title, before there is room for what can be done without."""
+"""Columns that a title gets before other columns get any."""
 _SPARE = ("OWNER", "MESSAGES", "STATUS", "ID", "WORKSPACE", "TOOL")
-"""What can be done without, the first before the others."""
+"""Columns that can be left out, in this order."""
 _STEPS = ((60, "m"), (24, "h"), (7, "d"), (52, "w"))
 _NUMBER = 3
-"""Digits of a conversation's id before its type."""
+"""Digits at the start of a conversation's id, before its type."""
 _LONG = 36
-"""Characters of an id that nobody types."""
+"""The length of a UUID, which nobody types."""
 _RESUMABLE = ListFilter(with_session=True)
 _BEGIN = (
     'hint: begin one with `cortext new brainstorm "your topic"`, or with '
@@ -55,7 +55,7 @@ _BEGIN = (
 def show_conversations(
     wanted: ListFilter = EVERYTHING, *, everywhere: bool = False, limit: int | None = None
 ) -> None:
-    """A table of conversations, or why there is none."""
+    """Print a table of conversations, or why there is none."""
     rows = list_here(everywhere=everywhere, wanted=wanted, limit=limit)
     if rows:
         show(table(rows, everywhere=everywhere))
@@ -68,7 +68,7 @@ def show_conversations(
 def show_resumable(
     wanted: ListFilter = _RESUMABLE, *, everywhere: bool = False, limit: int | None = None
 ) -> None:
-    """What can be resumed, to choose from, or why there is nothing."""
+    """Print the conversations that can be resumed, or why there is none."""
     rows = list_here(everywhere=everywhere, wanted=wanted, limit=limit)
     if rows:
         show(entries(rows, everywhere=everywhere))
@@ -85,7 +85,7 @@ def say_nothing_to_resume(wanted: ListFilter = _RESUMABLE, *, everywhere: bool =
 def _say_none(
     what: str, command: str, wanted: ListFilter, *, everywhere: bool, begin: bool
 ) -> None:
-    """Why a list is empty: nothing is here, or nothing at all."""
+    """Print why a list is empty: nothing in this folder, or nothing at all."""
     others = 0 if everywhere else len(_elsewhere(wanted))
     if wanted.kind and not others:
         _check_type(wanted.kind)
@@ -102,14 +102,14 @@ def _say_none(
 
 
 def _check_type(kind: str) -> None:
-    """Raise UnknownTypeError for a type that no conversation can have here."""
+    """Raise UnknownTypeError for a type that does not exist in this workspace."""
     known = ["chat", *Types(paths.workspace_root()).names()]
     if kind not in known:
         raise UnknownTypeError(kind, known)
 
 
 def nothing_yet() -> list[str]:
-    """Return what to say before anything exists: where was looked, and how to begin."""
+    """Return the lines to print if there is no conversation: where we looked, and how to begin."""
     from cortext.features.doctor.history_locations import history_locations
 
     places = history_locations()
@@ -133,7 +133,7 @@ def _elsewhere(wanted: ListFilter) -> Sequence[ConversationRow]:
 
 
 def list_here(*, everywhere: bool, wanted: ListFilter, limit: int | None) -> list[ConversationRow]:
-    """The rows to show: in a terminal the newest, else all."""
+    """Return the rows to show: in a terminal the newest, elsewhere all. Also print warnings."""
     with ConversationList(paths.workspace_root(), everywhere=everywhere) as conversations:
         if limit is None and sys.stdout.isatty():
             limit = int(conversations.config["list.limit"])
@@ -149,8 +149,11 @@ def list_here(*, everywhere: bool, wanted: ListFilter, limit: int | None) -> lis
 
 
 def keep_up(conversations: ConversationList) -> None:
-    """Let catalog and archive follow what tools wrote, without anybody waiting for it. Whether
-    something is new to the archive is not asked here: the catalog may have seen it long before."""
+    """Bring the catalog and the archive up to date in the background, and print notes about that.
+
+    The archive is updated even if the catalog has nothing new: the catalog may have read a
+    transcript that the archive has not copied yet.
+    """
     if not conversations.has_transcripts:
         return
 
@@ -164,7 +167,7 @@ def keep_up(conversations: ConversationList) -> None:
 
 
 def as_json(rows: Iterable[ConversationRow]) -> list[dict[str, Any]]:
-    """What `--json` prints of each conversation."""
+    """Return the `--json` output of each conversation."""
     return [
         {
             "id": row.key,
@@ -191,8 +194,11 @@ def as_json(rows: Iterable[ConversationRow]) -> list[dict[str, Any]]:
 
 
 def where_it_is(row: ConversationRow) -> dict[str, str | None]:
-    """What `--json` says of the places of a conversation: its workspace and its own folder in it,
-    the folder that it took place in, and the file of a session that is in no workspace."""
+    """Return where a conversation is, for `--json`.
+
+    That is its workspace, its folder there, the folder in which it took place, and the file of a
+    session outside of workspaces.
+    """
     return {
         "workspace": None if row.tool else row.workspace,
         "folder": None if row.tool else row.place.folder,
@@ -202,7 +208,7 @@ def where_it_is(row: ConversationRow) -> dict[str, str | None]:
 
 
 def entries(rows: Iterable[ConversationRow], *, everywhere: bool) -> str:
-    """A list as people choose from it: three lines each, numbered."""
+    """Return a numbered list to choose from: the title, the facts and the summary of each."""
     lines: list[str] = []
     now, width = time.time(), _width()
     for number, row in enumerate(rows, 1):
@@ -214,14 +220,14 @@ def entries(rows: Iterable[ConversationRow], *, everywhere: bool) -> str:
         active = ago(row.last_active, now)
         facts = f"   {key} | Last active: {active} | Status: {row.status}{where}"
         lines += [f"{number}. [{row.kind or 'chat'}] {row.title}", *_wrapped(facts, width)]
-        # Sessions of tools have no summary until they are conversations.
+        # Sessions of tools have no summary until they become conversations.
         if row.summary or not row.tool:
             lines.append(f"   Summary: {row.summary or 'none yet'}")
     return "\n".join(lines)
 
 
 def _wrapped(line: str, width: int) -> list[str]:
-    """A line of facts; where a terminal is too narrow for it, several, broken between facts."""
+    """Return a line of facts, broken between facts if the terminal is too narrow."""
     if not width or cells(line) <= width:
         return [line]
     lines: list[str] = []
@@ -234,7 +240,7 @@ def _wrapped(line: str, width: int) -> list[str]:
 
 
 def _width() -> int:
-    """The columns of the terminal that a list goes to; 0 if there is none."""
+    """Return the columns of the terminal, or 0 if stdout is not a terminal."""
     if not sys.stdout.isatty():
         return 0
     import shutil
@@ -243,8 +249,11 @@ def _width() -> int:
 
 
 def table(rows: Sequence[ConversationRow], *, everywhere: bool) -> str:
-    """A list as people skim it: a line each. A terminal numbers them, and a narrow one leaves out
-    what would push the titles out."""
+    """Return a table with one line for each conversation.
+
+    In a terminal the lines are numbered. A narrow terminal gets fewer columns, to leave room for
+    titles.
+    """
     width = _width()
     narrow = 0 < width < _ROOMY
     shown: dict[str, list[str]] = {}
@@ -253,7 +262,7 @@ def table(rows: Sequence[ConversationRow], *, everywhere: bool) -> str:
     ids = brief_ids(rows) if narrow else [short_id(row) for row in rows]
     shown["ID"] = ids if width else [row.key for row in rows]
     if everywhere:
-        # The end of a path tells more than its beginning.
+        # The end of a path says more than its beginning.
         folders = [short(row.folder) for row in rows]
         if narrow:
             folders = [path.rpartition("/")[2] or path for path in folders]
@@ -266,7 +275,7 @@ def table(rows: Sequence[ConversationRow], *, everywhere: bool) -> str:
         shown["LAST ACTIVE"] = [_shorten_time(at) for at in times] if narrow else times
     if not (narrow and everywhere):
         shown["STATUS"] = [row.status or "-" for row in rows]
-    # Nobody counts the messages of a transcript to list it.
+    # The messages of a transcript are not counted for a list.
     counts = [str(row.messages) if _counts(row) else "-" for row in rows]
     if not narrow and any(count != "-" for count in counts):
         shown["MESSAGES"] = counts
@@ -280,16 +289,17 @@ def table(rows: Sequence[ConversationRow], *, everywhere: bool) -> str:
 
 
 def short_id(row: ConversationRow) -> str:
-    """Of a tool's long id, as much as names a session; a conversation has a short one. People and
-    programs give ids too, and those are whole."""
+    """Return an id for display: the beginning of a tool's long id, or any other id in full."""
     tool, key = row.tool, row.key
     is_given = tool in ("", AUR) or (tool == DOCUMENT and len(key) != _LONG)
     return key if is_given else key[:_NAMES]
 
 
 def brief_ids(rows: Sequence[ConversationRow]) -> list[str]:
-    """For a narrow terminal, as much of each id as names it among these rows: of a conversation its
-    number; where several have that, some more, or its day too."""
+    """Return ids for a narrow terminal, as short as they are unique among these rows.
+
+    A conversation gets its number; if that is not unique, more of its id, or its day as well.
+    """
     long = [row for row in rows if not row.tool and len(row.key) > _LITTLE]
     starts = Counter(start for row in long for start in _starts(row))
     brief = {
@@ -300,12 +310,12 @@ def brief_ids(rows: Sequence[ConversationRow]) -> list[str]:
 
 
 def _starts(row: ConversationRow) -> tuple[str, ...]:
-    """Beginnings of a conversation's names, each of which finds it if no other has it."""
+    """Return beginnings of a conversation's names. A unique beginning finds the conversation."""
     return row.id[:_NUMBER], row.id[:_LITTLE], row.address[:_LITTLE]
 
 
 def _counts(row: ConversationRow) -> bool:
-    """Whether it is known how many messages it has."""
+    """Return whether the number of messages is known."""
     return row.tool in ("", AUR, DOCUMENT)
 
 
@@ -315,7 +325,7 @@ def _shorten_time(at: str) -> str:
 
 
 def age(micros: int, now: float) -> str:
-    """How long ago, in at most three characters or so."""
+    """Return an age in about three characters, such as `5m` or `2w`."""
     count = max(int(now - micros / 1_000_000) // 60, 0)
     if not count:
         return "now"
@@ -329,13 +339,13 @@ def age(micros: int, now: float) -> str:
 def columns(headings: list[str], rows: list[list[str]]) -> str:
     """Return rows as aligned text under headings.
 
-    Only a terminal cuts lines off at its edge. A narrow one has no columns that would leave no room
-    for the titles.
+    Only a terminal cuts lines off at its edge. In a narrow terminal, some columns are left out to
+    make room for the titles.
     """
     shown = [list(column) for column in zip(headings, *rows, strict=True)]
     widths = [find_width(column) for column in shown]
     if edge := _width():
-        # What names a conversation must not push out what it is about, nor where it was had.
+        # Long names must leave room for the title and the tool.
         widest = _WIDEST - _FOR_TOOL if "TOOL" in headings else _WIDEST
         widest = widest if edge >= _ROOMY else _LITTLE
         widths = [
@@ -353,7 +363,7 @@ def columns(headings: list[str], rows: list[list[str]]) -> str:
 
 
 def _kept(widths: dict[str, int], edge: int) -> list[int]:
-    """Which columns there is room for beside the titles. A number names a row as well as its id."""
+    """Return the columns that fit beside the titles. The id may go if the rows are numbered."""
     left = dict(widths)
     title = min(left.pop("TITLE", 0), _LEAST)
     for name in _SPARE:
@@ -369,7 +379,7 @@ def _titled(row: ConversationRow) -> str:
 
 
 def short(path: str) -> str:
-    """A path as people write it, with `~` for home."""
+    """Return a path for display, with `~` for the home folder."""
     import os
 
     home = os.path.expanduser("~")
@@ -390,7 +400,7 @@ def _say(conversations: ConversationList, listing: Listing) -> None:
 
 
 def say_missing(root: str) -> None:
-    """Name a workspace that was moved or deleted."""
+    """Print a warning about a workspace that was moved or deleted."""
     say(f"warning: the workspace {short(root)} is not there now (`list --forget` forgets it)")
 
 

@@ -1,7 +1,7 @@
-"""A conversation as a page: plain text anywhere, rendered markdown in a terminal.
+"""A conversation as a page: plain text, or rendered markdown for a terminal.
 
-Only this module imports rich, and only when something is rendered with it. Text is cleaned
-before it is laid out, and again after: markdown has its own ways to write any character.
+Only this module imports rich, and only to render. Text is cleaned before and after the layout,
+because markdown can encode any character.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.markdown import Markdown
 
 _WIDEST = 100
-# Parsers and highlighters run over the text: on what is short, and only well-known ones.
+# Parsing and highlighting are slow, so they are limited to short text and well-known languages.
 _LONGEST_MARKDOWN = 40_000
 _LONGEST_CODE = 20_000
 _LANGUAGES = frozenset(
@@ -61,8 +61,10 @@ _ROLES = {"user": "bold cyan", "assistant": "bold green", "tool": "dim", "system
 
 
 class PageBlock(NamedTuple):
-    """A piece of a page. One without a heading belongs to the one before it; what is not
-    `markdown` is shown as it is."""
+    """A part of a page. A block without a heading belongs to the block before it.
+
+    The text is rendered only if `markdown` is set.
+    """
 
     heading: str
     role: str
@@ -71,7 +73,7 @@ class PageBlock(NamedTuple):
 
 
 class ConversationPage(NamedTuple):
-    """A conversation to be shown: what it is, facts about it, a line each, and its text."""
+    """A conversation to show: its title, facts of one line each, and its text as blocks."""
 
     title: str
     facts: Sequence[str]
@@ -79,7 +81,7 @@ class ConversationPage(NamedTuple):
 
 
 def plain(page: ConversationPage) -> Iterator[str]:
-    """Line by line of the file, with nothing left out and nothing wrapped."""
+    """Yield the page as plain text, complete and without wrapping."""
     yield clean(page.title, lines=False) or "(no title)"
     for fact in page.facts:
         yield clean(fact, lines=False)
@@ -91,12 +93,12 @@ def plain(page: ConversationPage) -> Iterator[str]:
 
 
 def rendered(page: ConversationPage, *, width: int, colour: bool) -> Iterator[str]:
-    """As `plain`, with markdown rendered to the width of a terminal."""
+    """Yield the page as `plain` does, with markdown rendered to the width of a terminal."""
     from rich.text import Text
 
     console = _console(min(width, _WIDEST), colour)
     head = [Text(clean(page.title, lines=False) or "(no title)", style="bold")]
-    # A path is left to the terminal to wrap: so it can be copied whole.
+    # Leave the wrapping of paths to the terminal, so that a path can be copied as a whole.
     for fact in page.facts:
         whole = fact.startswith("/")
         overflow = "ignore" if whole else None
@@ -109,7 +111,7 @@ def rendered(page: ConversationPage, *, width: int, colour: bool) -> Iterator[st
 
 
 def _cleaned(text: str) -> str:
-    # Most lines are clean at a glance, and a text of many lines is not.
+    # Clean line by line, because `clean` is fastest on a single line.
     return "\n".join([clean(line) for line in text.split("\n")])
 
 
@@ -138,7 +140,7 @@ def _console(width: int, colour: bool) -> Console:
 
     return Console(
         file=StringIO(),
-        # Its own has a black background, which not every terminal has.
+        # rich's own style of code has a black background, which does not fit every terminal.
         theme=Theme({"markdown.code": "cyan", "markdown.h1": "bold underline"}),
         force_terminal=True,
         color_system="standard",
@@ -167,7 +169,7 @@ def _drawn(console: Console, *things: RenderableType) -> str:
 
 
 class _Segments:
-    """What is laid out already."""
+    """Segments that are already laid out."""
 
     def __init__(self, segments: Sequence[Any]) -> None:
         self._segments = segments
@@ -177,9 +179,11 @@ class _Segments:
 
 
 def _markdown(text: str, width: int) -> Markdown | None:
-    """Nothing that stands in the text is hidden: HTML, comments, the targets of links and of
-    images are shown as text, and what was on two lines stays on two. None for what is too long,
-    or nested so deeply that nothing would be left of it."""
+    """Return the parsed markdown, or None if the text is too long or nested too deeply.
+
+    Nothing in the text is hidden: HTML, comments and the targets of links and images appear as
+    text. Line breaks are kept.
+    """
     if not text or len(text) > _LONGEST_MARKDOWN:
         return None
     found = _markdown_class()("", hyperlinks=False)

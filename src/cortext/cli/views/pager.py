@@ -1,4 +1,4 @@
-"""Long text in a terminal, a screen at a time."""
+"""Long text in a terminal, one screen at a time."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ import click
 
 
 def can_page() -> bool:
-    """Whether somebody sits at a terminal that can be paged through, and the pager is an installed
-    program: one that is found from the current folder may have come with somebody's workspace."""
+    """Return whether there is a terminal and an installed pager.
+
+    A pager found relative to the current folder is refused: it may come from someone else's
+    workspace.
+    """
     if not (sys.stdout.isatty() and os.environ.get("TERM") not in (None, "", "dumb")):
         return False
 
@@ -22,15 +25,15 @@ def can_page() -> bool:
 
 
 def is_long(lines: int) -> bool:
-    """Whether so many lines leave no room for a prompt."""
+    """Return whether this many lines leave no room for a prompt."""
     return lines >= shutil.get_terminal_size().lines
 
 
 def page_through(lines: Iterable[str]) -> None:
-    """Show them with the pager."""
-    # As git has it: colours stay, and what fits on the screen is not paged.
+    """Show the lines in the pager."""
+    # As git does: keep colours, and do not page text that fits on the screen.
     os.environ.setdefault("LESS", "-FRX")
-    # click finds out whether `less` shows colours.
+    # click itself finds out whether `less` shows colours.
     colour = None if os.path.basename(_pager()) == "less" else True
     rest = iter(lines)
     text = chain([next(rest, "")], (f"\n{line}" for line in rest))
@@ -38,7 +41,7 @@ def page_through(lines: Iterable[str]) -> None:
 
 
 def encodable(line: str) -> str:
-    """What the terminal has no character for becomes a question mark, and no error."""
+    """Replace characters that the terminal's encoding lacks by question marks."""
     encoding = sys.stdout.encoding or "utf-8"
     return line.encode(encoding, "replace").decode(encoding)
 

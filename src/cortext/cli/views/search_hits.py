@@ -1,5 +1,7 @@
-"""What was found as people see it: by conversation, with the words marked, and below each the
-commands that open it."""
+"""Search hits as a person sees them, grouped by conversation.
+
+The found words are marked. Below each conversation are the commands that open it.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ from cortext.formats.text_search.search_query import find, parse, snippet
 from cortext.tools.registry import display_name
 
 _LINES = 2
-"""Lines of a terminal that a title, or a piece of a text, may take."""
+"""Lines of a terminal that a title or a snippet may take."""
 _INDENT = "   "
 _NARROWEST, _STEP = 20, 4
 _OTHERS = {
@@ -33,12 +35,12 @@ _OTHERS = {
 }
 _LOOSE = "without the signs"
 _SEEN = ("«", "»")
-"""Marks that take room."""
+"""Marks that take up columns, for terminals without styles."""
 Span = tuple[int, int]
 
 
 class HitPage:
-    """How conversations are told: a terminal gets lines that fit, and the words marked."""
+    """The layout of search hits. In a terminal the lines fit, and the found words are marked."""
 
     def __init__(self, rows: Sequence[ConversationRow], question: SearchRequest) -> None:
         self._names, self._question = Names(rows), question
@@ -54,7 +56,7 @@ class HitPage:
             self._dim = ("\x1b[2m", "\x1b[0m") if styled else ("", "")
 
     def lines(self, number: int, group: Group) -> Iterator[str]:
-        """A conversation; in a terminal with its number, which is good for the next command."""
+        """Yield the lines of a conversation. In a terminal, the next command accepts its number."""
         row = group.row
         title = clean(row.title, lines=False) or "(no title)"
         head = f"{number}. {title}" if self._width else title
@@ -68,7 +70,7 @@ class HitPage:
         yield from self._commands(number, group)
 
     def _beside(self, head: str, told: str) -> str:
-        """As much of a long title as leaves room for what is told of the conversation."""
+        """Return as much of a long title as leaves room for the facts about the conversation."""
         shown = head
         room = min(cells(head), _LINES * self._width - cells(told))
         while self._width and room > _NARROWEST and not self._has_room(shown, told):
@@ -88,7 +90,7 @@ class HitPage:
             if not piece.spans:
                 if not hit.exact:
                     yield f"{_INDENT}{on}its title is {_LOOSE}{off}"
-                return  # the title stands above
+                return  # the title is already shown above
         number = f"#{hit.number} " if hit.number > 0 else ""
         when = f", {local(from_micros(hit.time))}" if hit.time else ""
         signs = "" if hit.exact else f", {_LOOSE}"
@@ -115,8 +117,8 @@ class HitPage:
         yield from (f"{_INDENT}{on}{line}{off}" for line in lines)
 
     def _laid_out(self, text: str, spans: Sequence[Span], indent: str) -> Iterator[str]:
-        """A text with its marks; on a terminal, in lines that fit."""
-        # One character stays one, so that the marks are where they were.
+        """Yield a text with its marks; in a terminal, as lines that fit."""
+        # Replace one character by one, so that the marks stay in place.
         text = clean(text).replace("\n", " ").replace("\t", " ")
         if self._mark == _SEEN:
             text, spans = _marked(text, spans, 0, len(text), self._mark), ()
@@ -129,7 +131,7 @@ class HitPage:
 
 
 def _marked(text: str, spans: Sequence[Span], start: int, end: int, mark: tuple[str, str]) -> str:
-    """A piece of a text with marks around the spans."""
+    """Return a part of a text with marks around the spans."""
     on, off = mark
     line, at = "", start
     for first, last in spans:
@@ -141,8 +143,10 @@ def _marked(text: str, spans: Sequence[Span], start: int, end: int, mark: tuple[
 
 
 def _cuts(text: str, width: int, most: int) -> list[Span]:
-    """Where the lines of a text begin and end, at spaces if there are any; one column is left free
-    for the sign that it goes on."""
+    """Return where the lines of a text begin and end, at spaces if possible.
+
+    One column stays free for the sign that the text is cut.
+    """
     cuts: list[Span] = []
     start = 0
     while start < len(text) and len(cuts) < most:
@@ -159,7 +163,7 @@ def _cuts(text: str, width: int, most: int) -> list[Span]:
 
 
 def _spots(hits: Sequence[SearchHit]) -> list[str]:
-    """Where `show` can open it: the first of the messages, and what is none."""
+    """Return what `show --at` can open: the first message, the document and the sub-agents."""
     numbers = [str(hit.number) for hit in hits if hit.number > 0]
     roles = dict.fromkeys(hit.role for hit in hits)
     return numbers[:1] + [role for role in roles if role in (DOCUMENT, AGENTS)]

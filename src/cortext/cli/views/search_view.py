@@ -1,5 +1,7 @@
-"""A search as a person has it: what is new is read, what was found is shown, and where nothing was,
-why. No option is parsed here."""
+"""A search as a person sees it: index new messages, print hits, or explain why there are none.
+
+This module parses no options.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,11 @@ def search(
     as_json: bool = False,
     paged: bool = True,
 ) -> int:
-    """Find it and show it; 1 if no text has it, as `grep` has it, even if others come near."""
+    """Search, print the hits, and return the exit code.
+
+    The code is 0 if a text matches the query, and 1 otherwise, as with `grep`. Partial matches give
+    1 too.
+    """
     finder = finder or look()
     answer = finder.answer(question)
     found = bool(answer.groups)
@@ -61,11 +67,10 @@ def search(
 
 
 def _nothing(finder: Finder, question: SearchRequest, *, as_json: bool, paged: bool) -> SearchPage:
-    """Say why there is nothing, and show what comes near; for programs only what was asked for is
-    an answer."""
+    """Explain why nothing was found, and show partial matches, but not as JSON."""
 
     near = say_why(finder, question)
-    # What is not there, or cannot be read, may have what was asked for.
+    # A missing or unreadable conversation may contain the words.
     say_damaged(finder.conversations.damaged)
     for root in finder.missing:
         say_missing(root)
@@ -76,7 +81,7 @@ def _nothing(finder: Finder, question: SearchRequest, *, as_json: bool, paged: b
 
 
 def _say_loose(exact: Sequence[bool]) -> None:
-    """Of those that were shown, how many have not the signs that were typed."""
+    """Print how many of the hits lack the punctuation that was typed."""
     if count := exact.count(False):
         which = "1 of these has" if count == 1 else f"{count} of these have"
         which = which if any(exact) else "these have"
@@ -92,7 +97,7 @@ def _say_dropped(question: SearchRequest) -> None:
 
 
 def look() -> Finder:
-    """All that can be searched, with what is new in it."""
+    """Return a finder over all conversations, after it has indexed the new messages."""
     finder, bar = Finder(), ProgressBar("reading conversations")
     try:
         new = finder.refresh(progress=bar.progress)
@@ -106,8 +111,11 @@ def look() -> Finder:
 
 
 def typed(words: Sequence[str]) -> str:
-    """The question that words of a command line are: the shell has taken the quotes of a phrase.
-    What stands alone is a question as it is."""
+    """Return the query of the words of a command line.
+
+    Put a word with spaces in quotes again, because the shell has removed them. A single word is the
+    whole query and stays as it is.
+    """
     if len(words) == 1:
         return words[0]
     return " ".join(f'"{word}"' if " " in word and '"' not in word else word for word in words)
@@ -128,7 +136,7 @@ def _show(finder: Finder, answer: SearchPage, question: SearchRequest, *, paged:
 
 
 def _paged(lines: list[str]) -> bool:
-    """Whether they were too many for the screen, and were shown with a pager."""
+    """Show lines that do not fit on the screen in a pager. Return whether they were shown."""
     if not (is_long(len(lines)) and sys.stdin.isatty() and can_page()):
         return False
     page_through(map(encodable, lines))
@@ -165,7 +173,7 @@ def _as_json(hit: SearchHit, names: Names) -> dict[str, Any]:
 
 
 def say_why(finder: Finder, question: SearchRequest) -> SearchPage:
-    """Say it; what comes near, if anything does."""
+    """Print why nothing was found, and return partial matches if there are any."""
     if not finder.rows:
         for line in ("nothing was found: there is no conversation yet", *nothing_yet()):
             say(line)
@@ -178,7 +186,7 @@ def say_why(finder: Finder, question: SearchRequest) -> SearchPage:
     else:
         found = find_partial_matches(finder, question)
         say(clean(told(found), lines=False) if found else "nothing was found")
-        # What is not given up was found with another ending.
+        # A word that was not given up was found with another ending.
         _say_unknown([each for each in why.unknown if not found or each[0] in found.without])
         if found:
             return found.answer
@@ -188,7 +196,7 @@ def say_why(finder: Finder, question: SearchRequest) -> SearchPage:
 
 
 def _say_unknown(words: Sequence[tuple[str, str]]) -> None:
-    """Each with what may be meant; those for which there is nothing, together."""
+    """Print each unknown word with a similar word, and all words without one on one line."""
     for word, other in words:
         if other:
             say(f'"{clean(word)}" was not found anywhere; did you mean "{clean(other)}"?')
@@ -222,7 +230,7 @@ def _say_narrowed(why: NoResultsReason, question: SearchRequest) -> None:
 
 
 def _given(option: str, question: SearchRequest) -> str:
-    """An option as it was given, where that can be told."""
+    """Return an option with its value as the user typed it, if the value is known."""
     wanted, narrow = question.wanted, question.narrow
     values = {
         "--tool": name_of_tool(wanted.tool or ""),

@@ -1,4 +1,4 @@
-"""A session as the blocks of a page: its tool calls short, or everything in full."""
+"""A session as the blocks of a page: with short tool calls, or everything in full."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from cortext.model.session import Session
 
 _SPOKEN = ("user", "assistant")
 _BESIDE = 2
-"""Messages that say something, before and after the one that is opened at."""
+"""Messages with text to show before and after the opened message."""
 _FARTHEST = 20
 _HERE = "◀"
 
 
 def facts(session: Session, key: str, status: str) -> list[str]:
-    """What there is to say about a session: on one line, and its summary on another."""
+    """Return the facts of a session on one line, and its summary on another."""
     found = [key, session.kind, status, local(session.updated_at), session.model]
     found += [f"#{tag}" for tag in session.tags]
     found += [f"of {session.owner}"] if session.owner else []
@@ -38,7 +38,7 @@ def facts(session: Session, key: str, status: str) -> list[str]:
 
 
 def short(session: Session, wanted: range) -> Iterator[PageBlock]:
-    """Text in full, tool calls as stubs; each says which message has the whole."""
+    """Yield messages in full and tool calls as stubs. A stub says which message has all of it."""
     told = 0
     for part in history(session, lambda number: f"--message {number}"):
         number = part.number
@@ -52,7 +52,7 @@ def short(session: Session, wanted: range) -> Iterator[PageBlock]:
 
 
 def side_by_side(sessions: Sequence[Session], *, whole: bool) -> Iterator[PageBlock]:
-    """What sub-agents said, each below its name. Only in full is it told in full."""
+    """Yield the sessions of sub-agents, each below its name. Only `whole` shows their messages."""
     for session in sessions:
         told = counted(len(session.messages), "message")
         name = session.title or session.id
@@ -62,8 +62,10 @@ def side_by_side(sessions: Sequence[Session], *, whole: bool) -> Iterator[PageBl
 
 
 def in_full(session: Session, wanted: range, *, alone: bool) -> Iterator[PageBlock]:
-    """Messages with all that was recorded with them. Those that stand `alone` have the results
-    of their calls with them, which other messages hold."""
+    """Yield messages with everything that was recorded with them.
+
+    With `alone`, the results of their tool calls follow, which other messages hold.
+    """
     recorded = _recorded(session)
     if not session.messages:
         yield from (_call(*tool_call_stubs.read_invocation(item)) for item in recorded.get(0, ()))
@@ -93,7 +95,7 @@ def _message(
 
 
 def _head(session: Session, number: int) -> PageBlock:
-    """The line above a message."""
+    """Return the heading of a message."""
     if number > len(session.messages):
         return PageBlock("tools", "tool", "")
     message = session.messages[number - 1]
@@ -103,8 +105,11 @@ def _head(session: Session, number: int) -> PageBlock:
 
 
 def _recorded(session: Session) -> dict[int, list[ToolInvocation]]:
-    """The tool calls beside the messages, by the number of the one after them; those after the
-    last by the number of the last. One that a message has made as well is that message's."""
+    """Return the tool calls that are recorded outside of messages, by message number.
+
+    The number is that of the next message, or of the last message if none follows. A call that a
+    message also contains is left out.
+    """
     made = {
         tool_call_stubs.id_of(data)
         for message in session.messages
@@ -119,7 +124,7 @@ def _recorded(session: Session) -> dict[int, list[ToolInvocation]]:
 
 
 def _results(messages: Sequence[SessionMessage], number: int) -> Iterator[int]:
-    """The numbers of the messages that hold the results of a message's calls."""
+    """Yield the numbers of the messages that hold the results of a message's calls."""
     calls = messages[number - 1].tool_calls or ()
     waiting = {tool_call_stubs.id_of(data) for data in calls}
     following = True
@@ -147,7 +152,7 @@ def _call(call: ToolCall, result: ToolResult | None) -> PageBlock:
 
 
 def _indented(value: Any) -> str:
-    """A value as people read it: text as it is, below the name that it has."""
+    """Return a value as indented text, with each name before its value."""
     if not isinstance(value, dict):
         return _shifted(_text(value))
     lines: list[str] = []
@@ -168,8 +173,11 @@ def _shifted(text: str) -> str:
 
 
 def around(messages: Sequence[SessionMessage], at: int) -> range:
-    """The numbers of a message and of some before and after it. Those that say something count;
-    what tools did between them is there as well, unless it is much."""
+    """Return the numbers of a message and of some messages around it.
+
+    The range has two messages with text on each side. Tool messages between them are included,
+    unless they are very many.
+    """
 
     def reach(numbers: range) -> int:
         left = _BESIDE
@@ -186,13 +194,15 @@ def around(messages: Sequence[SessionMessage], at: int) -> range:
 
 
 def told_around(session: Session, wanted: range, at: int) -> Iterator[PageBlock]:
-    """Messages with their tool calls as stubs, but for the one that is opened at: that is told in
-    full, also if it is a result that stands in the stub of its call."""
+    """Yield messages around the opened message, with tool calls as stubs.
+
+    The opened message appears in full, even if it is a result that a stub already contains.
+    """
 
     yield from short(session, range(wanted.start, at))
     yield from in_full(session, range(at, at + 1), alone=False)
     if session.messages[at - 1].tool_calls:
-        # What came of them.
+        # the stubs with the results of the calls
         stubs = short(session, range(at, at + 1))
         yield from (block for block in stubs if block.role == "tool" and not block.heading)
     yield from short(session, range(at + 1, wanted.stop))
@@ -201,7 +211,7 @@ def told_around(session: Session, wanted: range, at: int) -> Iterator[PageBlock]
 def opened_at(
     page: ConversationPage, at: int, wanted: range, session: Session | None
 ) -> ConversationPage:
-    """The page with the message marked, and with how much of the conversation it is."""
+    """Return the page with the opened message marked, and with a fact about the range shown."""
     count = len(session.messages) if session else 0
     blocks = (
         block._replace(heading=f"{block.heading} {_HERE}")

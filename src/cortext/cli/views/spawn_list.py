@@ -23,11 +23,11 @@ _DATE = 10
 _LITTLE = 8
 _TITLE = 16
 _SHORT = 13
-"""Columns of an id that still names a session."""
+"""Columns of an id that are enough to name a session."""
 
 
 def load_spawn_settings() -> SpawnSettings:
-    """The settings that hold. What is wrong with them, and what a clean-up did, is said."""
+    """Load the settings of `spawn`. Print their warnings and the notice of the last clean-up."""
     settings = load()
     for warning in settings.warnings:
         say(f"warning: {clean(warning, lines=False)}")
@@ -43,8 +43,10 @@ def show_sessions(
     status: str | None = None,
     as_json: bool = False,
 ) -> None:
-    """The list with these filters. What is old goes to the trash, if the settings say so, when the
-    list has been shown."""
+    """Print the sessions that match the filters.
+
+    Then start the clean-up of old sessions, if the settings ask for it.
+    """
     rows = list_spawned()
     show_list(filter_rows(rows, agent, status), of=len(rows), json=as_json)
     start_expiry(settings, rows)
@@ -53,7 +55,10 @@ def show_sessions(
 def show_list(
     rows: Sequence[ConversationRow], *, of: int | None = None, json: bool = False
 ) -> None:
-    """The rows as a table and how many they are, or as JSON; `of` are all that there are."""
+    """Print the rows as a table with their count, or as JSON.
+
+    `of` is the number of all sessions; None if `rows` are all of them.
+    """
     if json:
         show(encode(as_json(rows)).decode())
     elif rows:
@@ -65,7 +70,7 @@ def show_list(
 
 
 def as_json(rows: Sequence[ConversationRow]) -> list[dict[str, Any]]:
-    """What `--json` prints of each session."""
+    """Return the `--json` output of each session."""
     return [
         {
             "session_id": row.key,
@@ -121,8 +126,11 @@ def _lines(columns: list[list[str]], widths: list[int]) -> list[str]:
 
 
 def _narrowed(widths: list[int], edge: int, apart: int) -> list[int]:
-    """Widths that leave room for titles in a terminal: times lose the hour, agents their ends, and
-    last the ids do; as long as there is a little room for titles, those stay `apart`."""
+    """Return widths that leave room for titles in a terminal.
+
+    Times lose the hour first, then agents and ids lose their ends. Ids keep at least `apart`
+    columns as long as there is a little room for titles.
+    """
     narrow = [*widths]
     gaps = 2 * (len(narrow) - 1)
     for column, least in ((_TIMES, _DATE), (1, _LITTLE), (0, _SHORT)):
@@ -136,17 +144,16 @@ def _narrowed(widths: list[int], edge: int, apart: int) -> list[int]:
 
 
 def _apart(ids: Iterable[str]) -> int:
-    """The columns in which no two ids look the same, and what is shown of each is enough to name
-    it."""
+    """Return how many columns the ids need so that no two of them look the same."""
     same = 0
     for one, next_one in pairwise(sorted(ids)):
         while same < len(one) and one[: same + 1] == next_one[: same + 1]:
             same += 1
-    return same + 2  # the first that differs, and the mark of what was cut off
+    return same + 2  # the first character that differs, and the mark of the cut
 
 
 def _edge() -> int:
-    """The columns of the terminal that a list goes to; 0 if there is none."""
+    """Return the columns of the terminal, or 0 if stdout is not a terminal."""
     if not sys.stdout.isatty():
         return 0
 

@@ -1,4 +1,4 @@
-"""Columns of text for lists of thousands of rows: widths, alignment, and times."""
+"""Columns of text for lists of thousands of rows: widths, alignment and times."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from cortext.cli.terminal_text import cells, fit
 
 def find_width(column: Sequence[str]) -> int:
     """Return how many columns of a terminal the widest cell takes."""
-    # Most cells are equal to others, and cells that are not ASCII take long to measure.
+    # Many cells are equal, and cells that are not ASCII take long to measure.
     return max(map(len, column) if is_plain(column) else map(cells, set(column)))
 
 
 def is_plain(column: Sequence[str]) -> bool:
-    """Whether every character of the cells takes one column of a terminal."""
+    """Return whether every character of the cells takes one column of a terminal."""
     return "".join(column).isascii()
 
 
 def align(column: Sequence[str], width: int, *, right: bool = False) -> list[str]:
-    """Return the cells in exactly `width` columns of a terminal: cut, or filled up with spaces."""
+    """Return the cells in exactly `width` columns of a terminal, cut or padded with spaces."""
     if not is_plain(column) or max(map(len, column)) > width:
         return [fit(cell, width) for cell in column]
     fill = str.rjust if right else str.ljust
@@ -28,9 +28,9 @@ def align(column: Sequence[str], width: int, *, right: bool = False) -> list[str
 
 
 def format_local_times(micros: Iterable[int]) -> list[str]:
-    """Return times as the person's clock shows them, to the minute.
+    """Return times in the local time zone, to the minute.
 
-    The system is asked once for each day, not for each of thousands of times.
+    The time zone is looked up once for each day, not for each of thousands of times.
     """
     two = [f"{number:02}" for number in range(60)]
     minutes = [f"{hour}:{minute}" for hour in two[:24] for minute in two]
@@ -46,7 +46,7 @@ def format_local_times(micros: Iterable[int]) -> list[str]:
 def _day_of(seconds: int) -> tuple[str, int, int, int]:
     """Return the date of a time, its midnight, and the first and last time of that day.
 
-    Times are microseconds. On a day on which clocks change, the day is only this second.
+    The results are microseconds. If the clock changes on that day, the range is only this second.
     """
     now = time.localtime(seconds)
     midnight = seconds - now.tm_hour * 3600 - now.tm_min * 60 - now.tm_sec

@@ -1,5 +1,4 @@
-"""A program that is spoken with, in a process group of its own, and how it and all its children
-are ended."""
+"""A program in its own process group: its input and output, and how to end it with its children."""
 
 from __future__ import annotations
 
@@ -18,20 +17,23 @@ from cortext.tools.launch import LaunchPlan
 from cortext.tools.processes import Process, find_process
 
 _GRACE = 1.0
-"""Seconds that a program has to end itself, after it was told to."""
+"""Seconds that a program has to exit after SIGTERM."""
 _LOOK = 0.2
 _FOLLOW = 0.03
 _BLOCK = 1 << 16
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-_LAST = 4000  # bytes of what it complains about are kept
+_LAST = 4000  # bytes of stderr that are kept
 
 
 class Talk:
-    """A running program. Bytes go in and come out without one waiting for the other. With
-    `by_file` what it writes goes through a file, for one that loses the end of it in a pipe."""
+    """A running program, which is written to and read from at the same time.
+
+    With `by_file` the program writes its output to a file. That is for programs that lose the end
+    of their output when they write to a pipe.
+    """
 
     def __init__(self, plan: LaunchPlan, *, by_file: bool = False) -> None:
-        """OSError if it cannot be started."""
+        """Start the program. Raises OSError if it cannot be started."""
         self._file = tempfile.TemporaryFile() if by_file else None  # noqa: SIM115  closed by stop
         try:
             self._process = _started(plan, self._file)
@@ -59,7 +61,7 @@ class Talk:
             self._selector.register(fd, selectors.EVENT_READ)
 
     def write(self, data: bytes) -> None:
-        """Have something written while the output is read."""
+        """Queue data for the program's stdin. The data is written while the output is read."""
         if self._in < 0:
             return
         self._to_write += data
@@ -67,14 +69,16 @@ class Talk:
             self._selector.register(self._in, selectors.EVENT_WRITE)
 
     def end_input(self) -> None:
-        """Close what it reads, once all of it is written."""
+        """Close the program's stdin after the queued data is written."""
         self._ending = True
         if not self._to_write:
             self._close_input()
 
     def read(self, until: float = math.inf) -> Iterator[bytes]:
-        """What it writes, as it comes, to its end, or to the time `until`. A child of it that
-        holds its output open does not keep us."""
+        """Yield the output as it arrives, until it ends or the monotonic time `until` has come.
+
+        Reading also stops when the program has exited and a child keeps its output open.
+        """
         if self._file:
             yield from self._follow(until)
         while self._out in self._selector.get_map() and time.monotonic() < until:
@@ -97,9 +101,9 @@ class Talk:
             self._attend(_FOLLOW)
 
     def _attend(self, seconds: float) -> set[int]:
-        """Wait until there is something to do; write what can be written. What is ready."""
+        """Wait for events, write queued data and read stderr. Return the ready file descriptors."""
         if not self._selector.get_map():
-            time.sleep(seconds)  # an empty selector would not wait on every system
+            time.sleep(seconds)  # an empty selector does not wait on every system
             return set()
         ready = {key.fd for key, _ in self._selector.select(seconds)}
         if self._in in ready:
@@ -109,14 +113,17 @@ class Talk:
         return ready
 
     def complaints(self) -> str:
-        """The end of what it wrote to its stderr, without colours."""
+        """Return the end of the program's stderr, without colours."""
         return _COLOUR.sub("", self._complaints.decode("utf-8", "replace")).strip()
 
     def wait(
         self, until: float | None = None, hurried: Callable[[], bool] = lambda: False
     ) -> int | None:
-        """Its exit code; None if it runs at the time `until`, or when somebody is in a hurry. It
-        gets nothing more to read."""
+        """Close the program's stdin and wait for its exit code.
+
+        Return None if the program still runs at the monotonic time `until`, or as soon as `hurried`
+        returns True.
+        """
         self._close_input()
         pause = 0.001
         while not self.exited():
@@ -130,8 +137,10 @@ class Talk:
         return self._code
 
     def stop(self, hurried: Callable[[], bool] = lambda: False) -> None:
-        """End it and whatever it started, at the latest after a short while; at once if somebody
-        is in a hurry."""
+        """End the program and everything that it started, after a short grace period.
+
+        If `hurried` returns True, do not wait for the rest of that period.
+        """
         family: set[Process] = set()
         try:
             if not self.exited():
@@ -147,8 +156,11 @@ class Talk:
             self._close()
 
     def exited(self) -> bool:
-        """Whether it ended. It is not reaped, where the system lets us: until then nobody else
-        gets its number, and the group can be signalled safely."""
+        """Return whether the program has exited.
+
+        If the system allows it, the process is not reaped. Its id then stays reserved, so the
+        process group can be signalled safely.
+        """
         if self._code is None and hasattr(os, "waitid"):
             options = os.WEXITED | os.WNOWAIT | os.WNOHANG
             if found := os.waitid(os.P_PID, self._process.pid, options):
@@ -162,7 +174,7 @@ class Talk:
         try:
             os.killpg(self._process.pid, number)
         except (ProcessLookupError, PermissionError):
-            return  # none of the group is left, or only what is dead: macOS says it so
+            return  # the group is empty, or macOS reports that only zombies are left in it
 
     def _write_some(self) -> None:
         try:
@@ -170,7 +182,7 @@ class Talk:
         except BlockingIOError:
             return
         except BrokenPipeError:
-            # It may answer without having read all of it.
+            # The program may answer without reading all of its input.
             self._close_input()
             return
         del self._to_write[:written]
@@ -222,14 +234,16 @@ def _started(plan: LaunchPlan, out: IO[bytes] | None) -> subprocess.Popen[bytes]
         stdout=out or subprocess.PIPE,
         stderr=subprocess.PIPE,
         bufsize=0,
-        # Ctrl+C of the terminal is ours to hand on, and the group is ours to end.
+        # The terminal's Ctrl+C must not reach the program, and its group can be ended as a whole.
         start_new_session=True,
     )
 
 
 def _descendants(pid: int) -> set[Process]:
-    """The children of a process, and theirs: tools put what they run into groups of its own. None
-    where the system has no list of processes."""
+    """Return the children of a process and their children, recursively.
+
+    Tools put their commands into other process groups. Return nothing on a system without /proc.
+    """
     try:
         names = [name for name in os.listdir("/proc") if name.isdecimal()]
     except OSError:
@@ -251,4 +265,4 @@ def _kill(process: Process) -> None:
     try:
         os.kill(process.pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
-        return  # it ended meanwhile, or became another person's
+        return  # the process has ended, or now belongs to another user

@@ -1,7 +1,8 @@
-"""The agents of `aur spawn`: markdown files, each a system prompt with a name.
+"""The agents of `aur spawn`: markdown files, each with a name and a system prompt.
 
-They are looked for in the workspace, in the project's `.claude/agents/` and in the person's own
-folder; the first of a name wins. A workspace is not ours: its files name no programs.
+Agents are searched in the workspace, in the project's `.claude/agents/` and in the user's own
+folder. If two agents have the same name, the first wins. Anyone may have written the files of a
+workspace, so an agent file cannot name a program to run.
 """
 
 from __future__ import annotations
@@ -26,8 +27,11 @@ _log = logging.getLogger("cortext.features")
 
 
 class Agent(NamedTuple):
-    """`prompt` is its system prompt, `path` the file; `tool` is the one that it asks for, and
-    `model` a model of `model_of`."""
+    """An agent: its name, its system prompt and the file that defines it.
+
+    `tool` is the tool that the agent asks for, or "". `model` is the name of a model of the tool
+    `model_of`; both are "" if the file names no usable model.
+    """
 
     name: str
     prompt: str
@@ -39,7 +43,7 @@ class Agent(NamedTuple):
 
 
 class UnknownAgentError(CortextError, LookupError):
-    """No agent has this name."""
+    """No agent has this name. `known` are the names that exist."""
 
     def __init__(self, name: str, known: list[str]) -> None:
         self.name = name
@@ -56,8 +60,10 @@ class UnknownAgentError(CortextError, LookupError):
 
 
 def find_agents(cwd: str) -> dict[str, Agent]:
-    """The agents that can be named in a folder, by name; what cannot be read is said in the log,
-    once."""
+    """Return the agents that are available in a folder, by name.
+
+    A file that cannot be read is skipped, and one warning about it is logged.
+    """
     found: dict[str, Agent] = {}
     for folder in _folders(cwd):
         for path in _files(folder):
@@ -78,7 +84,7 @@ def _warn(sentence: str) -> None:
 
 
 def get_agent(name: str, cwd: str) -> Agent:
-    """The agent of this name; UnknownAgentError with those that there are."""
+    """Return the agent with this name. Raises UnknownAgentError, which lists the known names."""
     agents = find_agents(cwd)
     if name not in agents:
         raise UnknownAgentError(name, list(agents))
@@ -86,8 +92,10 @@ def get_agent(name: str, cwd: str) -> Agent:
 
 
 def agent_of(name: str, cwd: str) -> tuple[Agent, str]:
-    """The agent that a session was had with; without a prompt, and with a warning, if there is
-    none of its name now."""
+    """Return the agent of a session, and a warning or "".
+
+    If no agent has this name any more, return an agent with an empty prompt, and a warning.
+    """
     try:
         return get_agent(name or DEFAULT, cwd), ""
     except UnknownAgentError:
@@ -122,9 +130,9 @@ def _files(folder: str) -> list[str]:
 
 
 def _read(path: str) -> Agent | None:
-    """The agent of a file; None for what is none, which is said in the log."""
+    """Return the agent of a file, or None if the file is not valid; then log the reason."""
     try:
-        # Not to wait for a pipe that stands where a file should.
+        # O_NONBLOCK: do not hang if the path is a pipe instead of a file.
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(fd, "rb") as file:
             if not stat.S_ISREG(os.fstat(fd).st_mode):
@@ -144,7 +152,7 @@ def _read(path: str) -> Agent | None:
 
 
 def _parse(text: str, path: str) -> Agent:
-    """ValueError says what is wrong with it."""
+    """Return the agent of a text. Raises ValueError if the text is not valid."""
     head, prompt = _front_matter(text)
     name = head.get("name") or os.path.basename(path).removesuffix(".md")
     if not _NAME.fullmatch(name):
@@ -153,7 +161,7 @@ def _parse(text: str, path: str) -> Agent:
     if tool and not is_tool(tool):
         _warn(f"{path}: its tool is to be one of {', '.join(tool_names())}, not {tool!r}")
         tool = ""
-    # The agent files of a tool name its models, or say that there is none.
+    # In a tool's own agents folder, `model` is a model of that tool, or "inherit".
     folder = os.path.basename(os.path.dirname(os.path.dirname(path)))
     model_of = tool or next((each.name for each in tools() if each.agents_folder == folder), "")
     if model == "inherit" or not model_of:
@@ -163,8 +171,10 @@ def _parse(text: str, path: str) -> Agent:
 
 
 def _front_matter(text: str) -> tuple[dict[str, str], str]:
-    """The `key: value` lines between two fences at the start, and what follows; a value of
-    several lines has only its first."""
+    """Return the `key: value` lines between two `---` lines at the start, and the text after them.
+
+    Only the first line of a value of several lines counts. Raises ValueError if the end is missing.
+    """
     lines = text.split("\n")
     if lines[0].rstrip() != _FENCE:
         return {}, text

@@ -1,4 +1,4 @@
-"""Delete sessions of `aur spawn`, one or all old ones. They always go to the trash."""
+"""Deletion of sessions of `aur spawn`, one or all old ones. Deleted sessions go to the trash."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from cortext.features.spawn.spawn_list import list_spawned
 from cortext.features.spawn.spawn_settings import SpawnSettings
 
 _DAY = 86_400 * 1_000_000
-"""In microseconds."""
+"""Microseconds of a day."""
 _EVERY = 300.0
-"""Seconds between two clean-ups where nobody knows whether there is anything to do."""
+"""Seconds between two background clean-ups if the caller has no list of the sessions."""
 _STARTED, _NOTED = "clean-up.started", "clean-up.noted"
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _PROGRAM = (
@@ -33,16 +33,17 @@ _PROGRAM = (
 
 
 class Cleaned(NamedTuple):
-    """What went to the trash, and what stayed although it may be old, with why."""
+    """The sessions that went to the trash, and the skipped sessions, each with the reason."""
 
     gone: list[TrashEntry]
     kept: list[str]
 
 
 def delete(id: str) -> TrashEntry:
-    """Move a session to the trash, with the parts of it that were set aside.
+    """Move a session to the trash, together with its files that were set aside.
 
-    SessionNotFoundError if there is none. SessionLockedError names the holder of an open session.
+    Raises SessionNotFoundError if there is no such session. Raises SessionLockedError if the
+    session is open; the error names the process.
     """
     path = session_path(id)
     if not os.path.lexists(path):
@@ -55,8 +56,11 @@ def delete(id: str) -> TrashEntry:
 
 
 def clean(days: float, *, on_gone: Callable[[TrashEntry], None] | None = None) -> Cleaned:
-    """Move the sessions in which nothing was said for so many days to the trash. What cannot be
-    read whole, is open now, or says that it is from the future stays, and is named."""
+    """Move sessions without a turn in the last `days` days to the trash.
+
+    Damaged sessions, old sessions that are open now, and sessions from the future stay. `kept` of
+    the result lists them with the reason. `on_gone` is called after each session that goes.
+    """
     limits = _Limits.of(days)
     done = Cleaned([], [])
     for row in list_spawned():
@@ -71,9 +75,11 @@ def clean(days: float, *, on_gone: Callable[[TrashEntry], None] | None = None) -
 
 
 def start_expiry(settings: SpawnSettings, rows: Sequence[ConversationRow] | None = None) -> bool:
-    """Begin to clean up in a process that outlives this one, if the settings ask for it; whether
-    that was begun. `rows` are all sessions, the latest first, where they are known: if none of
-    them is old, there is nothing to do; else it is begun once in a few minutes."""
+    """Start a clean-up in a detached process if the settings ask for it. Return whether it started.
+
+    `rows` are all sessions, the latest first. The clean-up starts only if one of them is old
+    enough. Without `rows` it starts at most once in five minutes.
+    """
     folder, days = paths.spawn_sessions(), settings.expiry_days
     if not days > 0 or not os.path.isdir(folder):
         return False
@@ -91,7 +97,7 @@ def start_expiry(settings: SpawnSettings, rows: Sequence[ConversationRow] | None
 
 
 def expire(days: float) -> None:
-    """Clean up where nobody looks on: what went is noted, for the next command to tell."""
+    """Clean up in a background process, and leave a notice for the next command to show."""
     try:
         clean(days, on_gone=lambda _: _note(days))
     except (CortextError, OSError) as error:
@@ -99,7 +105,7 @@ def expire(days: float) -> None:
 
 
 def take_cleanup_notice() -> str:
-    """What was cleaned up since somebody was last told; "" if nothing was."""
+    """Return and remove the notice about the latest background clean-ups; "" if there is none."""
     folder = paths.spawn_sessions()
     path = os.path.join(folder, ".cortext", _NOTED)
     if not os.path.exists(path):
@@ -110,7 +116,7 @@ def take_cleanup_notice() -> str:
                 notes = file.read().split()
             os.unlink(path)
     except OSError:
-        return ""  # it would be said again and again
+        return ""  # the notice could not be removed and would appear again and again
     if not notes:
         return ""
     what = "1 session" if len(notes) == 1 else f"{len(notes)} sessions"
@@ -121,8 +127,10 @@ def take_cleanup_notice() -> str:
 
 
 class _Limits(NamedTuple):
-    """When what is old was last used at the latest, and what is in the future; in microseconds
-    since 1970."""
+    """The limits of a clean-up, in microseconds since 1970.
+
+    A session whose last turn is at `old` or before is old. A time after `future` is in the future.
+    """
 
     old: float
     future: int
@@ -139,7 +147,7 @@ class _Limits(NamedTuple):
 
 
 def _why_not(row: ConversationRow, limits: _Limits) -> str | None:
-    """Why a session stays, "" if it is simply not old; None if it goes."""
+    """Return why a session stays, "" if it is just not old, or None if it must go."""
     if row.is_damaged:
         return row.note
     latest = latest_of(row)
@@ -154,7 +162,10 @@ def _clean_one(
     gone: list[TrashEntry],
     on_gone: Callable[[TrashEntry], None] | None,
 ) -> str | None:
-    """Move a session to the trash, or say why not: it may have been used meanwhile."""
+    """Move a session to the trash, or return why not.
+
+    Check again while the session is locked, because it may have been used meanwhile.
+    """
     try:
         with _alone(row.key):
             now = _look_again(row.key, row.path, row)
@@ -175,7 +186,7 @@ def _clean_one(
 
 @contextmanager
 def _alone(id: str) -> Generator[None]:
-    """Nobody else has the session open, nor writes to it, meanwhile."""
+    """Hold a session so that no other process opens it or writes to it."""
     mark = take_session(id)
     try:
         with open_store().changing(id):
@@ -190,13 +201,13 @@ def _look_again(id: str, path: str, row: ConversationRow | None) -> Conversation
 
 
 def _put(row: ConversationRow) -> TrashEntry:
-    """The file, and what was set aside of it."""
+    """Move the session's file and the files that were set aside from it to the trash."""
     label = f"{row.key}: {row.title}" if row.title else row.key
     return Trash(paths.trash()).put(label, [row.path, *all_set_aside(row.path)])
 
 
 def _note(days: float) -> None:
-    """One line for each session that went."""
+    """Append one line for a deleted session to the notice."""
     folder = paths.spawn_sessions()
     with _noting(folder):
         fd = os.open(os.path.join(folder, ".cortext", _NOTED), _WRITE | os.O_APPEND, 0o600)

@@ -1,4 +1,4 @@
-"""Running an agent for one turn: a tool, any command that reads a prompt, or our own echo."""
+"""Running an agent for one turn: with a tool, with any command that reads a prompt, or as echo."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from cortext.tools.stream_events import LONGEST, Speech
 ECHO = "echo"
 VARIABLE = "AURORA_SPAWN_TOOL"
 _LINGERING = 5.0
-"""Seconds that a tool has to end after it said that it has answered."""
+"""Seconds that a tool has to exit after it reported the end of its answer."""
 _ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
 class AgentFailedError(CortextError):
-    """A turn that has no answer. `code` is the exit code, `why` what the agent said about it."""
+    """A turn without an answer. `code` is the exit code, `why` the reason that the agent gave."""
 
     def __init__(self, name: str, why: str, *, code: int | None = None) -> None:
         self.name = name
@@ -43,9 +43,12 @@ class AgentFailedError(CortextError):
 
 
 class Held:
-    """Ctrl+C and the like, while a program of ours runs: nothing may keep us from ending it. The
-    first is raised where it comes, once they are released; what comes later is raised when all is
-    done. Only where their handlers are Python's: other signals end us without asking."""
+    """Signal handlers that delay Ctrl+C, SIGTERM and SIGHUP while the agent's program runs.
+
+    Nothing may stop us from ending that program. After `release`, the first signal reaches its old
+    handler at once. Later signals reach theirs in `end`. Signals without a Python handler are not
+    delayed: they end the process at once.
+    """
 
     def __init__(self) -> None:
         self._before: dict[int, Callable[[int, FrameType | None], Any]] = {}
@@ -54,7 +57,7 @@ class Held:
 
     def begin(self) -> None:
         if threading.current_thread() is not threading.main_thread():
-            return  # they come to that one
+            return  # only the main thread gets signals
         for number in _ENDING:
             handler = signal.getsignal(number)
             if callable(handler):
@@ -71,11 +74,14 @@ class Held:
         self._free = False
 
     def hurried(self) -> bool:
-        """Whether somebody does not want to wait."""
+        """Return whether a signal is waiting, so that the caller should finish quickly."""
         return bool(self._came)
 
     def end(self, *, interrupted: bool = False) -> None:
-        """Raise what came; a Ctrl+C not, if something else is on its way already."""
+        """Restore the handlers and call them for the signals that came meanwhile.
+
+        With `interrupted` a Ctrl+C is dropped, because another exception is already on its way.
+        """
         for number, handler in self._before.items():
             signal.signal(number, handler)
         if interrupted:
@@ -98,13 +104,15 @@ class Held:
 
 
 class AgentTurn:
-    """One answer, in pieces as they come; the program runs while the block does.
+    """One answer of an agent. The program runs inside the `with` block; iterating yields the text.
 
-    Leaving the block, also by Ctrl+C, ends the program and all that it started, and a Ctrl+C more
-    only makes that faster. `tokens` are those of the answer, after its end, where the tool counts
-    them; `session` is the id of the session that the tool keeps of the turn, "" if it keeps none;
-    `remark` is what it had to say besides, of a permission that it did not get, or "".
-    AgentFailedError if there is no answer, or one that is too long to keep.
+    Leaving the block ends the program and everything that it started, also after Ctrl+C. A second
+    Ctrl+C only makes that faster. Iterating raises AgentFailedError if there is no answer, or if
+    the answer is too long.
+
+    After the answer, `tokens` is its number of tokens, or None if the tool does not count.
+    `session` is the id of the session that the tool stores for this turn, or "". `remark` is an
+    additional message of the tool, for example about a missing permission, or "".
     """
 
     def __init__(self, name: str, plan: LaunchPlan, speech: Speech, prompt: str) -> None:
@@ -197,7 +205,7 @@ class AgentTurn:
 
 
 class EchoTurn(AgentTurn):
-    """An answer without any program: what to install, and what the person said."""
+    """An answer without a program: how to install a tool, and a repetition of the message."""
 
     def __init__(self, message: str) -> None:
         super().__init__(ECHO, LaunchPlan("", (), ""), Speech(), message)
@@ -215,8 +223,11 @@ class EchoTurn(AgentTurn):
 
 
 class Runner(NamedTuple):
-    """What answers. `name` is for people; `tool` is one of ours, else `words` are a command; with
-    neither it is the echo. `model` is used unless a turn names another."""
+    """The program that answers.
+
+    `name` is for display. `tool` is the name of a known tool. Without `tool`, `words` are a
+    command. Without both, the echo answers. `model` is the default model of the turns.
+    """
 
     name: str
     tool: str = ""
@@ -224,8 +235,11 @@ class Runner(NamedTuple):
     model: str = ""
 
     def start(self, prompt: str, *, cwd: str, model: str = "", message: str = "") -> AgentTurn:
-        """A turn that begins when its block is entered. `message` is what the person said, at the
-        end of the prompt: the echo repeats no more than that."""
+        """Return a turn, which starts when its `with` block is entered.
+
+        `message` is what the user typed, without the rest of the prompt. The echo repeats only
+        `message`.
+        """
         if self.tool:
             model = model or self.model
             plan = turn_plan(self.tool, cwd=cwd, model=model)
@@ -235,14 +249,17 @@ class Runner(NamedTuple):
         return EchoTurn(message or prompt)
 
     def notes(self, cwd: str) -> list[str]:
-        """What a person should know before turns are had in a folder."""
+        """Return what the user should know before turns take place in a folder."""
         return turn_notes(self.tool, cwd)
 
 
 def choose_runner(given: str | None, agent: Agent | None, settings: SpawnSettings) -> Runner:
-    """What was given, else the environment's, else the person's setting, else the agent's own,
-    else the first tool that is installed, else the echo. ToolMissingError, or CortextError for a
-    command that is not there."""
+    """Return the runner to use: the first of these that is set.
+
+    The order is `given`, the environment variable, the setting, the agent's own tool, the first
+    installed tool, and the echo. Raises ToolMissingError for a tool that is not installed, and
+    CortextError for a command that does not exist.
+    """
     named = given or os.environ.get(VARIABLE, "") or settings.tool or (agent.tool if agent else "")
     named = named.strip()
     if not named:
@@ -257,7 +274,7 @@ def choose_runner(given: str | None, agent: Agent | None, settings: SpawnSetting
 
 
 def _pass_over(tool: str, id: str) -> None:
-    """A tool that keeps a session of every turn would fill lists with them."""
+    """Hide the tool's own session of this turn, which would otherwise fill the lists."""
     try:
         skip_session(tool, id, wait=1.0)
     except CortextError as error:
@@ -265,7 +282,7 @@ def _pass_over(tool: str, id: str) -> None:
 
 
 def _model(agent: Agent | None, tool: str) -> str:
-    """The agent's model, if it is one of this tool's."""
+    """Return the agent's model if it is a model of this tool, otherwise ""."""
     return agent.model if agent and agent.model_of == tool else ""
 
 
@@ -285,13 +302,13 @@ def _command(text: str) -> Runner:
 
 
 def _shown(program: str, rest: list[str]) -> str:
-    """What a person calls it: an interpreter is known by what it runs."""
+    """Return a short name of a command. For an interpreter it includes the script's name."""
     names = [os.path.basename(word) for word in (program, *rest[:1]) if not word.startswith("-")]
     return " ".join(names)[:40]
 
 
 def _hint(why: str) -> str:
-    """What a person can do about a complaint that we know."""
+    """Return what the user can do about a known error message, or ""."""
     low = why.lower()
     for name in tool_names():
         if name in low and (said := explain_failure(name, why)):

@@ -1,4 +1,4 @@
-"""Find, lock and recover the session files of `aur spawn`."""
+"""Functions that find, lock and recover the session files of `aur spawn`."""
 
 from __future__ import annotations
 
@@ -18,17 +18,20 @@ def open_store() -> LogStore:
 
 
 def session_path(id: str) -> str:
-    """Where a session is, or would be."""
+    """Return the path of a session's file, which need not exist."""
     return os.path.join(paths.spawn_sessions(), f"{check_id(id)}.jsonl")
 
 
 def live_path(id: str) -> str:
-    """The mark of the process that has a session open."""
+    """Return the path of the lock file of the process that has a session open."""
     return mark_path(paths.spawn_sessions(), id)
 
 
 def take_session(id: str) -> LiveMark:
-    """The session is ours; SessionLockedError names whoever has it."""
+    """Lock a session for this process until the returned mark is released.
+
+    Raises SessionLockedError, which names the process that has the session open.
+    """
     with storage_errors("open", session_path(id)):
         side_dir(paths.spawn_sessions())
         mark = LiveMark(live_path(id))
@@ -39,8 +42,11 @@ def take_session(id: str) -> LiveMark:
 
 
 class Recovered(NamedTuple):
-    """What became of a damaged session: turns that were kept, lines that were lost, and where the
-    file is as it was."""
+    """The result of a recovery.
+
+    `kept` is the number of recovered turns, `lost` the number of lost lines. `aside` is the path of
+    the damaged original.
+    """
 
     kept: int
     lost: int
@@ -48,7 +54,11 @@ class Recovered(NamedTuple):
 
 
 def recover(id: str) -> Recovered:
-    """Keep every line of a damaged session that can be read, and beside it the file as it was."""
+    """Rewrite a damaged session with every line that can be read.
+
+    The damaged file stays beside the new one, under another name. Raises SessionLockedError if
+    another process has the session open.
+    """
     store, path = open_store(), session_path(id)
     mark = take_session(id)
     try:

@@ -1,4 +1,4 @@
-"""List the sessions of `aur spawn`, and find one by id, title or words."""
+"""The list of the sessions of `aur spawn`, and the search by id, title or words."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ from cortext.stores.log import LogStore
 
 STATUSES = ("active", "completed", "interrupted")
 SAME = {"paused": "interrupted"}
-"""Words that a filter takes for others."""
+"""Other words that a status filter accepts, and what they mean."""
 _PATIENCE = 8.0
-"""Seconds that turns are looked through for words."""
+"""Seconds that a search through the turns may take."""
 
 
 def list_spawned(
     agent: str | None = None, status: str | None = None, *, lost: str = "interrupted"
 ) -> list[ConversationRow]:
-    """Return the sessions of an agent and with a status, or all, the latest first. `lost` is the
-    word for interrupted sessions."""
+    """Return the sessions with this agent and this status, the latest first. None matches any.
+
+    `lost` is the status to show for a session that is active on disk but open in no process.
+    """
     with Catalog.at_home() as catalog:
         rows = catalog.log_sessions(paths.spawn_sessions(), lost=lost)
     return filter_rows(rows, agent, status)
@@ -33,7 +35,7 @@ def list_spawned(
 def filter_rows(
     rows: list[ConversationRow], agent: str | None, status: str | None
 ) -> list[ConversationRow]:
-    """Those of the rows that were had with an agent and have a status; None is any."""
+    """Return the rows with this agent and this status. None matches any."""
     if agent is not None:
         rows = [row for row in rows if row.agent == agent]
     if status is not None:
@@ -43,15 +45,18 @@ def filter_rows(
 
 
 class SpawnMatches(NamedTuple):
-    """The one that is meant, several, or none; and what a person should know about the search."""
+    """The sessions that match a query, and a note for the user about the search or ""."""
 
     rows: list[ConversationRow]
     note: str = ""
 
 
 def find_spawned(query: str) -> SpawnMatches:
-    """Find sessions by id, by the beginning of an id, by words of the title, by words that were
-    said, or by a misspelt title. The first of these that any session matches decides."""
+    """Find sessions by a query.
+
+    The query is tried as an id, as the beginning of an id, as words of a title, as words of the
+    turns, and as a misspelt title. The first way that finds a session decides.
+    """
     rows = list_spawned()
     found = resolve(query, rows)
     if found or not query.strip():
@@ -61,8 +66,11 @@ def find_spawned(query: str) -> SpawnMatches:
 
 
 def _said(text: str, rows: Sequence[ConversationRow]) -> SpawnMatches:
-    """Those in which all the words were said; in one turn, if there is such a one. The latest
-    first, for as long as a person has patience."""
+    """Return the sessions whose turns contain all words, the latest first.
+
+    Prefer sessions with all words in one turn. The search stops after `_PATIENCE` seconds with a
+    note.
+    """
     end = time.monotonic() + _PATIENCE
     words = text.casefold().split()
     together: list[ConversationRow] = []
@@ -78,7 +86,10 @@ def _said(text: str, rows: Sequence[ConversationRow]) -> SpawnMatches:
 
 
 def _look(row: ConversationRow, words: Sequence[str]) -> bool | None:
-    """Whether one turn has all the words; None if not even all turns have them."""
+    """Return True if one turn has all words, False if only all turns together have them.
+
+    Return None if a word is missing or the session cannot be read.
+    """
     missing = set(words)
     try:
         for block in LogStore(row.path.rpartition("/")[0]).blocks(row.key):

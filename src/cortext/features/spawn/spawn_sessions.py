@@ -1,4 +1,4 @@
-"""The sessions of `aur spawn`: one file each, of which every completed exchange is durable."""
+"""The sessions of `aur spawn`: one file for each, in which every finished exchange is durable."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ _LONGEST_TITLE = 1000
 
 
 class Spawned:
-    """One session, open in this process and in no other."""
+    """A session that this process, and no other, has open."""
 
     def __init__(self, store: LogStore, head: Session, mark: LiveMark, max_tokens: int) -> None:
         self._store, self._head, self._mark = store, head, mark
         self.context: ContextWindow = ContextWindow(max_tokens)
         self.count: int = 0
         self.tokens: int = 0
-        """Turns, and their tokens as they are kept or estimated."""
+        """The tokens of the saved turns, counted or estimated. `count` is the number of turns."""
         self.was = ""
-        """What it was before it was reopened: completed or interrupted."""
+        """The status before the session was reopened, completed or interrupted; "" if it is new."""
         self.notes: list[str] = []
-        """What a person should know of the file."""
+        """Notes for the user about the session's file."""
         self.waiting: list[SessionMessage] = []
-        """Turns that could not be saved yet."""
+        """Turns that are not saved yet."""
         self._first: SessionMessage | None = None
         self._asked: SessionMessage | None = None
         self._closed = False
@@ -61,7 +61,10 @@ class Spawned:
         parent_id: str = "",
         max_tokens: int = MAX_TOKENS,
     ) -> Spawned:
-        """A new session. Its file is there, durably, when this returns."""
+        """Create a session. Its file is durable when this method returns.
+
+        Raises SessionStorageError if a session with this id exists.
+        """
         store = open_store()
         head = Session(agent=agent, working_dir=cwd, kind="spawn", parent_id=parent_id)
         head.id = check_id(id) if id else _new_name(agent, head.created_at)
@@ -81,8 +84,11 @@ class Spawned:
 
     @classmethod
     def reopen(cls, id: str, *, max_tokens: int = MAX_TOKENS) -> Spawned:
-        """Go on with a session; all its turns are read again, and those that an agent can take are
-        in its context. SessionCorruptedError names the first line that cannot be read."""
+        """Open an existing session and read all of its turns into the context, as far as they fit.
+
+        Raises SessionNotFoundError, SessionLockedError if it is open elsewhere, or
+        SessionCorruptedError, which names the first unreadable line.
+        """
         store = open_store()
         if not os.path.lexists(session_path(id)):
             raise SessionNotFoundError(id, path=session_path(id))
@@ -132,8 +138,12 @@ class Spawned:
         tokens: int | None = None,
         retries: str = "",
     ) -> None:
-        """Save both turns of an exchange durably, or neither. If that fails, both wait and are
-        saved with the next exchange. `asked_at` is when the question was typed; now if None."""
+        """Save a question and its answer durably, both or neither.
+
+        If the save fails, both wait and are saved with the next exchange. `asked_at` is when the
+        question was typed, None for now. `retries` is the id of the turn that the question asks
+        again, or "".
+        """
         question = SessionMessage(
             "user",
             asked,
@@ -147,8 +157,11 @@ class Spawned:
         self.take_in([question, answer])
 
     def take_in(self, turns: Iterable[SessionMessage]) -> None:
-        """Add turns, also such as were had elsewhere. CortextError, and none is added, if one is
-        longer than a file of ours may have it."""
+        """Add turns and save them durably, also turns of other sessions.
+
+        Raises CortextError, and adds none of them, if one is too long for a session file. If the
+        save fails, this raises SessionStorageError, and the turns wait for the next save.
+        """
         turns = list(turns)
         for turn in turns:
             if len(encode_record(turn, LOG.records)) > LONGEST_TURN:
@@ -160,7 +173,7 @@ class Spawned:
             self._amend(title=generate_title(Session(messages=[self._first]), WHOLE))
 
     def last(self, count: int) -> list[tuple[int, SessionMessage]]:
-        """The last turns, with their numbers in the whole session; those too that wait."""
+        """Return the last `count` turns with their numbers, including unsaved turns."""
         if count <= 0:
             return []
         try:
@@ -172,13 +185,16 @@ class Spawned:
         return list(enumerate(found, self.count + len(self.waiting) - len(found) + 1))
 
     def turns(self) -> Iterator[SessionMessage]:
-        """All of them; those too that wait."""
+        """Yield all turns, including unsaved turns."""
         for block in self._store.blocks(self.id):
             yield from block.messages
         yield from self.waiting
 
     def whole(self) -> Session:
-        """All of it, with the turns that wait; where its file is gone, what is held of it."""
+        """Return the whole session, including unsaved turns.
+
+        If the file is gone, return what is in memory.
+        """
         try:
             session = self._store.read(self.id).session
         except SessionNotFoundError:
@@ -187,12 +203,12 @@ class Spawned:
         return session
 
     def last_asked(self) -> tuple[str, str] | None:
-        """The id and the text of the user's last turn."""
+        """Return the id and the text of the user's last turn, or None if there is none."""
         asked = [turn for turn in (self._asked, *self.waiting) if turn and turn.role == "user"]
         return (asked[-1].id, asked[-1].content) if asked else None
 
     def rename(self, title: str) -> None:
-        """A person's own words, on one line."""
+        """Set a title that the user chose, as one line. Raises CortextError if it is too long."""
         line = " ".join(title.split())
         if len(line) > _LONGEST_TITLE:
             raise CortextError(f"a title has at most {_LONGEST_TITLE:,} characters")
@@ -206,8 +222,10 @@ class Spawned:
             self._amend(metadata={**self._head.metadata, "tool": name})
 
     def fork(self) -> Spawned:
-        """A new session with the same turns, open beside this one, which stays as it is. There is
-        none if that fails."""
+        """Create a session with the same turns and return it, open. This session stays as it is.
+
+        If that fails, no new session remains.
+        """
         fork = Spawned.begin(
             self.agent,
             tool=self.tool,
@@ -226,7 +244,7 @@ class Spawned:
         return fork
 
     def _discard(self) -> None:
-        """It never was. Where it cannot be removed it stays, interrupted."""
+        """Delete a session that was only partly created. If that fails, it stays as interrupted."""
         self._closed = True
         try:
             self._store.delete(self.id)
@@ -237,8 +255,11 @@ class Spawned:
             self._store.close()
 
     def close(self, *, completed: bool, reason: str = "interrupt") -> None:
-        """It ends here; or, if it is not completed, it can go on where it was interrupted. What is
-        closed stays as it was closed."""
+        """Save pending turns and close the session.
+
+        A session that is not `completed` counts as interrupted. Both kinds can be reopened. Further
+        calls do nothing.
+        """
         if self._closed:
             return
         self._closed = True
@@ -270,7 +291,7 @@ class Spawned:
             self._head = self._store.amend(self.id, **fields)
 
     def _write_anew(self) -> None:
-        """The file is gone: what is held of it is all there is."""
+        """Write the file again from memory after someone deleted it."""
         session, known = self._held(), self.count + len(self.waiting)
         if not os.path.exists(live_path(self.id)):
             self._mark = take_session(self.id)
@@ -282,8 +303,7 @@ class Spawned:
         self.notes.append(f"{self.path} was gone, and is written anew from memory{rest}")
 
     def _held(self) -> Session:
-        """What is known of it without its file: the turns that an agent gets, and those that
-        wait."""
+        """Return the session as it is in memory: the turns of the context and the unsaved ones."""
         session = copy(self._head)
         session.messages = list(self.context.kept())
         known = {turn.id for turn in session.messages}
@@ -306,13 +326,13 @@ class Spawned:
 
 
 def _note(damage: Damage) -> str:
-    """What a person is told of a damage that loses nothing."""
+    """Return the note for the user about a damage that loses nothing."""
     if not damage.detail.startswith(TORN):
         return damage.detail
     return f"{damage.detail}; the next turn sets them aside in a .torn file beside it"
 
 
 def _new_name(agent: str, when: datetime) -> str:
-    """An id that a person can tell from others."""
+    """Return a new id that a person can recognise: agent, time and a random suffix."""
     name = "session" if agent == "default" else agent[:40]
     return f"{name}-{when:%Y%m%d-%H%M%S}-{os.urandom(2).hex()}"

@@ -1,4 +1,4 @@
-"""The settings of `aur spawn`. Their file belongs to another program: it is never written."""
+"""The settings of `aur spawn`. Their file belongs to another program, so cortext only reads it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ _LEAST_TOKENS = 1_000
 
 
 class SpawnSettings(NamedTuple):
-    """`tool` is a tool or a command, "" for none; `expiry_days` 0 keeps sessions for ever;
-    `warnings` name what was passed over."""
+    """The settings of `aur spawn`.
+
+    `tool` is a tool or a command, "" if none. With `expiry_days` 0 sessions never expire.
+    `warnings` describe the invalid settings, which are ignored.
+    """
 
     tool: str
     expiry_days: float
@@ -27,7 +30,7 @@ class SpawnSettings(NamedTuple):
 
 
 def load() -> SpawnSettings:
-    """What `config.json` in Aurora's folder says, and the defaults for the rest."""
+    """Return the settings of `config.json` in Aurora's folder, with defaults for missing ones."""
     path = os.path.join(paths.aurora_home(), "config.json")
     warnings: list[str] = []
     spawner = _section(_read(path, warnings), "spawner", path, warnings)
@@ -37,7 +40,7 @@ def load() -> SpawnSettings:
         value: Any = interactive.get(key)
         if value is None:
             return default
-        # True is an int for Python; NaN is in no range.
+        # bool is a subclass of int, and NaN fails both comparisons.
         good = isinstance(value, int | float) and not isinstance(value, bool)
         if good and least <= value <= most:
             return value
@@ -84,7 +87,7 @@ def _read(path: str, warnings: list[str]) -> Any:
 def _section(
     value: Any, name: str, path: str, warnings: list[str], *, within: str = ""
 ) -> dict[str, Any]:
-    """An object inside another; nothing if it is not there, or is no object."""
+    """Return the object `name` inside another; {} if it is missing or not an object."""
     if value is None:
         return {}
     if not isinstance(value, dict):

@@ -1,8 +1,8 @@
-"""What `cortext watch` follows, and how it notices that something changed there.
+"""What `cortext watch` follows, and how it notices changes.
 
-Folders are watched as a whole where the system tells of changes; a few single files, and which
-folders there are, are looked at every second. Where the system cannot tell, everything counts as
-changed now and then.
+The operating system reports changes in whole folders. A few single files, and the list of folders,
+are checked every few seconds. If the system cannot report changes, everything counts as changed at
+regular intervals.
 """
 
 from __future__ import annotations
@@ -26,24 +26,26 @@ from cortext.workspace.known_folders import known_workspaces
 T = TypeVar("T")
 OURS = ("workspaces", "aur", "documents")
 EVERYTHING = frozenset((*tool_names(), *OURS))
-"""What can change, by name."""
+"""The names of everything that can change: the tools, and the names in `OURS`."""
 EVERY = 5.0
-"""Seconds between two looks where the system does not tell of changes."""
+"""Seconds between two checks if the system does not report changes."""
 _SWEEP = 600.0
-"""Seconds after which all is looked at in any case: a change may not have been told."""
+"""Seconds after which everything counts as changed, because the system may miss a change."""
 _FOLDERS_EVERY = 3.0
-"""Seconds between two looks at which folders there are."""
+"""Seconds between two checks whether folders were added or removed."""
 _TICK, _STEP, _GROUP = 1000, 100, 1000
-"""Milliseconds: between looks at single files, of quiet that end a burst, and its longest."""
+"""Milliseconds: a wait for events, the quiet time that ends a burst, and the longest burst."""
 
 Say = Callable[[str, str], None]
-"""Called with a sentence for the person, and what can be done about it."""
+"""A callback that gets a sentence for the user, and a hint or ""."""
 Print = tuple[int, ...]
 
 
 def folders() -> dict[str, str]:
-    """The folders to watch that are there, each by the name of what it has; not one below
-    another."""
+    """Return the existing folders to watch, each with the name in `EVERYTHING` that it belongs to.
+
+    A folder below another one is left out.
+    """
     found: dict[str, str] = {}
     for path, name in _all_folders():
         real = os.path.realpath(path)
@@ -69,8 +71,11 @@ def _all_folders() -> Iterator[tuple[str, str]]:
 
 
 def files() -> dict[str, str]:
-    """Return the single files to look at, whether they are there or not. Databases are among
-    them: their folder has much else in it, and what is new is written beside them first."""
+    """Return the single files to check, each with the name in `EVERYTHING` that it belongs to.
+
+    The files need not exist. Databases are checked as single files, because their folders contain
+    many other files. New data is first written to a file beside the database.
+    """
     found = {paths.known_workspaces(): "workspaces"}
     for tool in tools():
         found |= {os.path.join(tool.home, name): tool.name for name in tool.companions}
@@ -80,7 +85,7 @@ def files() -> dict[str, str]:
 
 
 def fingerprint_file(path: str) -> Print:
-    """What is different when a file is another or was written to; () if it is not there."""
+    """Return a value that changes if a file is replaced or written to; () if there is no file."""
     try:
         found = os.stat(path)
     except OSError:
@@ -89,16 +94,19 @@ def fingerprint_file(path: str) -> Print:
 
 
 class Watcher:
-    """Notices what changes from now on. `say` is told if that has to be done in another way."""
+    """A watcher that notices changes from now on.
+
+    `say` is called if the system cannot report changes, or if new folders cannot be found.
+    """
 
     def __init__(self, say: Say) -> None:
         self._say = say
         self.polls: bool = False
-        """Whether the system does not tell of changes."""
+        """Whether the system does not report changes, so that everything is checked regularly."""
         self._folders: dict[str, tuple[str, Print]] = {}
         self._events: Generator[set[Any]] | None = None
         self._some_closed = False
-        """Whether there are folders that may not be looked into."""
+        """Whether some folders may not be read."""
         self._early: set[str] = set()
         self._prints = _prints()
         self._swept = time.monotonic()
@@ -107,12 +115,14 @@ class Watcher:
 
     @property
     def watched(self) -> list[str]:
-        """The folders."""
+        """The folders that are watched."""
         return list(self._folders)
 
     def wait(self, until: float) -> set[str]:
-        """The names of what changed, as soon as something did; none when `until` comes first, a
-        time of the monotonic clock."""
+        """Wait for changes, and return the names in `EVERYTHING` that changed.
+
+        Return an empty set if nothing changed before the monotonic time `until`.
+        """
         while True:
             changed = self._early | self._told() | self._seen()
             self._early = set()
@@ -130,7 +140,7 @@ class Watcher:
             self._events = None
 
     def _begin(self, there: dict[str, tuple[str, Print]]) -> None:
-        """Watch these folders."""
+        """Start to watch these folders."""
         self.close()
         self._folders, self._looked = there, time.monotonic()
         if self.polls or not self._folders:
@@ -151,28 +161,28 @@ class Watcher:
             yield_on_timeout=True,
             ignore_permission_denied=self._some_closed,
         )
-        # It begins when it is asked for the first time.
+        # watchfiles starts to watch at the first `next`.
         self._early |= self._told()
 
     def _told(self) -> set[str]:
-        """What the system told of, within about a second."""
+        """Return the names for which the system reports a change within about a second."""
         if self._events is None:
             time.sleep(_TICK / 1000)
             return set()
         try:
             changes = next(self._events)
         except FileNotFoundError:
-            self._events, self._looked = None, 0.0  # one of the folders went away just now
+            self._events, self._looked = None, 0.0  # one of the folders was just removed
             return set()
         except PermissionError:
-            # Not from the beginning: then it is silent about the system's limit too.
+            # Not set from the start, because it would also hide the error about the system's limit.
             self._events, self._some_closed, self._looked = None, True, 0.0
             return set()
-        except (OSError, RuntimeError) as error:  # the latter from its own thread
+        except (OSError, RuntimeError) as error:  # watchfiles raises RuntimeError in its thread
             self._poll(_reason(error), "a higher fs.inotify.max_user_watches lets it be told")
             return set(EVERYTHING)
         if any(path in self._folders for _, path in changes):
-            # It was removed: what comes in its place may even have the same number.
+            # A watched folder was removed, and a new one in its place may even have the same inode.
             self.close()
             self._looked = 0.0
         return {name for _, path in changes if (name := self._name(path))}
@@ -183,8 +193,11 @@ class Watcher:
         self._say(f"changes are looked for every {EVERY:g} seconds: {why}", hint)
 
     def _seen(self) -> set[str]:
-        """What a look at single files shows; everything if other folders are there than before,
-        for what happened meanwhile was not told."""
+        """Return the names of the changed single files.
+
+        Return all names if the set of folders changed, because changes in new folders were not
+        reported.
+        """
         prints = _prints()
         changed = {name for path, (name, now) in prints.items() if self._before(path) != now}
         self._prints = prints
@@ -199,7 +212,7 @@ class Watcher:
         return set(EVERYTHING)
 
     def _safely(self, work: Callable[[], T]) -> T | None:
-        """None, and it is said once, while a file of settings cannot be read or the like."""
+        """Return the result of `work`, or None after an error. Report the same error only once."""
         try:
             found = work()
         except (OSError, CortextError) as error:
@@ -214,14 +227,14 @@ class Watcher:
         return self._prints.get(path, ("", ()))[1]
 
     def _name(self, path: str) -> str:
-        """What a changed file belongs to; "" for what is only ours."""
+        """Return the name in `EVERYTHING` of a changed file; "" for internal files of cortext."""
         if "/.cortext/" in path or path.endswith(".lock"):
             return ""
         return next((n for f, (n, _) in self._folders.items() if path.startswith(f)), "")
 
 
 def _there() -> dict[str, tuple[str, Print]]:
-    """The folders, and which ones they are: another may have come in the place of one."""
+    """Return the folders with their identity, which differs if another folder takes the place."""
     return {path: (name, fingerprint_file(path)[:2]) for path, name in folders().items()}
 
 
@@ -230,5 +243,5 @@ def _prints() -> dict[str, tuple[str, Print]]:
 
 
 def _reason(error: BaseException) -> str:
-    """Without what it adds for those who know its parts."""
+    """Return an error's message without its technical details."""
     return str(error).partition(" (")[0].partition(". about")[0].lower()

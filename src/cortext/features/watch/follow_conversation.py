@@ -1,7 +1,7 @@
-"""A conversation as it grows: what is new in it, each time that somebody looks.
+"""Following a conversation: the messages that are new at each check.
 
-Of a file of lines only those are read that came since, as long as it is the same file. Where it
-was written anew, all of it is read and compared, so nothing is missing and nothing comes twice.
+While a file of lines only grows, only its new lines are read. After the file was rewritten, it is
+read as a whole and compared with the old messages. So no message is missed or reported twice.
 """
 
 from __future__ import annotations
@@ -20,13 +20,17 @@ from cortext.model.session import Session
 from cortext.tools.new_messages import FilePosition, mark_of, since
 
 _PATIENCE = 1.0
-"""Seconds after which what is not there was deleted: it may be put in the place of itself."""
+"""Seconds until a missing file counts as deleted; a program may just be replacing it."""
 _DELETED = "it was deleted"
 
 
 class NewMessages(NamedTuple):
-    """The numbers of messages that are new, or say more than before, counted from 1; what else a
-    person should know; why nothing more will come, if that is so; and what cannot be read."""
+    """The result of a check.
+
+    `new` are the numbers, counted from 1, of messages that are new or changed. `note` is a note for
+    the user, or "". `over` says why nothing more will come, or is "". `damages` are new unreadable
+    parts.
+    """
 
     new: Sequence[int] = ()
     note: str = ""
@@ -35,8 +39,10 @@ class NewMessages(NamedTuple):
 
 
 class ConversationTail:
-    """One look at a conversation, and then what is new in it. `session` is all that was seen, and
-    `damages` what could not be."""
+    """A conversation that is read once, and then checked for new messages.
+
+    `session` holds everything that was read, `damages` everything that could not be read.
+    """
 
     def __init__(self, growing: LiveSource) -> None:
         self._growing = growing
@@ -48,14 +54,18 @@ class ConversationTail:
         self.over: str = growing.over()
 
     def news(self) -> NewMessages | None:
-        """What is new since the last look; None if nothing changed."""
+        """Return what is new since the last check, or None if nothing changed.
+
+        Also return None if the conversation has just disappeared: a program may be replacing its
+        file.
+        """
         prints = self._growing.prints()
         if prints == self._prints and self._gone is None:
             return None
         if not self._growing.is_there() and not self._is_long_gone():
             return None
         try:
-            # Taken before it is read: what is written meanwhile is new the next time.
+            # Set before reading, so that a change during the read counts as new next time.
             self._prints = prints
             found = self._read()
             over = self._growing.over()
@@ -65,8 +75,10 @@ class ConversationTail:
         return found._replace(over=over, note="" if over else found.note)
 
     def _is_long_gone(self) -> bool:
-        """Whether it is away for longer than it takes to put another in its place. Then it may be
-        elsewhere."""
+        """Return whether the conversation has been missing for longer than a replacement takes.
+
+        The conversation may then be in another place, so the position in the old file is forgotten.
+        """
         now = time.monotonic()
         self._gone = self._gone or now
         self._mark = None
@@ -84,7 +96,7 @@ class ConversationTail:
         return news._replace(damages=tuple(self.damages[known:]))
 
     def _lately(self) -> Sequence[SessionMessage] | None:
-        """What new lines say; None if all has to be read."""
+        """Return the messages of the new lines, or None if the whole file must be read."""
         lately = since(self._growing.path, self._mark) if self._mark else None
         if lately is None:
             return None
@@ -93,7 +105,7 @@ class ConversationTail:
         return said
 
     def _whole(self) -> Session:
-        """All of it. A mark is set only where it is sure that it has all that was read."""
+        """Read everything. Set the file position only if the file did not change meanwhile."""
         self._mark = None
         self._prints = self._growing.prints()
         path = self._growing.path
@@ -108,7 +120,7 @@ class ConversationTail:
 
 
 def compare_messages(old: Sequence[SessionMessage], new: Sequence[SessionMessage]) -> NewMessages:
-    """What of a conversation is new where it was written anew, and how much of it is gone."""
+    """Compare the messages before and after a rewrite: which are new, and how many are gone."""
     keys = [_key(message) for message in old]
     if [_key(message) for message in new[: len(old)]] == keys:
         return NewMessages(_speaking(new, range(len(old) + 1, len(new) + 1)))
@@ -126,7 +138,7 @@ def compare_messages(old: Sequence[SessionMessage], new: Sequence[SessionMessage
 
 
 def _speaking(messages: Sequence[SessionMessage], numbers: Sequence[int]) -> Sequence[int]:
-    """Without an answer at the end that says nothing yet: OpenCode writes it before it is said."""
+    """Drop an empty answer at the end, because OpenCode writes it before it has any text."""
     last = messages[-1] if numbers and numbers[-1] == len(messages) else None
     begun = last and last.role == "assistant" and not (last.content or last.tool_calls)
     return numbers[:-1] if begun else numbers

@@ -1,4 +1,4 @@
-"""Conversations that may grow, each in its way: of a workspace, of a tool, of a store."""
+"""The conversations that can be followed: those of a workspace, of a tool and of a store."""
 
 from __future__ import annotations
 
@@ -31,50 +31,57 @@ from cortext.tools.transcript_folders import archive_home
 from cortext.workspace.workspace import Workspace
 
 _LONGEST = 100_000
-"""Characters of a result of a tool; of a longer one the ends are kept."""
+"""The most characters of a tool result. A longer result is cut in the middle."""
 _WAITING = 3.0
-"""Seconds between two looks for the transcript of a session that has none yet."""
+"""Seconds between two searches for the transcript of a session that has none yet."""
 Prints = tuple[Print, ...]
 Reading = tuple[Session, Sequence[Damage]]
 
 
 class LiveSource(Protocol):
-    """A conversation that may grow. The methods raise FileNotFoundError or SessionNotFoundError
-    when it is gone."""
+    """A conversation that may grow.
+
+    The methods raise FileNotFoundError or SessionNotFoundError if the conversation is gone.
+    """
 
     path: str
-    """The file in which it grows."""
+    """The file to which new messages are appended."""
 
     def is_there(self) -> bool:
-        """Whether it is where it was."""
+        """Return whether the conversation is still in the same place."""
         ...
 
     def prints(self) -> Prints:
-        """What is different whenever something may be new."""
+        """Return the fingerprints of its files. They differ if there may be new messages."""
         ...
 
     def read(self) -> Reading:
-        """All of it, and what is wrong with it; `path` is where it is now."""
+        """Read the whole conversation and its damages, and set `path` to its current place."""
         ...
 
     def follow(self, lately: Lately) -> Sequence[SessionMessage] | None:
-        """What new lines say; None if all has to be read."""
+        """Return the messages of new lines, or None if the whole file must be read."""
         ...
 
     def over(self) -> str:
-        """Why nothing more will come; "" if something may."""
+        """Return why nothing more will come, or "" if more may come."""
         ...
 
 
 def _decoded(lately: Lately, table: RecordTable) -> Sequence[SessionMessage] | None:
-    """The messages of lines; None if one cannot be read, or has tool calls beside it, which have
-    a place of theirs."""
+    """Return the messages of new lines.
+
+    Return None if a line cannot be read, or records a tool call, whose place needs the other lines.
+    """
     found = decode_lines(lately.after, table)
     return None if found.invocations or found.damages else found.messages
 
 
 class LiveConversation:
-    """One of a workspace. What is said in its tool sessions is taken in, as `show` does it."""
+    """A conversation of a workspace.
+
+    New messages of its tool sessions are captured first, as `show` does.
+    """
 
     def __init__(self, row: ConversationRow) -> None:
         self._row = row
@@ -96,7 +103,7 @@ class LiveConversation:
         return own
 
     def _take_in(self) -> None:
-        """Where a transcript changed, or one that is waited for may have come."""
+        """Capture new messages if a transcript changed, or if a missing one may exist by now."""
         named = [binding.path for binding in bindings_of(self._head) if binding.is_open]
         now = tuple(each for path in named if path for each in _fingerprints_of(path))
         late = not all(named) and time.monotonic() > self._taken + _WAITING
@@ -116,12 +123,12 @@ class LiveConversation:
         try:
             self._head = self._store.head_at(self._row.place)
         except SessionCorruptedError:
-            return ""  # `show` says what is wrong with it; what is said comes all the same
+            return ""  # `show` reports the damage; new messages can still be shown
         return "it is completed" if self._head.status == "completed" else ""
 
 
 class LiveToolSession:
-    """One of a tool; of one that the tool has no more, there is our copy, which grows no more."""
+    """A session of a tool; if the tool has deleted it, the archived copy, which never grows."""
 
     def __init__(self, row: ConversationRow) -> None:
         self._row = row
@@ -152,7 +159,7 @@ class LiveToolSession:
 
 
 class LiveStoredSession:
-    """A session of a store: a log, as `spawn` has it, or a document."""
+    """A session of a store: a log, such as those of `spawn`, or a document."""
 
     def __init__(self, store: SessionStore, id: str, path: str) -> None:
         self._store = store
@@ -175,13 +182,13 @@ class LiveStoredSession:
         return _decoded(lately, LOG.records)
 
     def over(self) -> str:
-        # A change of the status writes the file anew, so `read` has seen it.
+        # A new status rewrites the file, so `read` has seen the current status.
         os.stat(self.path)
         return "it is completed" if self._status == "completed" else ""
 
 
 def _fingerprints_of(path: str) -> Prints:
-    """Of a database also what was written last, which stands beside it."""
+    """Return the fingerprint of a file, and for a database also that of its write-ahead log."""
     return (
         (fingerprint_file(path), fingerprint_file(f"{path}-wal"))
         if path.endswith(".db")
@@ -190,7 +197,7 @@ def _fingerprints_of(path: str) -> Prints:
 
 
 def open_live_source(row: ConversationRow) -> LiveSource:
-    """Any row of a list."""
+    """Return the live source of a row of any list."""
     if row.is_standalone:
         folder, kind = os.path.dirname(row.path), "log" if row.is_log else "document"
         return LiveStoredSession(open_session_store(f"{kind}:{folder}"), row.key, row.path)
@@ -198,8 +205,10 @@ def open_live_source(row: ConversationRow) -> LiveSource:
 
 
 def open_stored_source(url: str, given: str) -> LiveSource:
-    """A session of a store, by its id or the beginning of it; SessionNotFoundError if there is
-    none."""
+    """Return the live source of a session of a store, by its id or the beginning of the id.
+
+    Raises SessionNotFoundError if there is none.
+    """
     store = open_existing(url)
     if store is None:
         raise SessionNotFoundError(given)

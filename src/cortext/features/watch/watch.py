@@ -1,8 +1,8 @@
-"""Following what is said, as it is said: what `cortext watch` does.
+"""The work of `cortext watch`: follow all conversations while they take place.
 
-Whatever changed is archived, captured into the conversation that it belongs to, and put into the
-index; what rests is paused. All of it is done by the same functions that commands and hooks call,
-so nothing is lost or done twice if this never runs, or is killed.
+Changed sessions are archived, captured into their conversations and indexed. Idle conversations are
+paused. Commands and hooks call the same functions, so nothing is lost or done twice if this process
+never runs or is killed.
 """
 
 from __future__ import annotations
@@ -33,17 +33,20 @@ from cortext.workspace.inactivity import REASON, find_idle
 from cortext.workspace.known_folders import known_workspaces
 
 _RECENT_MICROS = 7 * 86_400 * 1_000_000
-"""What is captured at the start, when nothing is known yet: what is active, and what is recent."""
+"""The first round captures active conversations, and others that are at most this old."""
 _EASE = 3.0
-"""How many times longer than it worked it rests, so that it never takes more of a processor."""
+"""The length of a pause, in multiples of the work before it, to limit the use of the processor."""
 _LONGEST_EASE = 30.0
 _SOON = 2.0
-"""Seconds until what another process was in the way of is tried again."""
+"""Seconds until a retry of work that another process blocked."""
 
 
 class WatchEvent(NamedTuple):
-    """One thing that was done, in a word, with its facts; and in a sentence. The word is
-    "failed" for what could not be done."""
+    """One thing that was done.
+
+    `did` is a single word, "failed" if something could not be done. `text` is a sentence for the
+    user, and `facts` are its details. `hint` is what the user can do, or "".
+    """
 
     did: str
     text: str
@@ -55,7 +58,10 @@ Tell = Callable[[WatchEvent], None]
 
 
 def take_turn() -> LiveMark:
-    """Be the one who watches, until released. SessionLockedError says who is."""
+    """Become the only watching process until the returned mark is released.
+
+    Raises SessionLockedError, which names the process that watches already.
+    """
     mark = LiveMark(paths.watch_mark())
     holder = mark.take()
     if holder is not None:
@@ -67,7 +73,10 @@ def take_turn() -> LiveMark:
 
 
 class WatchLoop:
-    """Does what is due, and tells what it did. What fails is told once, and tried again."""
+    """The loop that does the work that is due and reports it.
+
+    A failure is reported once, and the work is tried again.
+    """
 
     def __init__(self, tell: Tell) -> None:
         self._tell = tell
@@ -75,18 +84,18 @@ class WatchLoop:
         self._failed: dict[str, set[str]] = {}
         self._prints: dict[str, dict[str, str]] = {}
         self._tried: dict[tuple[str, str], float] = {}
-        """When it was last tried to pause what rests, and is active still."""
+        """For each idle conversation that is still active: when a pause was last tried."""
         self._again: set[str] = set()
-        """What another process was in the way of."""
+        """The names of what to try again, because another process blocked it."""
         self._due = 0.0
-        """When the next conversation may have rested for long enough, by the clock."""
+        """When the next conversation may become idle, in seconds since 1970; 0 if none will."""
 
     def end(self) -> None:
-        """Let nothing more begin, also where an interruption is not heard."""
+        """Stop the loop before its next piece of work, even if a KeyboardInterrupt gets lost."""
         self._ended = True
 
     def follow(self) -> None:
-        """All that is there, and then whatever changes, until it is interrupted."""
+        """Process everything once, and then each change, until interrupted."""
         watcher = Watcher(
             lambda why, hint: self._tell(WatchEvent("noticing", why, {"why": why}, hint))
         )
@@ -98,14 +107,14 @@ class WatchLoop:
             while True:
                 began = time.monotonic()
                 self.once(changed)
-                # What happens meanwhile is told all together.
+                # Changes during this pause are handled together.
                 time.sleep(min((time.monotonic() - began) * _EASE, _LONGEST_EASE))
                 changed = watcher.wait(self._until()) | self._again
         finally:
             watcher.close()
 
     def once(self, changed: Collection[str] = EVERYTHING) -> None:
-        """All that is due where something changed."""
+        """Do all work that is due for the names in `changed`."""
         self._again = set()
         tools = [tool for tool in tool_names() if tool in changed]
         for tool in tools:
@@ -120,19 +129,22 @@ class WatchLoop:
             self._safely("indexing", self._index)
 
     def _until(self) -> float:
-        """The monotonic time at which something is due without a change."""
+        """Return the monotonic time at which work is due even without a change."""
         wait = max(self._due - time.time(), 0.1) if self._due else 3600.0
         return time.monotonic() + (_SOON if self._again else wait)
 
     def _safely(self, doing: str, work: Callable[[], None]) -> bool:
-        """One thing that fails must not keep the others: it is told. Whether it was done."""
+        """Run one piece of work and return whether it succeeded.
+
+        A failure is reported, and does not stop the other work.
+        """
         if self._ended:
             raise KeyboardInterrupt
         try:
             work()
         except (OSError, CortextError) as error:
             self._fail(doing, {f"{doing}: {where_and_why(error)}"})
-        except Exception as error:  # noqa: BLE001  it goes on for days, whatever is wrong with one
+        except Exception as error:  # noqa: BLE001  the loop must run for days, whatever fails
             write_error(doing, error)
             self._fail(doing, {f"{doing}: something unexpected: {type(error).__name__}: {error}"})
         else:
@@ -141,7 +153,7 @@ class WatchLoop:
         return False
 
     def _fail(self, doing: str, now: Iterable[str]) -> None:
-        """Tell what fails now and did not before; what fails no more may be told again."""
+        """Report new failures. A failure that went away is reported again if it comes back."""
         before, now = self._failed.get(doing, set()), set(now)
         self._failed[doing] = now
         for what in sorted(now - before):
@@ -155,7 +167,7 @@ class WatchLoop:
         try:
             result = sync(tools=[tool])
         except SessionLockedError:
-            self._again.add(tool)  # who is at work may have passed by what is new
+            self._again.add(tool)  # the other process may have missed the latest changes
             return
         self._fail(f"copying {tool}", {f"not copied: {e.path}: {e.reason}" for e in result.errors})
         for one in result.tools:
@@ -165,7 +177,7 @@ class WatchLoop:
                 self._tell(WatchEvent("archived", f"archived {tool}: {_told(one)}", facts))
 
     def _capture(self, tool: str, rows: Sequence[ConversationRow]) -> None:
-        """Take what is new in sessions that changed into the conversations that hold them."""
+        """Capture the new messages of changed sessions into the conversations bound to them."""
         known = self._prints.get(tool)
         prints = {source.id: source.print for source in open_bridge(tool).sources()}
         self._prints[tool] = prints
@@ -178,13 +190,13 @@ class WatchLoop:
             work = partial(self._take, tool, row)
             if held and not self._safely(f"capturing {row.key}", work):
                 for id in held:
-                    prints.pop(id)  # it is as if nobody had looked
+                    prints.pop(id)  # so that the next round tries it again
 
     def _take(self, tool: str, row: ConversationRow) -> None:
         try:
             found = capture(row.workspace, row.place)
         except FileNotFoundError:
-            return  # deleted meanwhile
+            return  # the conversation was deleted meanwhile
         self._fail(f"notes of {row.workspace}/{row.path}", {f"{row.key}: {n}" for n in found.notes})
         if found.new:
             text = f"captured {_counted(found.new, 'message')} into {row.key}"
@@ -192,7 +204,7 @@ class WatchLoop:
             self._tell(WatchEvent("captured", text, facts))
 
     def _pause(self, rows: Sequence[ConversationRow]) -> None:
-        """Pause what rests, and know when there may be more of it."""
+        """Pause idle conversations, and set when the next one may become idle."""
         due: list[float] = []
         for root in dict.fromkeys(row.workspace for row in rows if row.status == "active"):
             active = [row for row in rows if row.workspace == root and row.status == "active"]
@@ -201,8 +213,10 @@ class WatchLoop:
         self._due = min(due, default=0.0)
 
     def _rest(self, root: str, active: Sequence[ConversationRow], due: list[float]) -> None:
-        """Pause what rests in one workspace; add to `due` when to come again. What a tool has open
-        is tried again a minute later."""
+        """Pause the idle conversations of one workspace, and add to `due` when to check again.
+
+        A conversation that a tool still has open is tried again a minute later.
+        """
         minutes = float(Config.load(root)["sessions.pause_minutes"])
         if not minutes:
             return
@@ -243,7 +257,7 @@ class WatchLoop:
 
 
 def _rows() -> list[ConversationRow]:
-    """The conversations of all workspaces that are there."""
+    """Return the conversations of all workspaces that exist."""
     roots = [root for root in known_workspaces() if os.path.isdir(root)]
     with Catalog.at_home() as catalog:
         return catalog.list(roots)
