@@ -1,4 +1,4 @@
-"""The pages of `cortext web`: every conversation of this machine, for its person, in a browser.
+"""The pages of `cortext web`: all conversations of this machine, in its user's browser.
 
-Nothing here asks another machine, and nothing that was ever said becomes markup or a script.
+The pages load nothing from other machines. HTML and scripts in a conversation are shown as text.
 """

@@ -1,5 +1,8 @@
-"""What the page of charts counts: every conversation message by message, as `cortext stats --all`
-does, also the sessions that belong to no workspace."""
+"""The numbers on the page of charts.
+
+Every conversation is counted message by message, as `cortext stats --all` does. Sessions that
+belong to no workspace are counted, too.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +18,17 @@ from cortext.features.stats.stats import Cost, DayStats, Share, gather
 from cortext.web.conversation_lookup import source_name
 
 FRESH = 20.0
-"""Seconds for which a count is good enough: all messages are read for one."""
+"""Seconds for which a count is used again, because each count reads all messages."""
 WAIT = 3.0
-"""Seconds that a count waits for what is new to be read."""
+"""Seconds that a count waits for new messages to be read."""
 
 
 class ChartCounts(NamedTuple):
-    """Everything that the page shows. `loose` is how many sessions belong to no workspace, and
-    `unread` those of them that nobody has read yet."""
+    """Everything that the page of charts shows.
+
+    `loose` is the number of sessions that belong to no workspace. `unread` is how many of these are
+    not read yet.
+    """
 
     conversations: int
     messages: int
@@ -42,7 +48,7 @@ class ChartCounts(NamedTuple):
 
 
 class Counting:
-    """One count serves the requests of the next moments, from any thread."""
+    """Counts conversations, and uses a count again for `FRESH` seconds. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -56,7 +62,7 @@ class Counting:
                 loose = [row for row in rows if row.tool]
                 self._parts.catch_up(loose, WAIT)
                 self._found = self._count(loose)
-                # What is being read just now is there the next time.
+                # While sessions are still being read, the next request counts again.
                 goes_on = self._parts.goes_on
                 self._counted = float("-inf") if goes_on else time.monotonic()
             return self._found
@@ -85,7 +91,7 @@ class Counting:
 
 
 def _named(shares: Iterable[Share]) -> list[Share]:
-    """With the names that the pages have for tools."""
+    """Give tools the names that the pages use, and merge shares that then have the same name."""
     found: dict[str, Share] = {}
     for share in shares:
         name = " + ".join(source_name(part) for part in share.name.split(" + "))

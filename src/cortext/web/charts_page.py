@@ -1,4 +1,4 @@
-"""Where everything stands in the pictures of the page of charts: numbers, no markup."""
+"""Positions and sizes in the drawings of the page of charts, as numbers without markup."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cortext.features.stats.stats import DayStats, Share
 
 WEEKS = 53
 STEP, CELL = 14, 11
-"""From one day of the calendar to the next, and how large one is."""
+"""The distance from one day of the calendar to the next, and the size of a day."""
 _TOP, _LEFT = 20, 34
 _LEVELS = 4
 _MOST = 8
@@ -19,7 +19,7 @@ WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", 
 
 
 class Cell(NamedTuple):
-    """A day of the calendar. `level` is 0 for nothing to 4 for the most."""
+    """A day of the calendar. `level` goes from 0, no activity, to 4, the most activity."""
 
     x: int
     y: int
@@ -42,11 +42,11 @@ class Calendar(NamedTuple):
     width: int
     height: int
     months_said: list[tuple[str, int, int]]
-    """In words: each month with its conversations and messages, the latest first."""
+    """The text version: each month with its conversations and messages, latest first."""
 
 
 class ChartBar(NamedTuple):
-    """A part of a whole, and how long its bar is, of 100."""
+    """A share of the whole, and the length of its bar. The longest bar has 100."""
 
     share: Share
     length: float
@@ -61,7 +61,7 @@ class Column(NamedTuple):
 
 
 def calendar(days: Mapping[str, DayStats], today: date) -> Calendar:
-    """The last year, a column a week, Monday at the top."""
+    """Return the calendar of the last year: one column for each week, with Monday at the top."""
     first = today - timedelta(days=today.weekday() + 7 * (WEEKS - 1))
     shown = [first + timedelta(days=n) for n in range((today - first).days + 1)]
     most = max(_weight(_on(days, day)) for day in shown)
@@ -93,14 +93,14 @@ def _weight(day: DayStats) -> int:
 
 
 def _level(value: int, most: int) -> int:
-    """By the order of magnitude: one long day must not make all others look empty."""
+    """Return the level on a logarithmic scale, so that one long day does not hide all others."""
     if not value:
         return 0
     return min(max(math.ceil(math.log1p(value) / math.log1p(most) * _LEVELS), 1), _LEVELS)
 
 
 def bars(shares: Sequence[Share], by: str = "conversations") -> list[ChartBar]:
-    """The largest parts, and the others in one."""
+    """Return bars of the largest shares, and one bar for all other shares together."""
     ranked = sorted(shares, key=lambda share: -getattr(share, by))
     shown, rest = ranked[:_MOST], ranked[_MOST:]
     if rest:
@@ -120,7 +120,7 @@ def bars(shares: Sequence[Share], by: str = "conversations") -> list[ChartBar]:
 
 
 def columns(values: Sequence[int], labels: Sequence[str], *, height: int = 80) -> list[Column]:
-    """One beside the other, each 10 wide of 14."""
+    """Return columns from left to right, each 10 units wide with a gap of 4."""
     most = max(values, default=0) or 1
     tall = [round(height * value / most, 2) for value in values]
     return [

@@ -1,4 +1,4 @@
-"""All conversations of this machine, as the pages look them up."""
+"""Lookup of this machine's conversations for the pages."""
 
 from __future__ import annotations
 
@@ -13,23 +13,26 @@ from cortext.features.listing.conversation_list import ConversationList
 from cortext.tools.registry import display_name
 
 FRESH = 0.5
-"""Seconds for which a look at all files is good enough."""
+"""Seconds for which a scan of all files is used again."""
 _OTHERS = {AUR: "spawn", DOCUMENT: "programs"}
 
 
 def source_name(tool: str) -> str:
-    """Return the name that the pages give a tool, or what has its place."""
+    """Return the name that the pages show for a tool, or for a session without a tool."""
     return _OTHERS.get(tool) or display_name(tool)
 
 
 def key_of(row: ConversationRow) -> str:
-    """What names a conversation in an address: nothing of its path can be read from it."""
+    """Return the key of a conversation in URLs. The key reveals nothing about its path."""
     text = "\0".join(row.identity).encode("utf-8", "surrogatepass")
     return hashlib.sha256(text).hexdigest()[:16]
 
 
 class ConversationLookup:
-    """One look at everything serves the requests of the next moment, from any thread."""
+    """All conversations of this machine. Thread-safe.
+
+    Requests within `FRESH` seconds share one scan of the files.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -38,14 +41,17 @@ class ConversationLookup:
         self._looked = float("-inf")
 
     def rows(self) -> list[ConversationRow]:
-        """The latest first."""
+        """Return the rows of all conversations, the most recently active first."""
         with self._lock:
             if time.monotonic() > self._looked + FRESH:
                 self._look()
             return self._rows
 
     def row(self, key: str) -> ConversationRow:
-        """The conversation with this key; SessionNotFoundError if there is none any more."""
+        """Return the row of the conversation with this key.
+
+        Raise SessionNotFoundError if the conversation no longer exists.
+        """
         self.rows()
         with self._lock:
             found = self._by_key.get(key)

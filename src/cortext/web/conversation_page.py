@@ -1,7 +1,7 @@
-"""A session as the page tells it: its messages, and with each tool call the result that it had.
+"""The messages of a session as a page shows them, with each result beside its tool call.
 
-All of it is looked through once; a message is made ready only when a window shows it, so that a
-conversation of any length costs what is seen of it.
+All messages are scanned once. A message is prepared only when a window shows it, so the cost of a
+long conversation depends on what is visible.
 """
 
 from __future__ import annotations
@@ -21,19 +21,21 @@ from cortext.model.session import Session
 _LONGEST_LINE = 200
 _SIGNS = str.maketrans("", "", "*`#")
 LONGEST = 20_000
-"""Characters of a result or an argument on the page; the whole has an address of its own."""
+"""The most characters of a result or an argument on the page. The full text has its own URL."""
 
 
 class ShownText(NamedTuple):
-    """A text, and how many characters of it are left out."""
+    """A text, and how many of its characters are left out."""
 
     text: str
     left: int = 0
 
 
 class PageCall(NamedTuple):
-    """A tool call on one line, and in full. `answer` is the number of the message that is its
-    result, 0 if that is none."""
+    """A tool call, on one line and in full.
+
+    `answer` is the number of the message with the result, 0 if there is no such message.
+    """
 
     name: str
     line: str
@@ -44,7 +46,10 @@ class PageCall(NamedTuple):
 
 
 class ShownTurn(NamedTuple):
-    """A message with its number from 1, or tool calls recorded beside messages, numbered 0."""
+    """A message, or tool calls that are recorded outside of messages.
+
+    `number` is the number of the message, counted from 1; 0 for such tool calls.
+    """
 
     number: int
     role: str
@@ -66,7 +71,7 @@ class Turns:
         self._answers: dict[tuple[int, int], int] = {}
         self._answered: dict[int, int] = {}
         self._asked: list[int] = []
-        self._waiting: dict[str, tuple[int, int]] = {}  # the latest: some tools count ids anew
+        self._waiting: dict[str, tuple[int, int]] = {}  # the latest call: some tools reuse ids
         self._nameless: list[tuple[int, int]] = []
         self._ids: set[str] = set()
         self.extend()
@@ -76,16 +81,19 @@ class Turns:
                 self._beside.setdefault(position + 1, []).append(invocation)
 
     def extend(self) -> None:
-        """Take in the messages that the session has had since; these alone are looked through."""
+        """Scan the messages that the session got since the last scan."""
         for number in range(self.total + 1, len(self._messages) + 1):
             self._pair(number)
             if self._messages[number - 1].role == "user":
                 self._asked.append(number)
-        # At the end: what is not yet paired is not yet shown to other threads.
+        # Set last, so that other threads see only messages that are paired.
         self.total = len(self._messages)
 
     def window(self, first: int, last: int) -> Iterator[ShownTurn]:
-        """Those from a number to another. A result stands with its call, wherever that is."""
+        """Yield the turns with the numbers `first` to `last`.
+
+        A result appears with its call, even if the result itself is outside of the window.
+        """
         for number in range(max(first, 1), min(last, self.total) + 1):
             yield from self._recorded(number)
             if number not in self._answered:
@@ -94,26 +102,29 @@ class Turns:
             yield from self._recorded(self.total + 1)
 
     def shown_in(self, number: int) -> int:
-        """The number of the turn that a message is shown in: of a result, that of its call."""
+        """Return the number of the turn that shows a message. A result is shown with its call."""
         return self._answered.get(number, number)
 
     def changed_since(self, total: int) -> int:
-        """The first turn that looks different from when there were only so many messages."""
+        """Return the first turn that looks different since there were `total` messages."""
         return min(map(self.shown_in, range(total + 1, self.total + 1)), default=total + 1)
 
     def requests(self, around: int, most: int) -> list[tuple[int, str]]:
-        """What the person said, each on one line; of many, those around a message."""
+        """Return the numbers and the beginnings of the user's messages.
+
+        If there are more than `most`, return those around the message `around`.
+        """
         before = bisect_left(self._asked, around)
         start = max(min(before - most // 2, len(self._asked) - most), 0)
         numbers = self._asked[start : start + most]
         return [(n, one_line(self._messages[n - 1].content, 90)) for n in numbers]
 
     def text(self, number: int) -> str:
-        """All that a message says."""
+        """Return the full text of a message."""
         return self._messages[number - 1].content
 
     def difference(self, other: Turns) -> Iterator[int]:
-        """The numbers of the turns that look different there, or are not there."""
+        """Yield the numbers of the turns that `other` lacks or shows differently."""
         pairs = zip(self._messages, other._messages, strict=False)
         for number, (mine, theirs) in enumerate(pairs, 1):
             if mine is not theirs and _look(mine) != _look(theirs):
@@ -124,7 +135,7 @@ class Turns:
                 yield number
 
     def _pair(self, number: int) -> None:
-        """Find the call of a result; remember calls."""
+        """Pair a result with its call, or remember the calls of a message."""
         message = self._messages[number - 1]
         if message.tool_calls:
             self._nameless = []
@@ -168,14 +179,18 @@ class Turns:
 
 
 def first_difference(old: Turns, new: Turns) -> int | None:
-    """The first turn of a conversation that looks different since it was read anew; None if all
-    look the same."""
+    """Return the first turn that looks different after a conversation was read again.
+
+    Return None if all turns look the same.
+    """
     return min((*old.difference(new), *new.difference(old)), default=None)
 
 
 def _look(message: SessionMessage) -> tuple[object, ...]:
-    """All that a turn shows of a message, but for its time: some records have none, and get that
-    of their reading."""
+    """Return everything that a turn shows of a message, except its time.
+
+    A record without a time gets the time of reading, which changes.
+    """
     return (
         *(message.role, message.content, message.name, message.tokens, message.tool_calls),
         *(message.tool_call_id, message.structured_data),
@@ -183,7 +198,7 @@ def _look(message: SessionMessage) -> tuple[object, ...]:
 
 
 def one_line(text: str, longest: int) -> str:
-    """The beginning of a text, on one line, without the signs of markdown."""
+    """Return the beginning of a text on one line, without markdown characters."""
     line = " ".join(clean(text[: 4 * longest].translate(_SIGNS), lines=False).split())
     return f"{line[: longest - 1]}…" if len(line) > longest else line
 
@@ -195,7 +210,7 @@ def _shown(
     text: str | None,
 ) -> PageCall:
     lines = [line.strip() for line in tool_call_stubs.stub(call, result, "").split("\n")]
-    # The last lines of an output are in the result itself.
+    # Skip quoted output: the result contains it.
     line = " · ".join([lines[0], *(line for line in lines[1:] if line and line[0] != ">")])
     name = clean(call.name, lines=False)
     given = "\n".join(f"{key}: {_text(value)}" for key, value in call.arguments.items())

@@ -1,4 +1,4 @@
-"""A session that is rows of a database, as it grows: only the rows that changed are read."""
+"""A session in a database, as it grows: only the rows that changed are read."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from cortext.tools.new_messages import FilePosition, MessageDelta
 class RowsTail(ConversationTail):
     """A `ConversationTail` over rows of a database.
 
-    A row has the millisecond of its last change and may change again within it, so each look
-    starts before the last one.
+    A row has the millisecond of its last change, and may change again within this millisecond. So
+    each check begins at the position before the last one.
     """
 
     def __init__(self, growing: LiveSource, row: ConversationRow) -> None:
@@ -29,7 +29,7 @@ class RowsTail(ConversationTail):
         super().__init__(growing)
 
     def _whole(self) -> Session:
-        # Before it is read: what comes meanwhile is found again, and known by its id.
+        # Taken before reading: a row added in between is read again, and recognised by its id.
         self._before = self._last = self._end()
         return super()._whole()
 
@@ -50,7 +50,7 @@ class RowsTail(ConversationTail):
         try:
             return current_position(*found) if found else None
         except FileNotFoundError:
-            return None  # the tool has it no more; our copy may be there
+            return None  # the tool deleted it; the archive may have a copy
 
     def _changed(self) -> MessageDelta | None:
         found = transcript_at(self._row.tool, self._row.key, self._row.path)
@@ -63,7 +63,7 @@ class RowsTail(ConversationTail):
 def joined(
     old: Sequence[SessionMessage], latest: Sequence[SessionMessage]
 ) -> list[SessionMessage] | None:
-    """A conversation with its end as it is now; None if the latest messages are not its end."""
+    """Return the old messages with their end replaced by `latest`; None if that does not fit."""
     places = {message.id: place for place, message in enumerate(old)}
     first = min((places[m.id] for m in latest if m.id in places), default=len(old))
     ids = {message.id for message in latest}

@@ -1,4 +1,4 @@
-"""What does not work, on a page of its own: one sentence, and what to do about it."""
+"""Error pages: one sentence about the error, and what to do."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _log = logging.getLogger("cortext.web")
 
 
 def refused(request: Ask, error: CortextError) -> Response[Any]:
-    """An error of ours."""
+    """Return the page for an error of cortext."""
     if isinstance(error, SessionStorageError) and not isinstance(error, SessionNotFoundError):
         return _of_store(request, error)
     status = 404 if isinstance(error, SessionNotFoundError) else 400
@@ -28,7 +28,10 @@ def refused(request: Ask, error: CortextError) -> Response[Any]:
 
 
 def _of_store(request: Ask, error: SessionStorageError) -> Response[Any]:
-    """The person is told all of it, another client what it may know."""
+    """Return the page for an error of a store.
+
+    Only the user of this machine sees all details.
+    """
     found = problem_responses.problem_of(error)
     if is_person(request):
         return _page(request, found.status, str(error), error.hint)
@@ -36,8 +39,11 @@ def _of_store(request: Ask, error: SessionStorageError) -> Response[Any]:
 
 
 def odd(request: Ask, error: Exception) -> Response[Any]:
-    """What no page answers, and what nobody foresaw. Others than the person are told nothing, and
-    a program is told in JSON."""
+    """Return the response to an HTTP error or an unexpected error.
+
+    A request without an owner is only asked to sign in. A browser gets a page, and a program gets
+    JSON.
+    """
     scope: Any = request.scope
     if scope.get(OWNER) is None:
         return stranger(request)

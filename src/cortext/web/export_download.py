@@ -1,4 +1,4 @@
-"""A conversation as a file to take along, as `cortext export` writes it."""
+"""A conversation as a file to download, as `cortext export` writes it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TYPES = {"md": "text/markdown", "html": "text/html", "json": "application/json"
 
 
 def check_format(format: str) -> None:
-    """CortextError for one that there is not."""
+    """Raise CortextError if there is no such export format."""
     if format not in FORMATS:
         raise CortextError(
             f"{format[:20]!r} is no format of an export", hint=f"there are {', '.join(FORMATS)}"

@@ -1,4 +1,4 @@
-"""The page of all conversations: what it shows of each, by day, or by what was found."""
+"""The page of all conversations: grouped by day, or as the results of a search."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cortext.model.safe_text import clean
 from cortext.web.conversation_lookup import key_of, source_name
 from cortext.web.list_request import ListRequest
 
-# Emphasis stands at a word, from outside; `2**3` and `a * b` are none.
+# Markdown characters. Emphasis touches a word from outside, unlike in `2**3` and `a * b`.
 _SIGNS = re.compile(
     r"`{3,}[\w+-]*|`"
     r"|(?<![\w*])(?:\*{1,3}|~~)(?=\w)|(?<=[\w.,:;!?)])(?:\*{1,3}|~~)(?![\w*])"
@@ -26,9 +26,9 @@ _SIGNS = re.compile(
     r"|!?\[(?=[^\[\]]*\]\()|(?<=.)\]\([^()\s]*\)"
 )
 PAGE = 50
-"""Conversations on a page."""
+"""The number of conversations on a page."""
 _FOUND = 20
-"""Texts that a search shows at first, and how many more each time."""
+"""The number of texts that a search shows at first, and adds each time."""
 
 
 class Card(NamedTuple):
@@ -48,8 +48,11 @@ class DayCards(NamedTuple):
 
 
 class FoundCard(NamedTuple):
-    """A conversation, and what was found in it: message number, role, time, and the pieces of text,
-    every second of which is what was looked for."""
+    """A conversation and its search hits.
+
+    A hit has a message number, a role, a time and pieces of text. Every second piece is a match.
+    `more` says whether there are more hits.
+    """
 
     card: Card
     hits: list[tuple[int, str, datetime, list[str]]]
@@ -57,7 +60,10 @@ class FoundCard(NamedTuple):
 
 
 class ListPage(NamedTuple):
-    """Either `days` or, after a search, `found`. `older` and `newer` are pages; 0 is none."""
+    """The content of the page: `days`, or `found` after a search.
+
+    `older` and `newer` are page numbers; 0 means none.
+    """
 
     total: int
     days: Sequence[DayCards] = ()
@@ -67,7 +73,7 @@ class ListPage(NamedTuple):
 
 
 def browse(rows: Sequence[ConversationRow], asked: ListRequest) -> ListPage:
-    """A page of all that fit the filters, the latest first."""
+    """Return a page of the conversations that match the filters, the most recently active first."""
     fit = asked.filter(rows)
     last = max(-(-len(fit) // PAGE), 1)
     number = min(asked.page, last)
@@ -79,7 +85,7 @@ def browse(rows: Sequence[ConversationRow], asked: ListRequest) -> ListPage:
 
 
 def search(asked: ListRequest) -> ListPage:
-    """What was said, in conversations that fit the filters; what is new is read first."""
+    """Search the conversations that match the filters, after reading new messages."""
     finder = Finder()
     finder.refresh()
     fit = {row.identity for row in asked.filter(finder.rows)}
@@ -106,29 +112,32 @@ def card(row: ConversationRow) -> Card:
 
 
 def local(micros: int) -> datetime:
-    """A time as the person's clock shows it."""
+    """Return a time in the time zone of this machine."""
     when = clock.from_micros(micros)
     try:
         return when.astimezone()
     except OverflowError:
-        return when  # the last day there is, in a zone where it is tomorrow already
+        return when  # the last day of the year 9999 has no tomorrow
 
 
 def short_folder(path: str) -> str:
-    """A folder as people write it."""
+    """Return the path of a folder, with `~` for the home folder."""
     home = os.path.expanduser("~").rstrip("/")
     return f"~{path[len(home) :]}" if f"{path}/".startswith(f"{home}/") else path
 
 
 def _hit(hit: SearchHit) -> tuple[int, str, datetime, list[str]]:
-    # What a tool printed is no markdown: there a sign is what it is.
+    # The output of a tool is not markdown, so its characters stay.
     cut = pieces(hit.snippet, signs=hit.role == "tool")
     return max(hit.number, 0), hit.role, local(hit.time), list(cut)
 
 
 def pieces(snippet: Snippet, *, signs: bool = False) -> Iterator[str]:
-    """A text cut where what was looked for begins and ends; the `signs` of markdown are left out
-    around it, unless they are wanted."""
+    """Yield the text of a snippet, cut at the start and the end of each match.
+
+    Every second piece is a match. Markdown characters outside of matches are removed, unless
+    `signs` is true.
+    """
     text, at = snippet.text, 0
     marks = [] if signs else [found.span() for found in _SIGNS.finditer(text)]
     for start, end in snippet.spans:
@@ -139,7 +148,7 @@ def pieces(snippet: Snippet, *, signs: bool = False) -> Iterator[str]:
 
 
 def _without(marks: Sequence[tuple[int, int]], text: str, start: int, end: int) -> str:
-    """A part of a text, but for the marks that stand in it."""
+    """Return a part of a text without the marks in it."""
     kept: list[str] = []
     for first, last in marks:
         if start <= first and last <= end:

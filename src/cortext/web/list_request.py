@@ -1,4 +1,4 @@
-"""What a person asks for on the page of all conversations, as its address says it."""
+"""A request for the page of all conversations, as its URL describes it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WHENS = {
 
 
 class FilterOption(NamedTuple):
-    """One that a filter offers."""
+    """A value that a filter offers, its name, and the number of conversations with it."""
 
     value: str
     name: str
@@ -31,7 +31,7 @@ class FilterOption(NamedTuple):
 
 
 class ListRequest(NamedTuple):
-    """The words and the filters; "" is any. A page counts from 1."""
+    """The search words and the filters; "" means any. `page` counts from 1."""
 
     q: str = ""
     kind: str = ""
@@ -43,7 +43,7 @@ class ListRequest(NamedTuple):
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> ListRequest:
-        """From the query of an address, of which everything may be wrong."""
+        """Return the request that the query of a URL describes. The query may contain anything."""
         texts = {name: given.get(name, "")[:_LONGEST].strip() for name in cls._fields[:-1]}
         texts["tool"] = name_of_tool(texts["tool"])
         page = given.get("page", "")
@@ -56,12 +56,15 @@ class ListRequest(NamedTuple):
 
     @property
     def span(self) -> Span:
-        """CortextError for what is no time."""
+        """The time span of `when`. Raises CortextError if `when` is not a valid time."""
         return date_range(self.when)
 
     @property
     def wanted(self) -> ListFilter:
-        """But for the status, which has two words, and the end of the time."""
+        """The filters for `filter_rows`, without the status and the end of the time span.
+
+        `filter` applies these two: one status of the page stands for two of the rows.
+        """
         tags = [self.tag] if self.tag else []
         tool = AUR if self.tool == SPAWN else self.tool
         return ListFilter(
@@ -69,7 +72,7 @@ class ListRequest(NamedTuple):
         )
 
     def filter(self, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
-        """Those that fit all filters; the words are not looked at."""
+        """Return the rows that match all filters. The search words are ignored."""
         rows = filter_rows(list(rows), self.wanted)
         until, statuses = self.span.until, _SAME.get(self.status, (self.status,))
         return [
@@ -80,14 +83,20 @@ class ListRequest(NamedTuple):
         ]
 
     def address(self, **changes: str | int) -> str:
-        """The page with some of it changed; from its beginning, unless `page` is given."""
+        """Return the URL of this list with some values changed.
+
+        It is the URL of the first page, unless `page` is given.
+        """
         asked = self._replace(**{"page": 1, **changes})
         given = {name: value for name, value in asked._asdict().items() if value not in ("", 1)}
         return f"/?{urlencode(given)}" if given else "/"
 
 
 def choices(rows: Sequence[ConversationRow], asked: ListRequest) -> dict[str, list[FilterOption]]:
-    """What each filter offers: what there is, the most common first, and what is chosen."""
+    """Return the options of each filter, the most common first.
+
+    The options are the values that exist in the rows, and the value that is chosen now.
+    """
     whens = [FilterOption(value, name) for value, name in WHENS.items()]
     if asked.when and asked.when not in WHENS:
         whens.append(FilterOption(asked.when, asked.when))

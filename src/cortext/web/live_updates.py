@@ -1,4 +1,4 @@
-"""Telling a page that its conversation grew, as server-sent events."""
+"""Server-sent events that tell a page when its conversation has changed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from cortext.model import json_codec
 from cortext.web.open_conversation import OpenConversation
 
 LOOK = 0.5
-"""Seconds between two looks at the files."""
+"""Seconds between two checks of the files."""
 ALIVE = 15.0
-"""Seconds after which something is sent all the same: so the end of a connection is noticed."""
+"""Seconds without an event after which `alive` is sent, to notice closed connections."""
 
 
 class Ending:
-    """Says to all who follow a conversation that the server ends."""
+    """A flag that tells everyone who follows a conversation that the server stops."""
 
     def __init__(self) -> None:
         self.is_near = False
@@ -27,9 +27,11 @@ class Ending:
 async def follow(
     opened: OpenConversation, seen: str, ending: Ending
 ) -> AsyncGenerator[dict[str, Any]]:
-    """`grown`, with how many messages there are and the first that looks different from the version
-    that was `seen`, whenever something does: more was said, or a message says more than before.
-    `gone` if it cannot be read any more."""
+    """Yield `grown` whenever the conversation differs from the version that was `seen`.
+
+    The event contains the number of messages, the first message that looks different and the new
+    version. Yield `gone` and stop if the conversation can no longer be read.
+    """
     said = time.monotonic()
     while not ending.is_near:
         try:

@@ -1,7 +1,7 @@
-"""The door of `cortext web`: which requests come from the person of this machine.
+"""Access checks of `cortext web`: which requests come from the user of this machine.
 
-A page of another site can neither pretend to be this host nor read an answer: the `Host` has to be
-ours, and so an `Origin`, where there is one.
+The `Host` header must name this server, and so must an `Origin` header. So a page of another site
+can neither pretend to be this host nor read a response.
 """
 
 from __future__ import annotations
@@ -23,13 +23,19 @@ _USED = "This link is not good any more: take the newest one."
 
 
 def cookie_name(port: int) -> str:
-    """Browsers send the cookies of a host to all its ports: each server has a name of its own."""
+    """Return the name of the cookie for the server on a port.
+
+    Browsers send the cookies of a host to all its ports, so each server needs its own name.
+    """
     return f"cortext-{port}"
 
 
 class Door:
-    """In front of an app. `token` is good as long as the server runs; `ticket()` makes one that is
-    good once, for where others may see it: a browser's arguments stand in the list of processes."""
+    """An ASGI application that checks requests before it passes them to another one.
+
+    `token` is valid as long as the server runs. `ticket()` creates a token that is valid once. A
+    ticket is for places that others can see: a browser's arguments appear in the list of processes.
+    """
 
     def __init__(self, app: ASGIApp, *, port: int, token: str) -> None:
         self._app, self._token = app, token
@@ -85,7 +91,7 @@ class Door:
 
 
 async def send_answer(send: Send, answer: Response[Any]) -> None:
-    """A page of ours, or the way to one, without the framework."""
+    """Send a response without the framework."""
     body = answer.content.encode() if isinstance(answer.content, str) else b""
     kind = {"Content-Type": "text/html; charset=utf-8", "Content-Length": str(len(body))}
     headers = {**answer.headers, **kind}

@@ -1,7 +1,7 @@
-"""What was said, as HTML: markdown by a parser that knows no HTML, and code with its colours.
+"""Messages as HTML: markdown without raw HTML, and code with colours.
 
-Only links to web pages and addresses of mail are live. A relative one would lead to this server,
-so it is text; images are links, for a browser would fetch them.
+Only links to web pages and mail addresses work. A relative link is shown as text, because it would
+lead to this server. An image is shown as a link, because a browser would load the image.
 """
 
 from __future__ import annotations
@@ -22,11 +22,14 @@ _LIVE = ("http://", "https://", "mailto:")
 _SCHEME = re.compile(r"[^/?#]*:")
 _ALIGNED = {"text-align:right": "right", "text-align:center": "center"}
 _LONGEST_CODE = 30_000
-"""Characters of a block of code that get colours."""
+"""The most characters of a code block that gets colours."""
 _LONGEST_RARE = 2_000
-"""The same in a language whose rules nobody tried on hostile text: some take quadratic time."""
+"""The same limit for languages that were not tested with hostile text.
+
+The rules of some languages take quadratic time.
+"""
 _EMPTY = re.compile(r"\s{300}")
-"""So much space in one piece takes the rules of C, Java, Python and others quadratic time, too."""
+"""Whitespace of this length takes quadratic time in C, Java, Python and other languages."""
 _TRIED = frozenset(
     ("bash", "c", "console", "cpp", "css", "diff", "go", "html", "ini", "java", "javascript", "js",
      "json", "jsx", "kotlin", "markdown", "md", "php", "py", "python", "rb", "rs", "ruby", "rust",
@@ -35,14 +38,17 @@ _TRIED = frozenset(
 
 
 def render(text: str, *, breaks: bool = False) -> Markup:
-    """A message's markdown; a text that is no prose, or too much for the parser, as it is. With
-    `breaks` each line is one: people type so, and agents wrap theirs."""
+    """Return the markdown of a message as HTML.
+
+    Text that is too long or too complex for the parser is shown unformatted. With `breaks`, every
+    line break is visible. That is for messages of people, because agents wrap their lines.
+    """
     parser = _parser(breaks)
     tokens = parse(parser, visible(text)) if len(text) <= LONGEST_MARKDOWN else None
     if tokens is None:
         return as_it_is(text)
     tokens = _adapted(tokens)
-    # Once more: an entity may stand for a character that hides.
+    # Clean the result again: an HTML entity may stand for a hidden character.
     return Markup(visible(parser.renderer.render(tokens, parser.options, {})))  # noqa: S704
 
 
@@ -51,7 +57,10 @@ def as_it_is(text: str) -> Markup:
 
 
 def coloured(text: str, language: str) -> str:
-    """Code as HTML, with a class for each kind of word; without a language that is known, plain."""
+    """Return code as HTML, with a CSS class for each kind of token.
+
+    Code that is too long, or in an unknown language, gets no classes.
+    """
     from pygments import highlight
     from pygments.formatters import HtmlFormatter
     from pygments.lexers import (
@@ -73,7 +82,7 @@ def coloured(text: str, language: str) -> str:
 def _parser(breaks: bool) -> MarkdownIt:
     options = {"html": False, "breaks": breaks, "maxNesting": DEEPEST, "highlight": _highlight}
     parser = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
-    parser.validateLink = _may_be_link  # pyright: ignore[reportAttributeAccessIssue]  its own way
+    parser.validateLink = _may_be_link  # pyright: ignore[reportAttributeAccessIssue]  a hook
     return parser
 
 
@@ -82,12 +91,15 @@ def _highlight(text: str, language: str, _attributes: str) -> str:
 
 
 def _may_be_link(url: str) -> bool:
-    """Live ones, and relative ones, which `_adapted` makes dead; never another scheme."""
+    """Return whether a URL may be a link. `_adapted` later disables relative links."""
     return url.lower().startswith(_LIVE) or not _SCHEME.match(url)
 
 
 def _adapted(tokens: Sequence[Token]) -> list[Token]:
-    """Images as links, relative links as text, and no style: a policy forbids it."""
+    """Return the tokens with images as links, relative links as text, and no `style`.
+
+    The Content-Security-Policy of the pages forbids `style`.
+    """
     found: list[Token] = []
     dead: list[bool] = []
     for token in tokens:
@@ -109,7 +121,7 @@ def _adapted(tokens: Sequence[Token]) -> list[Token]:
 
 
 def _open(link: Token) -> bool:
-    """Make the beginning of a link what it may be; whether it leads nowhere."""
+    """Adjust the opening token of a link, and return whether the link is disabled."""
     target = str(link.attrs.get("href") or "")
     if target.lower().startswith(_LIVE):
         link.attrSet("rel", "noopener noreferrer nofollow")

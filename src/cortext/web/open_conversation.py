@@ -1,5 +1,7 @@
-"""A conversation that is open on a page: read once, and then kept in step with its files at the
-cost of what is new in them."""
+"""A conversation that is open on a page.
+
+All of it is read once. After that, only new parts of its files are read.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +35,11 @@ from cortext.web.database_session import RowsTail
 
 
 class OpenConversation:
-    """A conversation as it was at the last look. `side` is how many sub-agents it had, `version`
-    another text after each change. SessionNotFoundError if it is nowhere any more."""
+    """A conversation as it was when `look` was last called.
+
+    `side` is the number of its sub-agents. `version` is a text that changes with the conversation.
+    The constructor and `look` raise SessionNotFoundError if the conversation no longer exists.
+    """
 
     def __init__(self, row: ConversationRow) -> None:
         self.row: ConversationRow = capture_pending(row)
@@ -46,7 +51,7 @@ class OpenConversation:
 
     @property
     def has_session(self) -> bool:
-        """Whether more than a document is kept of it."""
+        """Whether the conversation has a session, and not only a document."""
         return self._watched.has_session
 
     @property
@@ -66,7 +71,10 @@ class OpenConversation:
         return f"{self._name}.{len(self._changes)}"
 
     def look(self, row: ConversationRow | None = None) -> None:
-        """Take in what is new, from any thread. `row` is what a list says of it now."""
+        """Read what is new. Any thread may call this method.
+
+        `row` is the current row of the conversation in a list, if the caller has it.
+        """
         with self._lock:
             if row is not None and row.last_active >= self.row.last_active:
                 self.row = row
@@ -87,8 +95,10 @@ class OpenConversation:
                 self._changes.append(first)
 
     def changed_since(self, version: str) -> int | None:
-        """The first turn that may look different from how it was in a version; None if all look
-        the same. Of a version that nobody knows any more that is the first of all."""
+        """Return the first turn that may look different since a version; None if none does.
+
+        For an unknown version, return 1, the first turn of all.
+        """
         name, _, number = version.partition(".")
         count = int(number) if number.isdecimal() and len(number) < 12 else -1
         if name != self._name or not 0 <= count <= len(self._changes):
@@ -97,8 +107,7 @@ class OpenConversation:
 
 
 class _Watched:
-    """A growing conversation, and what else its last whole reading said: all that is wrong with
-    it, and how many sub-agents it has."""
+    """A live source that remembers the damages and the sub-agents of its last full reading."""
 
     def __init__(self, inner: LiveSource) -> None:
         self._inner = inner
@@ -132,7 +141,7 @@ class _Watched:
 
 
 class _Whole(LiveToolSession):
-    """A tool's session with its results in full: a page has an address for each of them."""
+    """A tool's session with results in full length, because each result has its own URL."""
 
     side = 0
 
@@ -144,7 +153,7 @@ class _Whole(LiveToolSession):
 
 
 class _Unsaid:
-    """A folder with a document, of which no session is kept."""
+    """A folder that has a document but no session."""
 
     def __init__(self, row: ConversationRow) -> None:
         self._row, self.path = row, row.place.folder

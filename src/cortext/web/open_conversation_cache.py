@@ -1,4 +1,4 @@
-"""Conversations that were opened just now."""
+"""A cache of the conversations that were opened last."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from cortext.stores.workspace_layout import document_in
 from cortext.web.open_conversation import OpenConversation
 
 _MOST = 4
-"""Conversations that are kept in memory, beside those that a page follows."""
+"""The number of conversations in memory, in addition to those that a page follows."""
 
 
 class Desk:
-    """Opens conversations, from any thread."""
+    """Opens conversations and caches them. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -24,11 +24,14 @@ class Desk:
         self._kept: OrderedDict[tuple[str, str], OpenConversation] = OrderedDict()
 
     def open(self, row: ConversationRow) -> OpenConversation:
-        """The conversation as it is now; SessionNotFoundError if there is none."""
+        """Return the conversation in its current state.
+
+        Raise SessionNotFoundError if the conversation does not exist.
+        """
         with self._lock:
             found = self._open.get(row.identity)
         if found is None or (row.status and not found.has_session):
-            # Others are served while a long one is read.
+            # Read without the lock, so that a long conversation does not delay others.
             made = OpenConversation(row)
             with self._lock:
                 other = self._open.get(row.identity)
@@ -48,7 +51,7 @@ class Desk:
 
 
 def document_of(row: ConversationRow) -> str:
-    """The markdown of a conversation of a workspace; "" if it has none."""
+    """Return the markdown document of a workspace conversation; "" if it has none."""
     name = "" if row.tool else document_in(row.place.folder)
     if not name:
         return ""

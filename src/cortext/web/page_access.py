@@ -1,7 +1,7 @@
-"""Who the pages answer: the person of this machine, and in a service each client for itself.
+"""Access to the pages: the user of this machine sees all, a client of a service only its own.
 
-Who comes in by a link with a token is led to the clean address, with a cookie that scripts cannot
-read and other sites cannot send.
+A link with a token redirects to the same URL without the token. The redirect sets a cookie that
+scripts cannot read and other sites cannot send.
 """
 
 from __future__ import annotations
@@ -22,13 +22,16 @@ SIGN_IN, SIGN_OUT = "/sign-in", "/sign-out"
 UNKNOWN = "This token is not known here."
 _FIRST = "Sign in first."
 WRONG = "cortext.wrong_token"
-"""What the scope of a request has whose address had a token that nobody knows."""
+"""The key in a scope for whether the URL contained an unknown token."""
 
 
 def only_who_may(request: Request[Any, Any, Any]) -> Response[Any] | None:
-    """The answer to whoever may not see a page; None lets one through. What this machine keeps is
-    its person's; other clients of a service see what it keeps for them. The style sheet is for
-    all: the page that refuses has it too."""
+    """Return the response to a request that may not see its page; None if it may.
+
+    This machine's conversations are for its user. Other clients of a service see only what the
+    service stores for them. The style sheet is for everyone, because the page that refuses needs
+    it.
+    """
     scope: Any = request.scope
     owner, path = scope.get(OWNER), scope["path"]
     if path.startswith("/assets/") or is_person(request):
@@ -43,14 +46,16 @@ def only_who_may(request: Request[Any, Any, Any]) -> Response[Any] | None:
 
 
 def to_kept(request: Request[Any, Any, Any]) -> Response[Any]:
-    """The way to all that a client has."""
+    """Return a redirect to the list of the client's conversations."""
     to = {**HEADERS, "Location": f"{base_of(request.scope)}/kept"}
     return Response(b"", status_code=303, headers=to)
 
 
 def cookie_of(header: str, name: str) -> str:
-    """The value of a cookie of ours, "" if it was not sent. Other programs of this host send theirs
-    along, in forms that a strict parser stops at."""
+    """Return the value of a cookie; "" if it was not sent.
+
+    Browsers also send the cookies of other programs on this host, which can break a strict parser.
+    """
     for each in header.split(";"):
         key, _, value = each.partition("=")
         if key.strip() == name:
@@ -59,8 +64,8 @@ def cookie_of(header: str, name: str) -> str:
 
 
 def entered(path: str, query: list[tuple[str, str]], cookie: str, base: str = "") -> Response[Any]:
-    """To the clean address, with a cookie for all that stands below `base`."""
-    # One slash: two would be the address of another host, as would one and a backslash.
+    """Return a redirect to a URL without the token, with a cookie for all paths below `base`."""
+    # Exactly one leading slash: a URL that begins with `//` or `/\` points to another host.
     target = base + quote(f"/{path.lstrip('/')}") + (f"?{urlencode(query)}" if query else "")
     headers = {**HEADERS, "Location": target}
     if cookie:
@@ -69,20 +74,23 @@ def entered(path: str, query: list[tuple[str, str]], cookie: str, base: str = ""
 
 
 def left(name: str, base: str) -> Response[Any]:
-    """To the door, without the cookie of this name."""
+    """Return a redirect to the start page that deletes the cookie with this name."""
     return entered("/", [], f"{name}=; Max-Age=0", base)
 
 
 def refused(
     status: int, why: str, base: str = "", way: str = "link", to: str = ""
 ) -> Response[Any]:
-    """The `way` in is a "link" that `cortext web` prints, a "token" to be typed, or another's. `to`
-    is where one who types it wanted to go."""
+    """Return the page that asks a visitor to sign in.
+
+    `way` is how to sign in: "link" is the link that `cortext web` prints, "token" is a form for a
+    token, and "" is any other way. `to` is the URL to open after the sign-in.
+    """
     return page("door.html", status=status, why=why, theme="", base=base, way=way, to=to)
 
 
 def stranger(request: Request[Any, Any, Any]) -> Response[Any]:
-    """The answer to one who is nobody here."""
+    """Return the response to a request without an owner."""
     state, base = request.app.state, base_of(request.scope)
     if "takes_tokens" not in state:
         return refused(401, _OPEN, base)

@@ -1,4 +1,4 @@
-"""The addresses of the pages. `pages_router` is put into any app that lets only its person in."""
+"""The URLs of the pages. `pages_router` fits into any application that identifies its users."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from cortext.web.store_pages.store_router import (
 from cortext.web.templating import ASSETS, HEADERS, TYPES, common, page
 
 WINDOW = 40
-"""Messages that a page has at first, and that each scroll adds."""
+"""The number of messages that a page shows at first, and that each scroll adds."""
 _MOST = 200
 _REQUESTS = 200
 _NUMBER = re.compile(r"[0-9]{1,9}", re.ASCII)
@@ -57,11 +57,13 @@ EndingHere = NamedDependency[Ending]
 def pages_router(
     ending: Ending | None = None, *, machine: bool = False, serving: bool = False
 ) -> Router:
-    """All pages, from `/` on: those of what this `machine` keeps, and where a service is `serving`,
-    of what that keeps. They answer only where the scope says under `OWNER` who asks: the person of
-    this machine, or of what a service keeps each client for itself. Without `machine` there are no
-    pages of it for anybody. `ending` is told when the server ends, so that open connections do not
-    hold it up."""
+    """Return the router of all pages.
+
+    `machine` adds the pages of this machine's conversations, for its user only. `serving` adds the
+    pages of a service's conversations, where each client sees its own. The scope of a request must
+    say under `OWNER` who makes the request. Set `ending.is_near` when the server stops, so that
+    open connections do not delay it.
+    """
     shelf, desk, counting, end = ConversationLookup(), Desk(), Counting(), ending or Ending()
     handlers = [asset_file]
     if machine:
@@ -87,13 +89,13 @@ def pages_router(
 
 @get("/", sync_to_thread=False)
 def home(request: Ask) -> Response[Any]:
-    """Where nothing of this machine is shown, what is kept is all there is."""
+    """Redirect to the conversations of the service: there are no pages of this machine."""
     return to_kept(request)
 
 
 @get("/")
 async def conversations(request: Ask, shelf: ShelfHere) -> Response[Any]:
-    """All conversations, or what was found in them, and in what is kept beside them."""
+    """Show all conversations, or search them and those of the service or store."""
     asked = ListRequest.of(request.query_params)
     listing = asyncio.to_thread(_listed, asked, shelf)
     if asked.q and asked.page == 1 and not asked.is_filtered and "owned" in request.app.state:
@@ -111,10 +113,13 @@ def _listed(asked: ListRequest, shelf: ConversationLookup) -> dict[str, Any]:
 
 @get("/c/{key:str}", sync_to_thread=True)
 def one(request: Ask, key: Key, shelf: ShelfHere, desk: DeskHere) -> Response[Any]:
-    """One conversation: the window of it that `at` is in, else its beginning, or its end while it
-    goes on."""
+    """Show a window of one conversation.
+
+    The window contains the message `at`. The default is the end of an active conversation, and the
+    beginning of any other.
+    """
     opened = desk.open(shelf.row(key))
-    # Before the messages: what comes meanwhile is told to the page once more.
+    # Read the version before the messages: a change in between is then reported again.
     version, turns = opened.version, opened.turns
     total = turns.total
     at = _number(request, "at", total if opened.row.status == "active" else 1)
@@ -142,8 +147,11 @@ def one(request: Ask, key: Key, shelf: ShelfHere, desk: DeskHere) -> Response[An
 
 @get("/c/{key:str}/messages", sync_to_thread=True)
 def window(request: Ask, key: Key, shelf: ShelfHere, desk: DeskHere) -> Response[Any]:
-    """The messages from one number to another, to be put into the page; `around` is a window
-    with one in it. The headers say which they are."""
+    """Return the messages from one number to another, as HTML to insert into the page.
+
+    With `around`, return a window that contains this message. The headers say which messages are
+    returned.
+    """
     turns = desk.open(shelf.row(key)).turns
     around = _number(request, "around", 0)
     first = _number(request, "from", 1)
@@ -159,8 +167,10 @@ def window(request: Ask, key: Key, shelf: ShelfHere, desk: DeskHere) -> Response
 async def events(
     request: Ask, key: Key, shelf: ShelfHere, desk: DeskHere, ending: EndingHere
 ) -> ServerSentEvent:
-    """Says whenever the conversation looks different from the version that the page has `seen`, or
-    that it was told of before its connection broke."""
+    """Send an event whenever the conversation differs from the version that the page has `seen`.
+
+    After a reconnect, `Last-Event-ID` names that version.
+    """
     opened = await asyncio.to_thread(lambda: desk.open(shelf.row(key)))
     seen = request.headers.get("last-event-id") or request.query_params.get("seen", "")
     return ServerSentEvent(follow(opened, seen, ending), headers=HEADERS)
@@ -168,7 +178,7 @@ async def events(
 
 @get("/c/{key:str}/text/{number:int}", sync_to_thread=True)
 def text(key: Key, number: FromPath[int], shelf: ShelfHere, desk: DeskHere) -> Response[bytes]:
-    """All that one message says, as it is."""
+    """Return the full text of one message, unformatted."""
     turns = desk.open(shelf.row(key)).turns
     if not 1 <= number <= turns.total:
         raise SessionNotFoundError(f"message {number}")
@@ -178,7 +188,7 @@ def text(key: Key, number: FromPath[int], shelf: ShelfHere, desk: DeskHere) -> R
 
 @get("/c/{key:str}/export/{format:str}", sync_to_thread=True)
 def export(key: Key, format: FromPath[str], shelf: ShelfHere, desk: DeskHere) -> Response[bytes]:
-    """The conversation as a file, as `cortext export` writes it."""
+    """Return the conversation as a file, as `cortext export` writes it."""
     check_format(format)
     opened = desk.open(shelf.row(key))
     return as_file(opened.session, opened.row.id, format)
@@ -186,7 +196,7 @@ def export(key: Key, format: FromPath[str], shelf: ShelfHere, desk: DeskHere) ->
 
 @get("/charts", sync_to_thread=True)
 def chart_page(request: Ask, shelf: ShelfHere, counting: CountingHere) -> Response[Any]:
-    """How much was said, when, with what, and what it cost."""
+    """Show how much was said, when, in which tools, and what it cost."""
     counted = counting.count(shelf.rows())
     hours = [f"{hour:02}" for hour in range(24)]
     return page(
@@ -204,26 +214,29 @@ def chart_page(request: Ask, shelf: ShelfHere, counting: CountingHere) -> Respon
 
 @get("/assets/{name:str}", sync_to_thread=True)
 def asset_file(name: FromPath[str]) -> Response[bytes]:
-    """A file of ours; there are only those that lie in the folder."""
+    """Return a static file from the folder of assets."""
     kind = TYPES.get(os.path.splitext(name)[1])
     if kind is None or name not in os.listdir(ASSETS):
         raise SessionNotFoundError(name[:80])
     with open(os.path.join(ASSETS, name), "rb") as file:
         data = file.read()
-    # Its address changes with it.
+    # The URL changes with the file, so browsers may cache it.
     headers = {**HEADERS, "Cache-Control": "private, max-age=31536000, immutable"}
     return Response(data, media_type=kind, headers=headers)
 
 
 def resume_command(row: ConversationRow) -> str:
-    """What a person types to go on with a conversation; "" where a program has it."""
+    """Return the command that continues a conversation.
+
+    Return "" for the session of a program, which has no such command.
+    """
     if row.tool == DOCUMENT:
         return ""
     return reopens(row, row.key if row.tool else row.address, shlex.quote)
 
 
 def _begin(turns: Turns, at: int) -> int:
-    """Where the window begins in which a message is shown."""
+    """Return the number of the first message of the window that shows the message `at`."""
     shown = turns.shown_in(min(at, turns.total))
     return max(min(shown - WINDOW // 4, turns.total - WINDOW + 1), 1)
 

@@ -1,4 +1,4 @@
-"""Templates to pages. Everything is escaped but what `markdown.py` made."""
+"""Pages made from templates. All values are escaped, except HTML from `markdown_html.py`."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ HEADERS = {
         "object-src 'none'"
     ),
     "X-Content-Type-Options": "nosniff",
-    # With none, a browser would not say of our own forms whose they are.
+    # With `no-referrer`, browsers send `Origin: null` for the forms of these pages.
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
 THEME = "cortext-theme"
-"""The cookie with the person's choice of light or dark; without it the system's holds."""
+"""The cookie with the choice of light or dark. Without it, the system's setting applies."""
 ROLES = {"user": "You", "assistant": "Agent", "tool": "Tool", "system": "System"}
 ASSETS = os.path.join(os.path.dirname(__file__), "assets")
 TYPES = {
@@ -43,15 +43,15 @@ TYPES = {
 
 
 def page(template: str, *, status: int = 200, **values: Any) -> Response[str]:
-    """A page, or a piece of one."""
+    """Return the response with a rendered template: a whole page, or a part of one."""
     text = environment().get_template(template).render(values)
-    # Half a character, which old transcripts have, cannot be sent.
+    # Old transcripts contain lone surrogates, which UTF-8 cannot encode.
     text = text.encode("utf-8", "replace").decode("utf-8")
     return Response(text, status_code=status, media_type=MediaType.HTML, headers=HEADERS)
 
 
 def common(request: Request[Any, Any, Any]) -> dict[str, Any]:
-    """What every page needs to know of who asks."""
+    """Return the values that the template of every page needs."""
     theme = request.cookies.get(THEME, "")
     scope: Any = request.scope
     state = request.app.state
@@ -67,8 +67,11 @@ def common(request: Request[Any, Any, Any]) -> dict[str, Any]:
 
 
 def is_person(request: Request[Any, Any, Any]) -> bool:
-    """Whether the person of this machine asks, where its pages are. In a service that has none of
-    them the owner "" is a client like others: anybody behind a proxy may be it."""
+    """Return whether the user of this machine makes the request, and may see its pages.
+
+    In a service without these pages, the owner "" is an ordinary client: any request through a
+    proxy may have it.
+    """
     scope: Any = request.scope
     return scope.get(OWNER) == "" and bool(request.app.state.get("has_machine"))
 
@@ -100,14 +103,14 @@ def environment() -> Environment:
 
 @cache
 def asset(name: str) -> str:
-    """The address of a file of ours below our base: another one whenever it changes."""
+    """Return the path of a static file, without the base. The path changes with the file."""
     with open(os.path.join(ASSETS, name), "rb") as file:
         digest = hashlib.sha256(file.read()).hexdigest()[:12]
     return f"/assets/{name}?v={digest}"
 
 
 def short(number: float) -> str:
-    """A number as people read it: 1,234 or 12.3 k or 4.5 M."""
+    """Return a number in a short form for people: 1,234 or 12.3 k or 4.5 M."""
     for size, sign in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if number >= size:
             return f"{number / (size if sign != 'k' else 1e3):.1f} {sign}"
@@ -115,13 +118,13 @@ def short(number: float) -> str:
 
 
 def _shown(text: str) -> str:
-    """A text of others on one line, with nothing in it that hides or turns text around."""
+    """Return foreign text on one line, with hidden and text-reversing characters replaced."""
     return clean(text, lines=False)
 
 
 def _told(text: str) -> Markup:
-    """A sentence of ours, in which `this` is code."""
-    return Markup(with_code(_shown(text)))  # noqa: S704  it is escaped there
+    """Return a sentence of cortext as HTML, with text in backticks as code."""
+    return Markup(with_code(_shown(text)))  # noqa: S704  `with_code` escapes it
 
 
 def _local(when: datetime) -> datetime:
@@ -140,6 +143,6 @@ def _stamp(when: datetime) -> str:
 
 
 def _moment(when: datetime) -> str:
-    """As `_stamp`, for the narrow place beside a message."""
+    """Return a time as `_stamp` does, but shorter, for the margin beside a message."""
     found = _local(when)
     return f"{found.day} {found:%b %H:%M}"

@@ -1,4 +1,4 @@
-"""The server of `cortext web`: on this machine only, until a signal ends it."""
+"""The server of `cortext web`: it serves only this machine, until a signal stops it."""
 
 from __future__ import annotations
 
@@ -25,18 +25,21 @@ from cortext.web.page_access import PARAMETER
 from cortext.web.router import pages_router
 
 PORT = 8642
-"""The port if none is asked for and it is free, so that a page can be kept open over a restart."""
+"""The default port, if it is free. With a fixed port, an open page works after a restart."""
 
 Tell = Callable[[str, str], None]
-"""Called with the link to print, and with one that is good once, for a browser's arguments."""
+"""Called with the link to print, and with a one-time link for the arguments of a browser."""
 
 
 def serve(port: int | None, tell: Tell, store: Conversations | None = None) -> None:
-    """Serve the pages, with a `store` also those of what it keeps. A port of 0 is any that is free;
-    CortextError if one is taken."""
+    """Serve the pages of this machine, and those of a `store` if one is given.
+
+    A port of 0 means any free port; None means `PORT`, or any free port if that is taken. Raise
+    CortextError if the server cannot listen on the port.
+    """
     ending = Ending()
     with _listen(port) as listener:
-        # Who is told the address can ask at once.
+        # Listen before `tell` reports the link, so that a browser can connect at once.
         listener.listen()
         number = listener.getsockname()[1]
         token = secrets.token_urlsafe(24)
@@ -56,7 +59,10 @@ def serve(port: int | None, tell: Tell, store: Conversations | None = None) -> N
 
 
 def pages_app(ending: Ending | None = None, store: Conversations | None = None) -> Litestar:
-    """The pages alone, without a door. The store is closed when the server stops."""
+    """Return the application of the pages, without the access checks of `Door`.
+
+    It closes the store when the server stops.
+    """
     kept = {} if store is None else {"owned": EveryOwner(store)}
     return Litestar(
         [pages_router(ending, machine=True, serving=store is not None)],
@@ -69,7 +75,7 @@ def pages_app(ending: Ending | None = None, store: Conversations | None = None) 
 
 
 class _Server(uvicorn.Server):
-    """Tells those who follow a conversation when it ends: else it would wait for them."""
+    """A server that ends event streams when it stops. Otherwise it would wait for them."""
 
     def __init__(self, config: uvicorn.Config, ending: Ending) -> None:
         super().__init__(config)
@@ -78,9 +84,10 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def ending_on_interrupt(self) -> Generator[None]:
-        """End on Ctrl+C from now on, also before the server runs, and then raise KeyboardInterrupt.
+        """Stop on Ctrl+C, even before the server runs, and then raise KeyboardInterrupt.
 
-        An exception from the signal handler could be lost in a callback of the interpreter.
+        The signal handler itself does not raise, because an exception in a callback of the
+        interpreter may be lost.
         """
         before = signal.signal(signal.SIGINT, self.handle_exit)
         try:

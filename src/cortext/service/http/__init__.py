@@ -1,5 +1,6 @@
 """The HTTP service over a conversation store.
 
-`application.py` puts it together, `guard.py` decides who may ask, `fast_post.py` answers the most
-frequent request and `routes.py` the rest. `http_server.py` runs it.
+`application.py` assembles the ASGI application, and `http_server.py` runs it. `request_guard.py`
+decides which requests are allowed. `fast_post.py` handles the most frequent request, adding a
+message, and `routes.py` handles all others.
 """

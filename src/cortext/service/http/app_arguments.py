@@ -1,5 +1,8 @@
-"""What `create_app` is given, looked at before anything is served: a mistake there would else open
-a door, or be told to the first client instead of the one who made it."""
+"""Checks of the arguments of `create_app`, before anything is served.
+
+Without them, a mistake could let strangers in. Or the first client would see the error, instead of
+the person who made the mistake.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,11 @@ from cortext.service.http.auth import AccessTokens
 from cortext.service.stores.adapter import METHODS
 
 SHORTEST = 16
-"""Characters of a token or a secret: less can be guessed."""
+"""The smallest length of a token or a secret. Shorter ones can be guessed."""
 
 
 def check_store(store: Any) -> None:
-    """CortextError for what cannot be served."""
+    """Raise CortextError if `store` cannot be served."""
     if isinstance(store, str):
         kind = store.partition(":")[0]
         place = "" if kind == "memory" else "…"  # a URL may have a password in it
@@ -34,7 +37,10 @@ def check_store(store: Any) -> None:
 
 
 def check_users(tokens: Any, owner_of: Any, *, sessions: bool) -> None:
-    """CortextError if it is not clear who may ask; ValueError for what is neither."""
+    """Check the arguments that say who makes a request.
+
+    Raise CortextError if they contradict each other, and ValueError if one is not valid.
+    """
     if owner_of is not None and tokens is not None:
         raise CortextError(
             "tokens and owner_of do not go together: both say whose a request is",
@@ -71,8 +77,11 @@ def check_secret(secret: Any) -> None:
 
 
 def check_hosts(hosts: Any) -> None:
-    """ValueError for what is no list: a text would be many names of one letter each. CortextError
-    for what is no name."""
+    """Check the list of host names.
+
+    Raise ValueError if it is empty or not a list: a single text would be many names of one letter.
+    Raise CortextError if an entry is not a host name.
+    """
     if isinstance(hosts, (str, bytes)) or not isinstance(hosts, Iterable):
         hint = f": write [{hosts!r}]" if isinstance(hosts, str) else ""
         raise ValueError(f"hosts is a list of names, not {_kind(hosts)}{hint}")

@@ -1,4 +1,4 @@
-"""The service, put together: an ASGI application over a store of conversations."""
+"""The ASGI application of the service, over a conversation store."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _SCHEMA = ("/", "/openapi.json")
 
 
 class Service:
-    """An ASGI application. It can be served by itself, and mounted in another."""
+    """An ASGI application. A server can run it, and another application can mount it."""
 
     def __init__(self, guard: Guard, state: State, entrance: Entrance | None = None) -> None:
         self._guard = guard
@@ -52,15 +52,20 @@ class Service:
         await self._guard(scope, receive, send)
 
     def end_streams(self) -> None:
-        """Let every event stream end: a server that stops does not wait for them."""
+        """End every event stream, so that a server that stops does not wait for them."""
         self._state.streams.end()
         if "ending" in self._state:
             self._state.ending.is_near = True
 
     def link_once(self, token: str) -> str:
-        """The path of a link that lets a browser into the pages as the client of this token: good
-        once and for ten minutes, in this process. It stands below the path that the service is
-        mounted at. For where an address is written down: in the log of a server, in a mail."""
+        """Return the path of a link that signs a browser in to the pages as the client of a token.
+
+        The link is valid once, for ten minutes, in this process. Its path is below the path that
+        the service is mounted at. Use such a link where a URL is written down, as in a server log
+        or a mail.
+
+        Raise CortextError if these pages have no sign-in by token, or if the token is unknown.
+        """
         if self._entrance is None:
             raise CortextError(
                 "nobody signs in here by a link",
@@ -83,24 +88,33 @@ def create_app(
     secret: str = "",
     close: bool = False,
 ) -> Service:
-    """The service over `store`.
+    """Return the service over `store`, an ASGI application.
 
-    `tokens` are the clients' tokens, each with the owner of its conversations; a client never
-    sees another's. Without any, only requests from this machine are answered, and all that comes
-    through a proxy on it is that. An application that knows its users gives `owner_of` instead: of
-    the scope of a request it tells the owner, or None for nobody; it may be `async`. `hosts` are
-    the names that this server is called by; `"*"` is any. `rate` is how many requests a minute each
-    client has, `max_streams` how many event streams at a time; 0 is any number. `sessions` adds
-    what this machine keeps of conversations with AI tools, for the owner "" only, which no
-    `owner_of` can make somebody; and `pages` the web pages: each owner sees its own conversations,
-    and with `sessions` the owner "" those of this machine, too. Where several processes serve the
-    pages, `secret` is the same for all of them: the cookies of browsers are made with it. With
-    `close` the store is closed when the server stops.
+    Any class with the five methods of `ConversationStore` can be served. The guarantees for such a
+    class are described at `adapt_store` in `cortext.service.stores.adapter`.
 
-    Any class with the five methods of `ConversationStore` can be served; `adapt_store` in
-    `cortext.service.stores.adapter` says with which guarantees.
+    Args:
+        store: The store with the conversations.
+        tokens: The token of each client, with the owner of its conversations. A client never sees
+            conversations of another owner. Without `tokens` and `owner_of`, only requests from this
+            machine are answered. Requests through a proxy on this machine count as such.
+        owner_of: A function for an application that knows its users, instead of `tokens`. It gets
+            the scope of a request and returns the owner, or None for nobody. It may be `async`.
+        hosts: The host names of this server; `"*"` accepts any name.
+        rate: The requests per minute of each client; 0 means no limit.
+        max_streams: The event streams that each client may have open; 0 means no limit.
+        max_body: The largest body of a request, in bytes.
+        sessions: Whether to serve this machine's conversations with AI tools. Only the owner ""
+            sees them. It cannot be combined with `owner_of`.
+        pages: Whether to serve the web pages. Each owner sees its own conversations. With
+            `sessions`, the owner "" also sees those of this machine.
+        secret: The secret from which the cookies of browsers are derived. Processes that serve the
+            same pages need the same one. The default is a random secret.
+        close: Whether to close the store when the server stops.
 
-    CortextError or ValueError names an argument that is not valid.
+    Raises:
+        CortextError: The arguments contradict each other, or one cannot be used.
+        ValueError: An argument has a value that is not valid.
     """
     app_arguments.check_store(store)
     app_arguments.check_users(tokens, owner_of, sessions=sessions)
@@ -172,13 +186,13 @@ def _litestar(
 
 @get("/healthz", include_in_schema=False)
 async def healthz() -> dict[str, str]:
-    """The process answers."""
+    """Report that the process answers."""
     return {"status": "ok", "version": __version__}
 
 
 @get("/readyz", include_in_schema=False)
 async def readyz(request: Request[Any, Any, Any], state: State) -> Response[Any]:
-    """The store answers, too."""
+    """Report whether the store answers."""
     try:
         await asyncio.wait_for(state.owned.store.get(new_id()), _READY_WITHIN)
     except SessionStorageError as error:
@@ -201,7 +215,7 @@ def _not_ready(request: Request[Any, Any, Any], error: SessionStorageError) -> R
 
 
 def _openapi() -> OpenAPIConfig:
-    # Pages that show it load scripts from other hosts, so it is JSON only.
+    # JSON only: HTML viewers of a schema load scripts from other hosts.
     return OpenAPIConfig(
         title="cortext",
         version=__version__,
@@ -232,7 +246,7 @@ def answer(
     found: problem_responses.HttpProblem,
     headers: Mapping[str, str],
 ) -> Response[Any]:
-    """A problem for whoever asked: a program, or a person in a browser."""
+    """Return a problem as a response: HTML for a person in a browser, JSON for a program."""
     headers = {**problem_responses.headers_of(found), **headers}
     if prefers_html(request.headers.get("accept", "")):
         _, body, more = html_of(found)

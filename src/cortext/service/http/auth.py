@@ -1,9 +1,8 @@
-"""Who asks: tokens, and the clients that they stand for.
+"""Access tokens, and the clients that they belong to.
 
-A client's token is a file of its own below a folder, and the file's name is the client's. To take
-a token back is to remove its file; a running server notices within a second. A file that nobody
-should trust is no token, and says so in the log; the others stay what they are. The person of this
-machine is `local`.
+Each token is a file in one folder, and the file has the name of the client. Deleting the file
+revokes the token; a running server notices that within a second. A file with unsafe permissions or
+invalid content is logged and ignored. The token of the user of this machine is `local`.
 """
 
 from __future__ import annotations
@@ -28,28 +27,30 @@ _SHORTEST = 16
 _LONGEST = 1000
 _LOOK_EVERY = 1.0
 _GUESSES = 60
-"""Unknown tokens for which the files are looked at: at once, and then so many a minute."""
+"""The number of unknown tokens per minute that trigger a new scan of the files."""
 _log = logging.getLogger("cortext.web")
 Marks = dict[str, tuple[int, ...]]
 
 
 class AccessTokens:
-    """Tokens and whose they are. Only their hashes are compared: how long that takes tells
-    nothing about a token."""
+    """Tokens and their owners.
+
+    Only hashes of tokens are compared, so the time of a comparison reveals nothing about a token.
+    """
 
     def __init__(self, owners: Mapping[str, str]) -> None:
         self._set(owners)
 
     def owner(self, token: str) -> str | None:
-        """Whose token it is; "" is the person of this machine, None is nobody."""
+        """Return the owner of a token; "" is the user of this machine, None is nobody."""
         return self._owners.get(_hash(token))
 
     def seal(self, secret: bytes, token: str) -> str:
-        """What stands for a token where that must not be seen."""
+        """Return a keyed hash that represents a token where the token must not be visible."""
         return _sealed(secret, _hash(token))
 
     def sealed_by(self, secret: bytes, seal: str) -> str | None:
-        """Whose token a seal stands for."""
+        """Return the owner of the token that a seal represents; None if no token matches."""
         if secret not in self._seals:
             each = ((_sealed(secret, known), owner) for known, owner in self._owners.items())
             self._seals[secret] = {_hash(made): owner for made, owner in each}
@@ -61,8 +62,11 @@ class AccessTokens:
 
 
 class TokenFolder(AccessTokens):
-    """The tokens in the files of a folder, as they are now. One that is not known may just have
-    been added, so then they are looked at again, unless somebody guesses."""
+    """The current tokens in the files of a folder.
+
+    An unknown token may be a new one, so it triggers a new scan of the folder. The number of these
+    scans is limited, because a client may be guessing.
+    """
 
     def __init__(self, folder: str, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__({})
@@ -89,7 +93,7 @@ class TokenFolder(AccessTokens):
             self._try_to_look()
 
     def _may_be_new(self) -> bool:
-        """Whether it was worth another look."""
+        """Scan the folder again if the limit allows it, and return whether it was scanned."""
         if self._guesses.wait(""):
             return False
         self._try_to_look()
@@ -103,7 +107,7 @@ class TokenFolder(AccessTokens):
             _log.warning("the tokens in %s cannot be looked at: %s", self._folder, error)
 
     def _look(self) -> None:
-        # Before they are read: what changes meanwhile is read the next time.
+        # Take the fingerprints before reading: a change in between is then noticed next time.
         marks = _marks(self._folder)
         if marks != self._marks:
             owners, is_all = _readable(self._folder, marks)
@@ -112,14 +116,17 @@ class TokenFolder(AccessTokens):
 
 
 def local_token(folder: str) -> str:
-    """The token of the person of this machine; the first time, it is made."""
+    """Return the token of the user of this machine, and create it the first time."""
     with storage_errors("write", folder), FileLock(os.path.join(folder, ".lock")):
         path = os.path.join(folder, LOCAL)
         return _read(path) if os.path.lexists(path) else _make(path)
 
 
 def new_token(folder: str, name: str) -> str:
-    """A token for another client, which sees conversations of its own only."""
+    """Create a token for another client, which sees only its own conversations.
+
+    Raise CortextError if this client already has a token.
+    """
     path = os.path.join(folder, check_id(name))
     with storage_errors("write", folder), FileLock(os.path.join(folder, ".lock")):
         if os.path.lexists(path):
@@ -131,13 +138,19 @@ def new_token(folder: str, name: str) -> str:
 
 
 def read_tokens(folder: str) -> dict[str, str]:
-    """Every token, and whose it is. What nobody should trust is left out, and logged."""
+    """Return every token with its owner.
+
+    Files with unsafe permissions or invalid content are logged and left out.
+    """
     with storage_errors("read", folder):
         return _readable(folder, _marks(folder))[0]
 
 
 def _readable(folder: str, names: Iterable[str]) -> tuple[dict[str, str], bool]:
-    """The tokens that can be read now, and whether a further try would bring no other."""
+    """Return the valid tokens with their owners, and whether this result is final.
+
+    The result is not final if a file had a read error that may be temporary.
+    """
     owners: dict[str, str] = {}
     is_all = True
     for name in sorted(names):
@@ -176,7 +189,7 @@ def _read(path: str) -> str:
 
 
 def _marks(folder: str) -> Marks:
-    """What changes with a token, for the name of each; a folder that is gone has none."""
+    """Return a fingerprint of each token file, by file name; none if the folder does not exist."""
     try:
         names = [name for name in os.listdir(folder) if not name.startswith(".")]
     except FileNotFoundError:

@@ -1,10 +1,11 @@
-"""How a browser gets to the pages of the service: as at the door of `cortext web`, a link with a
-client's token becomes a cookie, and the token is not in it; so does a token that is typed. Browsers
-send cookies to every port of a host, and other programs listen there.
+"""Sign-in of browsers to the pages of the service.
 
-A cookie is made of the token and of a secret of the server, so that it is good as long as both are:
-who takes a token back ends what was opened with it. Processes with the same secret take each
-other's cookies.
+A token in a link, or typed into a form, becomes a cookie. As in `cortext web`, the cookie does not
+contain the token: browsers send a cookie to every port of a host, and other programs listen there.
+
+The cookie is a keyed hash of the token, made with a secret of the server. It is valid as long as
+the token and the secret are, so revoking a token also signs out its browsers. Processes with the
+same secret accept each other's cookies.
 """
 
 from __future__ import annotations
@@ -40,15 +41,18 @@ if TYPE_CHECKING:
 _PORTS = {"http": 80, "https": 443}
 _FOR = b"the pages of cortext"
 _MOST_TYPED = 8192
-"""Bytes of a form."""
+"""The largest sign-in form that is accepted, in bytes."""
 _TICKET = 600.0
-"""Seconds for which a link that is good once can be opened."""
+"""Seconds for which a one-time link is valid."""
 Query = list[tuple[str, str]]
 
 
 class Entrance:
-    """`in_front_of` the pages it takes tokens out of addresses and forms; `owner` knows who came in
-    by one."""
+    """The sign-in of browsers.
+
+    `in_front_of` wraps the pages, and takes tokens from URLs and forms. `owner` returns the owner
+    of a cookie.
+    """
 
     def __init__(
         self, tokens: AccessTokens, secret: str = "", clock: Callable[[], float] = time.monotonic
@@ -57,16 +61,20 @@ class Entrance:
         self._secret = hmac.digest((secret or secrets.token_urlsafe(32)).encode(), _FOR, "sha256")
         self._clock = clock
         self._tickets: dict[str, tuple[str, float]] = {}
-        """What each that was not used yet stands for, and until when."""
+        """The unused tickets, each with its cookie value and the time when it expires."""
 
     def owner(self, scope: Any, headers: Headers) -> str | None:
-        """Whose cookie a request has; None is nobody's."""
+        """Return the owner of the cookie of a request; None without a valid cookie."""
         sent = headers.get(b"cookie", b"").decode("latin-1")
         given = cookie_of(sent, _name(scope, headers))
         return self._tokens.sealed_by(self._secret, given) if given else None
 
     def link_once(self, token: str) -> str:
-        """A path with what stands for a token: good once, for ten minutes, in this process."""
+        """Return a path with a one-time ticket for a token.
+
+        The ticket is valid for ten minutes, and only in this process. Raise CortextError if the
+        token is unknown.
+        """
         if self._tokens.owner(token) is None:
             raise CortextError("this token is not known here", hint="take one of `tokens`")
         now = self._clock()
@@ -88,7 +96,7 @@ class Entrance:
         return answer
 
     async def _answer(self, scope: Any, receive: Receive) -> Response[Any] | None:
-        """To one who comes in or leaves; None for all others."""
+        """Return the response to a sign-in or a sign-out; None for any other request."""
         if scope["path"] not in (SIGN_IN, SIGN_OUT):
             return self._by_link(scope)
         if scope["method"] != "POST":
@@ -107,7 +115,11 @@ class Entrance:
         return self._to(scope, path, parse_qsl(query, keep_blank_values=True), seal)
 
     def _by_link(self, scope: Any) -> Response[Any] | None:
-        """Who comes with a wrong token comes without one, and is told so."""
+        """Return the response to a URL with a valid token; None for any other URL.
+
+        The token is removed from the query in any case. `WRONG` in the scope marks an unknown
+        token.
+        """
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         given = dict(query).get(PARAMETER)
         if given is None:
@@ -121,13 +133,16 @@ class Entrance:
         return self._to(scope, scope["path"], kept, seal)
 
     def _to(self, scope: Any, path: str, query: Query, seal: str | None) -> Response[Any]:
-        """To a clean address, with a cookie if there is something for it."""
+        """Return a redirect to a URL without the token, with a cookie if there is a seal."""
         kept = [(name, value) for name, value in query if name != PARAMETER]
         cookie = f"{_name(scope, dict(scope['headers']))}={seal}" if seal else ""
         return entered(path, kept, cookie, base_of(scope))
 
     def _sealed(self, given: str) -> str | None:
-        """What the cookie of a token holds, or of a ticket, which is used up by that."""
+        """Return the cookie value for a token or a one-time ticket; None if it is unknown.
+
+        A ticket is used up by this call.
+        """
         ticket = self._tickets.pop(given, None)
         if ticket is not None and ticket[1] > self._clock():
             return ticket[0]
@@ -135,7 +150,7 @@ class Entrance:
 
 
 async def _form(receive: Receive) -> dict[str, str] | None:
-    """What was typed into a form; None if that is too much."""
+    """Return the fields of a submitted form; None if the form is too large."""
     data = b""
     while True:
         message: Any = await receive()
@@ -147,6 +162,6 @@ async def _form(receive: Receive) -> dict[str, str] | None:
 
 
 def _name(scope: Any, headers: Headers) -> str:
-    """Of the cookie: by the port under which the browser knows this server."""
+    """Return the name of the cookie, which contains the port that the browser connects to."""
     port = headers.get(b"host", b"").rpartition(b":")[2]
     return cookie_name(int(port) if port.isdigit() else _PORTS.get(scope.get("scheme"), 80))

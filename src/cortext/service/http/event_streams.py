@@ -1,7 +1,8 @@
-"""A conversation as it grows, as server-sent events.
+"""A growing conversation as server-sent events.
 
-Events of the store only wake us: what is sent is read from the conversation itself, so nothing is
-sent twice or left out because an event was lost, or because another process added the message.
+Events of the store only wake a stream. The stream then reads the conversation and sends what is
+new. So nothing is missing or sent twice if an event is lost, or if another process adds the
+message.
 """
 
 from __future__ import annotations
@@ -20,25 +21,31 @@ from cortext.service.stores.port import Conversation, Message, Messages
 
 MEDIA_TYPE = "text/event-stream"
 LOOK_EVERY = 5.0
-"""Seconds after which a conversation is looked at without an event; the connection is kept so."""
+"""Seconds without an event after which the conversation is read again.
+
+A comment is sent then, which keeps the connection open.
+"""
 GLANCE_EVERY = 1.0
-"""Seconds after which we see that a listener may not stay, or that another process wrote where
-nobody tells us."""
+"""Seconds between two checks without an event.
+
+Each check finds out whether the listener may still listen. It also finds changes by other processes
+that the store does not report.
+"""
 READY_WITHIN = 2.0
-"""Seconds that a store has to say that it tells us of events."""
+"""Seconds to wait for the store to confirm the subscription to its events."""
 _RETRY = b"retry: 2000\n"
 _log = logging.getLogger("cortext.web")
 
 
 class Streams:
-    """Those that are open now."""
+    """The event streams that are open now."""
 
     def __init__(self) -> None:
         self.open: set[_EventWaker] = set()
         self.ended: bool = False
 
     def end(self) -> None:
-        """Let all of them end, and no other begin."""
+        """End all streams, and start no other."""
         self.ended = True
         for each in self.open:
             each.wake()
@@ -51,10 +58,16 @@ class Streams:
         after: str | None,
         stays: Callable[[], bool],
     ) -> AsyncGenerator[bytes]:
-        """What is added after the message `after`, else from now on, until the conversation is
-        gone, the server stops or the listener no longer `stays`; after "" is all that is there.
-        `begin` says after which message it begins, `gap` that messages left the window before they
-        were sent."""
+        """Yield events for the messages that are added after the message `after`.
+
+        If `after` is None, only messages from now on are sent. If `after` is "", all messages of
+        the window are sent. The stream ends when the conversation is gone, the server stops or
+        `stays` returns False.
+
+        The event `begin` names the message after which the stream begins. The event `gap` says that
+        messages left the window before they were sent. The last event is `deleted` or `expired` if
+        the conversation is gone.
+        """
         id = known.id
         waking = _EventWaker(owned.store, id)
         self.open.add(waking)
@@ -85,7 +98,7 @@ class Streams:
 
 
 def newer(messages: Messages, last: str | None) -> tuple[Messages, bool]:
-    """What comes after the message `last`, and whether something before that is missing."""
+    """Return the messages after the message `last`, and whether messages in between are missing."""
     if not last:
         return messages, False
     for number, message in enumerate(messages):
@@ -95,7 +108,11 @@ def newer(messages: Messages, last: str | None) -> tuple[Messages, bool]:
 
 
 def event(kind: str, data: Any, id: str | None = None) -> bytes:
-    """One event on the wire. JSON has no line breaks; an id that had one would end the event."""
+    """Return one server-sent event as bytes.
+
+    JSON has no line breaks. An id that is not printable ASCII is left out: a line break in it would
+    end the event.
+    """
     head = f"event: {kind}\n"
     if id and id.isascii() and id.isprintable():
         head += f"id: {id}\n"
@@ -103,7 +120,7 @@ def event(kind: str, data: Any, id: str | None = None) -> bytes:
 
 
 async def _look(owned: Owned, owner: str, known: Conversation) -> Conversation | None:
-    """The conversation now; as it was, while the store cannot tell."""
+    """Return the conversation now, or `known` while the store fails; None if it is gone."""
     try:
         return await owned.get(owner, known.id)
     except SessionNotFoundError:
@@ -119,8 +136,10 @@ def _last(found: Conversation | None) -> str | None:
 
 
 class _EventWaker:
-    """Listens to a store in a task of its own, which can let go of it in peace when the client
-    has left and everything else is being cancelled."""
+    """A listener to the events of a store, in its own task.
+
+    The task can unsubscribe cleanly when the client has left and everything else is cancelled.
+    """
 
     def __init__(self, store: Conversations, id: str) -> None:
         self.how_it_ended = "deleted"
@@ -132,16 +151,20 @@ class _EventWaker:
         self._task = asyncio.ensure_future(self._listen(store.events(id)))
 
     async def ready(self) -> None:
-        """Wait until nothing can be missed; or until it is clear that nothing will be heard, now
-        or at all: then we look by ourselves."""
+        """Wait until the subscription is active, fails or takes too long.
+
+        Without a subscription, the stream checks the conversation regularly.
+        """
         try:
             await asyncio.wait_for(self._is_ready.wait(), READY_WITHIN)
         except TimeoutError:
             _log.warning("a stream looks by itself, for the store does not answer yet")
 
     async def next(self, stays: Callable[[], bool]) -> bool:
-        """Wait for something to happen, also that the listener no longer `stays`; False after a
-        while without."""
+        """Wait for a change of the conversation, or until `stays` returns False.
+
+        Return False if neither happens within `LOOK_EVERY` seconds.
+        """
         for _ in range(max(round(LOOK_EVERY / GLANCE_EVERY), 1)):
             try:
                 await asyncio.wait_for(self._woken.wait(), min(GLANCE_EVERY, LOOK_EVERY))
@@ -154,7 +177,7 @@ class _EventWaker:
         return False
 
     async def glance(self) -> bool:
-        """Whether something changed that no event tells of, since the last glance."""
+        """Return whether the conversation changed without an event since the last call."""
         before, self._mark = self._mark, await self._store.mark(self._id)
         return self._mark != before
 

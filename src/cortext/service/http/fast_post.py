@@ -1,8 +1,7 @@
-"""Adding a message: what is asked most, so it is answered without the framework.
+"""A fast path for the most frequent request: adding a message, without the web framework.
 
-What a framework prepares for a request (its objects, its parameters, its response) takes four
-times as long as the message itself. Everything that is not plainly this goes on to the framework,
-which has the same route for it.
+The framework's own work for a request (objects, parameters, response) takes four times as long as
+adding the message. Every other request goes to the framework, which has this route, too.
 """
 
 from __future__ import annotations
@@ -26,7 +25,10 @@ _JSON = (b"content-type", b"application/json")
 
 
 class Posting:
-    """An application in front of another, behind `Guard`."""
+    """An ASGI application that adds posted messages and passes other requests to `app`.
+
+    It runs behind `Guard`, which has already checked the request.
+    """
 
     def __init__(self, app: ASGIApp, owned: Owned, metrics: Metrics, max_body: int) -> None:
         self._app = app
@@ -52,7 +54,7 @@ class Posting:
             status, answer = await add_posted(
                 self._owned, self._metrics, scope[OWNER], found[1], data
             )
-        except Exception as error:  # noqa: BLE001  as the framework does with what a handler raises
+        except Exception as error:  # noqa: BLE001  as the framework does for its handlers
             await refuse(send, problem_responses.problem_of(error))
             return
         headers = [_JSON, (b"content-length", b"%d" % len(answer))]
@@ -60,14 +62,14 @@ class Posting:
         await send({"type": "http.response.body", "body": answer, "more_body": False})
 
     async def _body(self, receive: Receive) -> bytes | None:
-        """All of it, or as much as shows that it is too large; None if the client has left."""
+        """Return the body, or enough of it to see that it is too large; None if the client left."""
         parts: list[bytes] = []
         size = 0
         while True:
             message = await receive()
             if message["type"] != "http.request":
                 return None
-            # Servers may leave out what is empty.
+            # Servers may omit an empty body.
             part = message.get("body", b"")
             parts.append(part)
             size += len(part)
@@ -78,12 +80,15 @@ class Posting:
 async def add_posted(
     owned: Owned, metrics: Metrics, owner: str, id: str, data: bytes
 ) -> tuple[int, bytes]:
-    """Add the message that was posted. When the store has it: the status of the answer, and the
-    message as it is stored. If a message with its id is there nothing is added, and the answer is
-    that one, with 200."""
+    """Store a posted message, and return the status and the body of the response.
+
+    The status is 201 and the body is the stored message. If the conversation already has a message
+    with the same id, nothing is added: the status is 200 and the body is the existing message. The
+    store has acknowledged the message when this function returns.
+    """
     message = decode(data, NewMessage).to_message()
     if await owned.add(owner, id, message):
         metrics.messages += 1
         return 201, json_codec.encode(message)
-    # One that has left the window since it was sent for the first time cannot be told.
+    # The existing message may have left the window: then return the posted one.
     return 200, json_codec.encode(await owned.message(id, message.id) or message)

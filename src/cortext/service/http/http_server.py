@@ -1,8 +1,8 @@
-"""Running the service: one process or several, until a signal ends it.
+"""The server process of the HTTP service, with one worker or several.
 
-On SIGTERM and SIGINT no new connection is taken, event streams end, requests that are being
-answered are answered, and the store is closed after that. Clients that read nothing of what they
-are sent are not waited for.
+On SIGTERM and SIGINT the server accepts no new connections, ends the event streams and finishes the
+requests in progress. Then it closes the store. It does not wait for clients that do not read their
+responses.
 """
 
 from __future__ import annotations
@@ -31,14 +31,18 @@ from cortext.service.http.store_urls import opened_store
 from cortext.web.page_access import PARAMETER
 
 _PATIENCE = 30
-"""Seconds that requests have to be answered when the server stops."""
+"""Seconds that requests in progress may take to finish when the server stops."""
 _KEEP_ALIVE = 75
 
 
 class Settings(NamedTuple):
-    """How the service is run. A port of 0 is any that is free; `bounds` are the store's options
-    `window`, `ttl` and `max_conversations`, where they are not its own. All processes make the
-    cookies of the pages with the `secret`."""
+    """The settings of a server.
+
+    A `port` of 0 means any free port. `bounds` are the options `window`, `ttl` and
+    `max_conversations` of the store; a missing option has the store's default. `names` are
+    additional host names of the server. All worker processes derive the cookies of the pages from
+    the same `secret`.
+    """
 
     store: str
     tokens: str
@@ -55,8 +59,11 @@ class Settings(NamedTuple):
 
 
 def serve(settings: Settings, tell: Callable[[str], None]) -> None:
-    """Serve until a signal ends it; `tell` is given the address. CortextError says what cannot
-    be."""
+    """Serve until a signal stops the server.
+
+    `tell` is called with the address before the first request is served. Raise CortextError if the
+    store, the tokens or the address cannot be used.
+    """
     _check_store(settings)
     _check_tokens(settings)
     if settings.pages:
@@ -66,7 +73,7 @@ def serve(settings: Settings, tell: Callable[[str], None]) -> None:
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         config = _config(settings)
         tell(f"http://{host}:{port}")
-        # Raised again by uvicorn when all is done: that is no failure.
+        # uvicorn raises the signal again after its shutdown: exit with status 0 then.
         signal.signal(signal.SIGTERM, _leave)
         if settings.workers == 1:
             uvicorn.Server(config).run(sockets=[listener])
@@ -88,14 +95,14 @@ def is_loopback(host: str) -> bool:
 
 
 def host_names(host: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    """What a server may be called that listens there."""
+    """Return the host names by which clients may call a server that listens on `host`."""
     if is_loopback(host):
         return (*LOOPBACK_NAMES, *names)
     return (*LOOPBACK_NAMES, ANY_ADDRESS, host, socket.gethostname(), *names)
 
 
 def worker_app(settings: Settings) -> _StoppingServer:
-    """The application of one process."""
+    """Return the application of one worker process."""
     _show_log()
     return _StoppingServer(
         create_app(
@@ -114,15 +121,17 @@ def worker_app(settings: Settings) -> _StoppingServer:
 
 
 def _show_log() -> None:
-    """On stderr: what becomes of conversations, and all warnings. Each process has its own."""
+    """Log to stderr: cortext from level INFO, everything else from level WARNING."""
     form = "%(asctime)s %(levelname)s %(message)s"
     logging.basicConfig(format=form, level=logging.WARNING, force=True)
     logging.getLogger("cortext").setLevel(logging.INFO)
 
 
 class _StoppingServer:
-    """The service, whose streams end as soon as its process is asked to end: uvicorn waits for
-    every answer, and a stream is one that has no end."""
+    """The service, with event streams that end as soon as its process gets a stop signal.
+
+    uvicorn waits for every response to finish, and an event stream has no end of its own.
+    """
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -152,7 +161,7 @@ def _config(settings: Settings) -> uvicorn.Config:
         access_log=False,
         log_config=None,
         http=Connection,
-        # The address of a client is that of its connection, whatever its headers say.
+        # A client's address is that of its connection; forwarding headers are ignored.
         proxy_headers=False,
         server_header=False,
         timeout_graceful_shutdown=_PATIENCE,
@@ -162,7 +171,7 @@ def _config(settings: Settings) -> uvicorn.Config:
 
 
 def _check_store(settings: Settings) -> None:
-    """Whether there is such a store, before anybody is told an address."""
+    """Check that the store can be opened, before `tell` reports an address."""
     if settings.workers > 1 and settings.store.startswith("memory:"):
         raise CortextError(
             "with memory: each of several workers would have conversations of its own",
@@ -172,8 +181,11 @@ def _check_store(settings: Settings) -> None:
 
 
 def _check_tokens(settings: Settings) -> None:
-    """Here a token is made at the first start. On an address that others reach nothing is made in
-    silence: who opens it to them has to know the token."""
+    """Create the local token for a loopback address; otherwise require an existing token.
+
+    Never create a token silently for an address that other machines can reach: the person who
+    starts such a server must know its token.
+    """
     if is_loopback(settings.host):
         local_token(settings.tokens)
     elif not os.path.isdir(settings.tokens) or not read_tokens(settings.tokens):
@@ -184,14 +196,20 @@ def _check_tokens(settings: Settings) -> None:
 
 
 def _secret(folder: str) -> str:
-    """What the cookies of the pages are made with: the same after a restart, and where the same
-    tokens are; without a token of the person's it lasts as long as the server."""
+    """Return the secret of the cookies: the token `local`, or random text without such a token.
+
+    With the token, cookies stay valid after a restart and on servers with the same token folder.
+    Random text lasts only until the server stops.
+    """
     owners = {owner: token for token, owner in read_tokens(folder).items()}
     return owners.get("") or secrets.token_urlsafe(32)
 
 
 def page_link(folder: str, address: str) -> str:
-    """Where the person of this machine opens the pages, with the token; "" if there is none."""
+    """Return the URL, with the token `local`, at which the user of this machine opens the pages.
+
+    Return "" if there is no such token.
+    """
     owners = {owner: token for token, owner in read_tokens(folder).items()}
     return f"{address}/?{PARAMETER}={owners['']}" if "" in owners else ""
 
@@ -207,7 +225,7 @@ def _listener(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
-        # Who is told the address can ask at once.
+        # Listen before `tell` reports the address, so that clients can connect at once.
         listener.listen(2048)
     except OSError as error:
         listener.close()

@@ -1,7 +1,7 @@
-"""What this machine keeps of conversations with AI tools: lists and searches, for its person only.
+"""Lists and searches of this machine's conversations with AI tools, for its user only.
 
-The work is that of `cortext list` and `cortext search`, one at a time, in a thread. What is new is
-read in another one, and nobody waits for all of it.
+They do the same work as `cortext list` and `cortext search`, one at a time, in a thread. Another
+thread reads new messages, and no request waits for all of them.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from cortext.features.search.search import Search, SearchHit, TextFilter
 
 T = TypeVar("T")
 WAIT = 3.0
-"""Seconds that a search waits for what is new to be read."""
+"""Seconds that a search waits for new messages to be read."""
 _LOOK = 0.002
 _LONGEST_LOOK = 0.1
 
 
 class ListedSession(Struct, rename="camel"):
-    """One conversation of a workspace, or session of a tool."""
+    """A conversation of a workspace, or a session of a tool."""
 
     id: str
     title: str
@@ -45,8 +45,11 @@ class ListedSession(Struct, rename="camel"):
 
 
 class SessionPage(Struct, rename="camel"):
-    """Some of them, the latest first; `next` is the offset of those that follow, `left` how many
-    transcripts nobody looked at yet."""
+    """A page of sessions, the most recently active first.
+
+    `next` is the offset of the next page, None if this is the last. `left` is the number of
+    transcripts that are not read yet.
+    """
 
     sessions: Sequence[ListedSession]
     total: int
@@ -55,8 +58,11 @@ class SessionPage(Struct, rename="camel"):
 
 
 class FoundText(Struct, rename="camel"):
-    """A text with the words. `message` counts from 1; below that it is a title or a document.
-    `marks` are the places of the words in `text`: from, until."""
+    """A text that contains the words of a search.
+
+    `message` is the number of the message, counted from 1. A number below 1 means a title or a
+    document. `marks` are the start and end positions of the words in `text`.
+    """
 
     session: ListedSession
     message: int
@@ -67,14 +73,17 @@ class FoundText(Struct, rename="camel"):
 
 
 class FoundPage(Struct, rename="camel"):
-    """The newest texts first; `left` is how many conversations are not read yet: ask again."""
+    """The texts that a search found, newest first.
+
+    `left` is the number of conversations that are not read yet: a later search may find more.
+    """
 
     hits: Sequence[FoundText]
     left: int
 
 
 class MachineSessions:
-    """Both, for requests that come at the same time."""
+    """Lists and searches for concurrent requests."""
 
     def __init__(self) -> None:
         self._one: asyncio.Lock | None = None
@@ -86,17 +95,22 @@ class MachineSessions:
     async def search(
         self, text: str, wanted: ListFilter, narrow: TextFilter, *, limit: int
     ) -> FoundPage:
-        """What is found in all that could be read within a few seconds."""
+        """Search everything that is read so far.
+
+        Before that, wait a few seconds for new messages to be read.
+        """
         await self._catch_up()
         return await self._do(lambda: self._search(text, wanted, narrow, limit))
 
     async def end(self) -> None:
-        """Let the reading stop; what was read is kept."""
+        """Stop reading new messages. The messages read so far stay in the index."""
         await asyncio.to_thread(self._warming.end)
 
     async def _catch_up(self) -> None:
-        """Have what is new read, for a while. Not in a thread: those are few, and who waits in one
-        keeps stores from their files."""
+        """Read new messages in the background, and wait for that up to `WAIT` seconds.
+
+        The wait does not occupy a thread: there are few, and stores need them for their files.
+        """
         warming, loop = self._warming, asyncio.get_running_loop()
         warming.start()
         end, pause = loop.time() + WAIT, _LOOK
@@ -111,7 +125,7 @@ class MachineSessions:
 
     def _search(self, text: str, wanted: ListFilter, narrow: TextFilter, limit: int) -> FoundPage:
         search = Search()
-        # While all is being read for the first time, a look at what is new would wait for that.
+        # While the background thread reads, a refresh would wait for that thread.
         left = self._warming.left if self._warming.goes_on else search.refresh().left
         return FoundPage([*map(_found, search.find(text, wanted, narrow, most=limit))], left)
 

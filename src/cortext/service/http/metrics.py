@@ -1,4 +1,4 @@
-"""Counts of what was asked and answered, as Prometheus reads them. Each process has its own."""
+"""Counts of requests and responses in the format of Prometheus. Each process has its own counts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ _METHODS = frozenset(("GET", "POST", "PATCH", "DELETE", "HEAD", "OPTIONS"))
 
 
 class Metrics:
-    """No label is a text that a client chose: there are as many series as there are routes."""
+    """Counts of requests, response times and messages.
+
+    No label contains text that a client chose, so the number of routes limits the number of series.
+    """
 
     def __init__(self) -> None:
         self._requests: dict[tuple[str, str, int], int] = {}

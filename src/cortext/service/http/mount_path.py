@@ -1,4 +1,4 @@
-"""Where the service stands: by itself, or below a path of another application."""
+"""Paths of a service that may be mounted below a path of another application."""
 
 from __future__ import annotations
 
@@ -10,25 +10,27 @@ _OUTER = "cortext.outer"
 
 
 def inside(scope: Any) -> Any:
-    """The scope of a request as if the service stood by itself. Servers and applications differ in
-    whether the path of a mount is still in `path`; behind this it never is, so that what is judged
-    is what is routed."""
+    """Return the scope of a request as if the service were not mounted below a path.
+
+    Servers and frameworks differ in whether `path` still contains the mount path. In the returned
+    scope, `path` never contains it. So access checks and routing see the same path.
+    """
     root = scope.get("root_path", "").rstrip("/")
     if not root:
         return scope
     path = scope["path"]
     if path == root or path.startswith(f"{root}/"):
         path = path[len(root) :] or "/"
-    # One slash: two would be the address of another host.
+    # Exactly one leading slash: a URL that begins with `//` points to another host.
     base = quote(f"/{root.lstrip('/')}")
     return {**scope, "path": path, "root_path": "", _BASE: base, _OUTER: scope}
 
 
 def outside(scope: Any) -> Any:
-    """The scope as the application around the service gave it."""
+    """Return the scope as the surrounding application passed it."""
     return scope.get(_OUTER, scope)
 
 
 def base_of(scope: Any) -> str:
-    """What stands before every address of ours; "" if the service stands by itself."""
+    """Return the mount path, which precedes every path of the service; "" if it is not mounted."""
     return scope.get(_BASE, "")

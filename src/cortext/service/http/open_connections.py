@@ -1,5 +1,7 @@
-"""The connections of a server that stops: whoever reads is served to the end, and whoever does not
-is not waited for."""
+"""The connections of a server that stops.
+
+Clients that read get their whole response. The server does not wait for clients that do not read.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,15 @@ else:
     _Protocol = AutoHTTPProtocol
 
 STALLED = 2.0
-"""Seconds in which a client has to read something when the server stops."""
+"""Seconds within which a client must read something while the server stops."""
 
 
 class Connection(_Protocol):
-    """uvicorn's own. When the server stops it waits until all that is sent was taken; a client that
-    takes nothing is cut off, and an event stream that it had can be gone on with elsewhere."""
+    """A connection of uvicorn that ends if its client does not read while the server stops.
+
+    Otherwise the connection stays open until the client has everything. A disconnected client can
+    continue its event stream on another server.
+    """
 
     def shutdown(self) -> None:
         super().shutdown()
@@ -41,8 +46,11 @@ class Connection(_Protocol):
             self._look(now)
 
     def _left(self) -> int:
-        """Bytes that were sent and that the client's side has not taken; 0 if nobody has to wait
-        for it. What the system holds of them counts, too: else a slow reader looks like none."""
+        """Return the bytes that were sent but did not arrive; 0 if nothing has to be waited for.
+
+        The number includes bytes in the buffer of the operating system. Otherwise a slow reader
+        would look like a client that does not read.
+        """
         transport: Any = self.transport
         waiting = transport.get_write_buffer_size()
         if not waiting:

@@ -1,4 +1,4 @@
-"""The OpenAPI of the service: what litestar knows of it, and the bodies that it does not."""
+"""The OpenAPI of the service: what litestar generates, plus the request bodies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REFERENCE = "#/components/schemas/{name}"
 
 
 class Schema(JsonRenderPlugin):
-    """JSON only: the pages that show such a schema load scripts from other hosts."""
+    """The OpenAPI as JSON only: HTML viewers of a schema load scripts from other hosts."""
 
     def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
         (bodies, parts) = msgspec.json.schema_components(BODIES.values(), ref_template=_REFERENCE)

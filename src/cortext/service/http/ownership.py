@@ -1,8 +1,8 @@
-"""The conversations of a store, each for its owner only: to all others there is none.
+"""Access to the conversations of a store by owner: no client sees those of another client.
 
-A client may divide its conversations among owners of its own. Those of `anna`, a user of the client
-`shop`, are stored as `shop/anna`'s: below the client's name, whatever it says, so that it reaches
-its own and nobody else's.
+A client may divide its conversations among owners of its own. The conversations of `anna`, a user
+of the client `shop`, are stored with the owner `shop/anna`. The client's name always comes first,
+so a client reaches only its own conversations.
 """
 
 from __future__ import annotations
@@ -30,13 +30,16 @@ _MOST_KNOWN = 20_000
 
 
 class Owned:
-    """Every method raises SessionNotFoundError for what is missing and for what is foreign, in the
-    same words, and InvalidIdError for what could not be an id. `owner` is who asks, `whose` one of
-    their own owners: "" is none of these, None any."""
+    """The conversations of a store, for one client at a time.
+
+    `owner` is the client that makes the request. `whose` is one of the client's own owners: ""
+    means none of them, None means any. A conversation of another client raises the same
+    SessionNotFoundError as a missing one. Text that cannot be an id raises InvalidIdError.
+    """
 
     def __init__(self, store: Conversations) -> None:
         self.store = store
-        # An id is never given twice and its owner never changes, so what is known stays true.
+        # Ids are never reused and owners never change, so a cached owner stays right.
         self._owners: OrderedDict[str, str] = OrderedDict()
 
     async def create(
@@ -54,7 +57,11 @@ class Owned:
     async def get_or_create(
         self, owner: str, id: str, metadata: Mapping[str, Any], whose: str | None = ""
     ) -> tuple[Conversation, bool]:
-        """The conversation, and whether it is new."""
+        """Return the conversation and False, or a new conversation and True.
+
+        A new conversation has another id. A conversation that does not belong to `whose` counts as
+        missing.
+        """
         found = await self._own(owner, id) if could_be(id) else None
         if found is not None and (whose is None or self._owners[id] == stored(owner, whose)):
             return found, False
@@ -67,8 +74,10 @@ class Owned:
         return await self.store.add_if_new(id, message)
 
     async def message(self, id: str, message: str | None) -> Message | None:
-        """The message with this id, of a conversation whose owner was checked; None if it is not in
-        the window."""
+        """Return the message with this id; None if it is not in the window.
+
+        The caller must have checked the owner of the conversation.
+        """
         found = (each for each in await self.store.get_history(id) if each.id == message)
         return next(found, None)
 
@@ -76,7 +85,7 @@ class Owned:
         await self._check(owner, id)
         found = await self.store.get_history(id, limit)
         if not found:
-            # It may have expired since its owner was known.
+            # The conversation may have expired since its owner was cached: then `get` raises.
             await self.get(owner, id)
         return found
 
@@ -84,7 +93,7 @@ class Owned:
         return summarize((await self.get(owner, id)).messages)
 
     async def set_metadata(self, owner: str, id: str, changes: Mapping[str, Any]) -> Conversation:
-        """The conversation as it is then."""
+        """Change keys of the metadata, and return the changed conversation."""
         await self._check(owner, id)
         await self.store.set_metadata(id, changes)
         return await self.get(owner, id)
@@ -111,7 +120,7 @@ class Owned:
         return [replace(entry, owner=shown(owner, entry.owner)) for entry in found]
 
     async def _own(self, owner: str, id: str) -> Conversation | None:
-        """The conversation, unless there is none, or it is somebody else's."""
+        """Return the conversation; None if it does not exist or belongs to another client."""
         found = await self.store.get(id)
         if found is None or not _reaches(owner, found.owner):
             return None
@@ -133,7 +142,10 @@ class Owned:
 
 
 class EveryOwner(Owned):
-    """All conversations of a store, whoever asks: for the person who can open it anyway."""
+    """All conversations of a store, for any caller.
+
+    It is for the user of this machine, who can open the store anyway.
+    """
 
     async def get(self, owner: str, id: str) -> Conversation:
         found = await self.store.get(check_id(id))
@@ -152,14 +164,16 @@ class EveryOwner(Owned):
 
 
 def stored(owner: str, whose: str = "") -> str:
-    """Under which name a store has the conversations of a client, or those of one of its owners.
-    The name of a client has no `/` there: what is below one is never another."""
+    """Return the owner in the store, for a client or for one of the client's own owners.
+
+    A `/` in the client's name is escaped, so `a/b` is always the owner `b` of the client `a`.
+    """
     name = owner.replace("%", "%25").replace("/", "%2F") if "/" in owner or "%" in owner else owner
     return f"{name}/{whose}" if whose else name
 
 
 def shown(owner: str, found: str) -> str:
-    """What a client calls the owner of a conversation that it has: as it said, or itself."""
+    """Return the owner as the client knows it: the client itself, or the owner that it gave."""
     name = stored(owner)
     return owner if found == name else found[len(name) + 1 :]
 

@@ -1,4 +1,4 @@
-"""What went wrong, for a person in a browser: one plain page, which needs nothing else."""
+"""An error as a plain HTML page for a person in a browser. The page loads no other file."""
 
 from __future__ import annotations
 
@@ -33,8 +33,10 @@ _HEADERS = {
 
 
 def prefers_html(accept: str) -> bool:
-    """Whether a client names HTML, and would rather have it than JSON. Programs that take anything
-    get JSON."""
+    """Return whether a client names HTML in its `Accept` header and prefers HTML to JSON.
+
+    Programs that accept anything get JSON.
+    """
     found: dict[str, float] = {}
     for each in accept.lower().split(",")[:50]:
         kind, _, rest = each.partition(";")
@@ -44,7 +46,7 @@ def prefers_html(accept: str) -> bool:
 
 
 def html_of(found: HttpProblem) -> tuple[str, bytes, Mapping[str, str]]:
-    """The page: its type, itself, and its headers."""
+    """Return the media type, the body and the headers of an error page."""
     told = [f"<p>{with_code(each)}</p>" for each in (found.detail, found.hint) if each]
     text = (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -57,7 +59,7 @@ def html_of(found: HttpProblem) -> tuple[str, bytes, Mapping[str, str]]:
 
 
 def with_code(text: str) -> str:
-    """A sentence as HTML, in which `this` is code."""
+    """Return a sentence as HTML, with text in backticks as code."""
     return _CODE.sub(r"<code>\1</code>", escape(text))
 
 

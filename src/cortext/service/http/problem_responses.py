@@ -1,4 +1,4 @@
-"""What goes wrong, as `application/problem+json` (RFC 9457) with a code that never changes."""
+"""Error responses as `application/problem+json` (RFC 9457), with codes that never change."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from cortext.model import json_codec
 
 MEDIA_TYPE = "application/problem+json"
 _AGAIN = {"unavailable": "1", "busy": "1", "too-many-streams": "5"}
-"""Seconds after which what will pass may have passed."""
+"""Temporary errors, with the seconds after which a client should retry."""
 _PLACE = re.compile(
     r"""[ ]at[ ]"[^"]*"(?:,[ ]port[ ]\d+)? | [ ]at[ ][^\s,]+ | "[^"]*"
     | (?<![\w/])/[^\s:,;]+ | \b\w+://\S+ | \[[0-9a-f:.]+\](?::\d+)?
     | \b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)? | (?<![\w.-])[\w.-]+:\d{2,5}\b""",
     re.VERBOSE,
 )
-"""Paths, addresses, and whatever else a server names in quotes."""
+"""Matches file paths, network addresses, and everything in double quotes."""
 _log = logging.getLogger("cortext.web")
 
 
 class HttpProblem(Struct, omit_defaults=True):
-    """The body of an answer that is no success. `code` is for programs, `detail` for people."""
+    """The body of an error response. `code` is for programs, `detail` for people."""
 
     type: str
     title: str
@@ -43,7 +43,7 @@ class HttpProblem(Struct, omit_defaults=True):
 
 
 class Kind(NamedTuple):
-    """`hint` says what to do, where an error does not know better."""
+    """A kind of problem. `hint` says what to do, unless the error has a better hint."""
 
     status: int
     title: str
@@ -127,7 +127,7 @@ def problem(code: str, detail: str = "", hint: str = "") -> HttpProblem:
 
 
 def headers_of(found: HttpProblem) -> dict[str, str]:
-    """What an answer says beside its body: what will pass, and when to come again."""
+    """Return the headers of an error response: no caching, and when to retry."""
     again = {"Retry-After": _AGAIN[found.code]} if found.code in _AGAIN else {}
     return {"Cache-Control": "no-store", **again}
 
@@ -137,8 +137,11 @@ def encode(found: HttpProblem) -> bytes:
 
 
 def problem_of(error: Exception) -> HttpProblem:
-    """What a client is told of an error. All that is known of it goes to our log: the paths and
-    addresses of a server are nobody else's business."""
+    """Return what a client sees of an error.
+
+    Storage errors and unexpected errors are logged in full. The client sees neither paths nor
+    addresses of the server in them.
+    """
     if isinstance(error, SessionNotFoundError):
         return problem("not-found", str(error))
     if isinstance(error, InvalidIdError):
@@ -153,7 +156,7 @@ def problem_of(error: Exception) -> HttpProblem:
 
 
 def without_places(error: SessionStorageError) -> str:
-    """What a store said, but for where its files and servers are."""
+    """Return the text of a storage error without file paths and network addresses."""
     said = str(error)
     if error.path:
         said = said.replace(error.path, "a file")
@@ -169,7 +172,7 @@ def _storage_code(error: SessionStorageError) -> str:
 
 
 def problem_of_status(status: int, detail: str, extra: Any) -> HttpProblem:
-    """What a client is told of an error of the framework."""
+    """Return what a client sees of an error of the framework."""
     if status >= 500:
         return problem("internal")
     code = _BY_STATUS.get(status, "bad-request")
@@ -179,7 +182,7 @@ def problem_of_status(status: int, detail: str, extra: Any) -> HttpProblem:
 
 
 def _reasons(extra: Any) -> str:
-    """Which fields do not fit, and why, as the framework has it."""
+    """Return which fields are not valid, and why, as the framework reports them."""
     if not isinstance(extra, list):
         return ""
     found = (cast("dict[str, Any]", each) for each in cast("list[Any]", extra))

@@ -1,4 +1,4 @@
-"""How much one client may ask for."""
+"""Limits of what each client may request."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ _MOST_CLIENTS = 10_000
 
 
 class Rate:
-    """At most so many requests a minute for each client, at once or one after the other; 0 is no
-    limit. A client that was refused is told when to come again."""
+    """A limit of requests per minute for each client; 0 means no limit.
+
+    A client may send the requests of a minute all at once.
+    """
 
     def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._most = float(per_minute)
@@ -21,7 +23,7 @@ class Rate:
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def wait(self, client: str) -> float:
-        """Take one request; 0, or for how many seconds there is none left to take."""
+        """Count a request and return 0; if none is left, return the seconds until the next one."""
         if not self._most:
             return 0.0
         now = self._clock()
@@ -35,14 +37,17 @@ class Rate:
 
 
 class Places:
-    """At most so many things at a time for each client; 0 is any number."""
+    """A limit of things that each client may use at the same time; 0 means no limit."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._taken: Counter[str] = Counter()
 
     def take(self, client: str) -> bool:
-        """Whether there was one, which is to be given back."""
+        """Take a place for the client, and return whether there was a free one.
+
+        The caller must return the place with `give_back`.
+        """
         if self._most and self._taken[client] >= self._most:
             return False
         self._taken[client] += 1

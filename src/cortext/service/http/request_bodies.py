@@ -1,4 +1,4 @@
-"""What clients send, and how values become JSON and back: in camelCase, with no field too many."""
+"""Bodies of requests and responses, and their JSON: camelCase, and no unknown fields."""
 
 from __future__ import annotations
 
@@ -65,8 +65,11 @@ class ConversationEntries(Struct, rename="camel"):
 
 
 def decode(data: bytes, kind: type[_Struct]) -> _Struct:
-    """The body of a request; ValueError says what does not fit. Halves of characters are let
-    through, and what JSON has no word for (NaN) is not."""
+    """Decode the JSON body of a request.
+
+    Raise ValueError with the reason if the body does not fit `kind`. Lone surrogates are accepted.
+    Values that JSON does not have, such as NaN, are not.
+    """
     if not data:
         raise ValueError("a JSON body is needed")
     try:
@@ -83,7 +86,7 @@ def decode(data: bytes, kind: type[_Struct]) -> _Struct:
 
 
 def _clearer(sentence: str, kind: type[Struct]) -> str:
-    """What does not fit, with what would."""
+    """Return an error message with the values or names that would be valid."""
     if sentence.endswith("at `$.role`"):
         return f"{sentence}; a role is one of {', '.join(sorted(ROLES))}"
     unknown = _UNKNOWN.match(sentence)
@@ -94,8 +97,8 @@ def _clearer(sentence: str, kind: type[Struct]) -> str:
 
 
 def meant(name: str, names: Sequence[str]) -> str:
-    """What to say after the name of something that there is not."""
-    # People write what the Python API has, or leave out a letter.
+    """Return the end of a message about an unknown name: the name that was meant, or all names."""
+    # Common mistakes are typos, and the snake_case names of the Python API.
     near = get_close_matches(name[:LONGEST_ID], names, 1)
     if near:
         return f": did you mean `{near[0]}`?"
@@ -108,7 +111,7 @@ def _decoder(kind: type[_Struct]) -> msgspec.json.Decoder[_Struct]:
 
 
 class JsonResponse(Response[Any]):
-    """An answer that is written by our own codec."""
+    """A response that cortext's own JSON codec encodes."""
 
     def render(self, content: Any, media_type: str, enc_hook: Any = None) -> bytes:
         if isinstance(content, bytes):

@@ -1,7 +1,7 @@
-"""Before anything is routed: who asks, from where, under which name, and for how much.
+"""Checks before routing: who makes a request, for which host, with which body, and how often.
 
-A page in a browser can neither pretend to be this host nor send a request here: the `Host` has to
-be one of ours, and an `Origin`, where there is one, the same.
+The `Host` header must name this server, and an `Origin` header must be the same. So a web page of
+another site can neither pretend to be this host nor send requests to it.
 """
 
 from __future__ import annotations
@@ -29,27 +29,36 @@ if TYPE_CHECKING:
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 ANY_ADDRESS = "address"
-"""In the place of a name: any IP address. Who lies about a name needs a name for it."""
+"""Stands for any IP address in a list of host names.
+
+Attacks by DNS rebinding need a host name, so IP addresses are safe.
+"""
 OWNER = "cortext.owner"
-"""What the scope of a request has of who asks: "" is the person of this machine."""
+"""The key in a scope for the owner that makes the request.
+
+The value "" is the user of this machine, and None is nobody.
+"""
 BY_COOKIE = "cortext.by_cookie"
-"""Whether that is known by a cookie of the pages."""
+"""The key in a scope for whether a cookie of the pages identified the owner."""
 STAYS = "cortext.stays"
-"""What the scope of a request for events has: whether who asked may still hear them."""
+"""The key in the scope of an event stream for a function without arguments.
+
+The function returns whether the listener may still receive events.
+"""
 _PLACE = "cortext.place"
-"""What it has of whose place among the streams it takes."""
+"""The key in a scope for the owner whose number of open streams includes this one."""
 DATA = "/v1/"
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:@/\[\],]+)(?::\d{1,5})?")
 Headers = Mapping[bytes, bytes]
 _Refusal = tuple[problem_responses.HttpProblem, dict[str, str]]
 _FOR_ALL = frozenset(("/healthz", "/readyz", "/metrics"))
-"""Paths at which nobody is asked for: they answer also while an application's users are unknown."""
+"""Paths that need no owner. They answer even while `owner_of` fails."""
 _log = logging.getLogger("cortext.web")
 OwnerOf = Callable[[Mapping[str, Any]], "str | Awaitable[str | None] | None"]
 
 
 class Guard:
-    """An application that answers for another, or lets it answer."""
+    """An ASGI application that rejects requests, or passes them to another application."""
 
     def __init__(
         self,
@@ -108,7 +117,7 @@ class Guard:
                 metrics.count(scope["method"], route, status, perf_counter() - began)
 
     async def _refusal(self, scope: Any) -> _Refusal | None:
-        """Why a request goes no further, and the headers of that answer."""
+        """Return why a request is rejected, and headers for that response; None if it may pass."""
         pairs: list[tuple[bytes, bytes]] = scope["headers"]
         headers = dict(pairs)
         found = self._wrong_place(pairs, headers)
@@ -123,10 +132,10 @@ class Guard:
                 return problem_responses.problem("internal"), {}
         scope[OWNER] = owner
         if path and (path[0] != "/" or "//" in path):
-            # The framework would take it for the path without them, and it is judged here.
+            # The framework ignores extra slashes, so the checks below would not fit its route.
             return problem_responses.problem("no-such-path"), {}
         if not path.startswith(DATA):
-            # A page that follows what is kept has a place among the streams like others.
+            # Event streams of pages count towards the limit of streams, too.
             if owner is None or not path.endswith("/events"):
                 return None
             return self._stream(scope, headers, owner)
@@ -142,7 +151,7 @@ class Guard:
         return self._stream(scope, headers, owner) if path.endswith("/events") else None
 
     def _stream(self, scope: Any, headers: Headers, owner: str) -> _Refusal | None:
-        """Take a place for it."""
+        """Count a new stream of the owner; return the refusal if there are too many."""
         scope[STAYS] = partial(self._stays, scope, headers, owner)
         if not self._streams.take(owner):
             return problem_responses.problem("too-many-streams"), {}
@@ -153,7 +162,7 @@ class Guard:
         self, pairs: list[tuple[bytes, bytes]], headers: Headers
     ) -> problem_responses.HttpProblem | None:
         host = headers.get(b"host", b"").decode("latin-1").lower()
-        # Headers that came once each need no counting.
+        # Count only if some header occurs twice: then `pairs` has more entries than `headers`.
         several = len(pairs) > len(headers) and sum(name == b"host" for name, _ in pairs) > 1
         if several or not self._is_ours(host):
             return problem_responses.problem("wrong-host", f"{host[:100]!r} is not served here")
@@ -174,15 +183,17 @@ class Guard:
         return ANY_ADDRESS in self._hosts and _is_address(name)
 
     async def _user(self, owner_of: OwnerOf, scope: Any) -> tuple[bool, str | None]:
-        """Whether the application could say whose a request is, and whose. A mistake of its own is
-        none of the client's."""
+        """Return whether `owner_of` worked, and the owner that it returned.
+
+        An error in `owner_of` is a fault of the application, not of the client.
+        """
         if scope["path"] in _FOR_ALL:
             return True, None
         try:
             found: Any = owner_of(outside(scope))
             if inspect.isawaitable(found):
                 found = await found
-        except Exception:  # noqa: BLE001  whatever an application of others raises
+        except Exception:  # noqa: BLE001  foreign code may raise anything
             _log.exception("owner_of could not say whose a request is")
             return False, None
         if found is not None and type(found) is not str:
@@ -201,7 +212,7 @@ class Guard:
         return self._tokens.owner(given_token(headers))
 
     def _stays(self, scope: Any, headers: Headers, owner: str) -> bool:
-        """Whether a token is what it was; users of another application are its own affair."""
+        """Return whether the owner's token is still valid; always True with `owner_of`."""
         return self._owner_of is not None or self._owner(scope, headers) == owner
 
     def _stranger(self) -> _Refusal:
@@ -229,7 +240,10 @@ class Guard:
 
 
 def given_token(headers: Headers) -> str:
-    """The token of a request, which stands in `Authorization` and nowhere else."""
+    """Return the token in the `Authorization` header; "" if there is none.
+
+    Tokens elsewhere in a request are ignored.
+    """
     scheme, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""
 
@@ -244,8 +258,10 @@ async def refuse(
     headers: Mapping[str, str] | None = None,
     scope: Any = None,
 ) -> None:
-    """Answer with a problem, and with these headers beside its own. Who reads it is told by the
-    `scope` of the request: to a person in a browser it is a page."""
+    """Send a problem as the response, with `headers` in addition to its own.
+
+    If `scope` shows that a person in a browser made the request, the response is an HTML page.
+    """
     accept = dict(scope["headers"]).get(b"accept", b"").decode("latin-1") if scope else ""
     kind, body = problem_responses.MEDIA_TYPE, problem_responses.encode(found)
     more: Mapping[str, str] = {}
@@ -264,7 +280,7 @@ async def refuse(
 
 
 def _name(host: str) -> str:
-    """A host without its port; "" for what is none."""
+    """Return a host without its port; "" if it is not a valid host."""
     found = _HOST.fullmatch(host)
     return found[1].rstrip(".") if found else ""
 

@@ -1,4 +1,4 @@
-"""The paths of the service and what each answers. Errors are raised; `service.py` translates."""
+"""The routes of the service. Handlers raise errors; `application.py` turns these into responses."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Status = Literal["active", "paused", "completed", "interrupted"]
 
 
 def _may_fail(*statuses: int) -> dict[int, ResponseSpec]:
-    """Beside what can happen to any request."""
+    """Return the OpenAPI of these error statuses, and of those that any request can have."""
     return {
         status: ResponseSpec(
             HttpProblem, media_type=PROBLEM, generate_examples=False, description=_WHY[status]
@@ -65,7 +65,7 @@ _WHY = {
 
 
 def _owner(request: Asked) -> Any:
-    """Who asks: text, for `_check` has let nobody else through."""
+    """Return the owner that makes the request, which is text after `_check`."""
     return request.scope[OWNER]  # type: ignore[typeddict-item]
 
 
@@ -221,7 +221,10 @@ def _check_person(request: Asked) -> None:
 
 
 def _check(request: Asked) -> None:
-    """`Guard` has refused whoever is nobody. Should one get past it, that ends here."""
+    """Reject a request without an owner, and unknown query parameters.
+
+    `Guard` rejects requests without an owner, too. This check is a second barrier.
+    """
     if _owner(request) is None:
         raise NotAuthorizedException(headers={"WWW-Authenticate": "Bearer"})
     if request.scope["query_string"]:
@@ -232,11 +235,11 @@ def _check(request: Asked) -> None:
 
 
 _NO_QUERY = {"request", "id", "last_event_id"}
-"""What handlers take that stands elsewhere."""
+"""The parameters of handlers that do not come from the query."""
 
 
 def data_router(*, sessions: bool) -> Router:
-    """The routes that need a token."""
+    """Return the router of the paths that need a token."""
     handlers = [create, list_conversations, load, change, remove, add, history, summary, follow]
     if sessions:
         handlers += [list_sessions, search]
@@ -248,5 +251,7 @@ BODIES: dict[tuple[str, str], type[Any]] = {
     ("patch", "/v1/conversations/{id}"): Changes,
     ("post", "/v1/conversations/{id}/messages"): NewMessage,
 }
-"""What is sent, for the OpenAPI: these routes decode it themselves, which is faster and keeps
-half characters."""
+"""The types of request bodies, for the OpenAPI.
+
+These routes decode their bodies themselves, which is faster and preserves lone surrogates.
+"""

@@ -1,4 +1,4 @@
-"""The URL of a conversation store, as people give it and as they read it."""
+"""URLs of conversation stores: opening them, and showing them to people."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from cortext.service.stores.base import Conversations
 from cortext.service.stores.server_urls import folder_of_url, without_secrets
 
 _SHOWN = 1000
-"""Messages of a conversation that are shown, where a store has so many."""
+"""The most messages of a conversation that are shown from another program's store."""
 
 
 def opened_store(url: str, **bounds: Any) -> Conversations:
-    """The store; CortextError says in one sentence why there cannot be one."""
+    """Open the conversation store at a URL.
+
+    Raise CortextError if the URL is not valid or a required package is not installed.
+    """
     try:
         return open_store(url, **bounds)
     except ValueError as error:
@@ -31,7 +34,7 @@ def opened_store(url: str, **bounds: Any) -> Conversations:
 
 
 def folder_of(url: str) -> str:
-    """The folder of `file:`, whole; "" of another store."""
+    """Return the absolute folder of a `file:` URL; "" for any other store."""
     kind, _, path = url.partition(":")
     if kind != "file":
         return ""
@@ -39,19 +42,22 @@ def folder_of(url: str) -> str:
 
 
 def shown_store(url: str) -> str:
-    """A store for people: with the whole path of a folder, and without passwords."""
+    """Return a store URL to show to people: with an absolute folder and without passwords."""
     place = folder_of(url)
     return f"file:{place}" if place else without_secrets(url)
 
 
 def store_to_show(url: str) -> Conversations:
-    """A store that somebody else fills; CortextError if there can be nothing in it."""
+    """Open a store that another program fills, to show what is in it.
+
+    Raise CortextError for `memory:`, and for a folder that is missing or is not a store.
+    """
     if url.startswith("memory:"):
         raise CortextError(
             "memory: is a store inside of the program that has it",
             hint="that program can show it: cortext.asgi.create_app(store, pages=True)",
         )
-    # Whoever fills it has bounds of its own: one who only looks lets nothing expire.
+    # No bounds: only the program that fills the store may let conversations expire.
     store = opened_store(url, window=_SHOWN, ttl=None, max_conversations=None)
     place = folder_of(url)
     if place and not os.path.isdir(place):
@@ -64,7 +70,7 @@ def store_to_show(url: str) -> Conversations:
 
 
 def _check_folder(folder: str) -> None:
-    """CortextError for one that holds other things, and no conversation."""
+    """Raise CortextError if a folder is unreadable, or has other files but no conversation."""
     try:
         names = os.listdir(folder)
     except OSError as error:

@@ -1,5 +1,4 @@
-"""The list of what a service or a store keeps: those in which something was said last come first, a
-page at a time."""
+"""The list of conversations of a service or a store: the most recently active first, in pages."""
 
 from __future__ import annotations
 
@@ -16,14 +15,17 @@ from cortext.service.stores.port import Conversation, ConversationEntry
 from cortext.web.store_pages.store_row import StoreRow, row_of
 
 PAGE = 100
-"""Conversations on a page."""
+"""The number of conversations on a page."""
 MOST = 10_000
-"""Conversations that are looked at, the newest: a store may have any number."""
+"""The most conversations that are listed: the newest ones. A store may have more."""
 
 
 class StoreListRequest(NamedTuple):
-    """What is asked for: in what, by whom, of which owner (None is all that one may see), and which
-    page, from 1."""
+    """A request for a page of the list.
+
+    `owned` is the store, and `by` is who makes the request. `owner` limits the list to one owner;
+    None means every owner that `by` may see. `page` counts from 1.
+    """
 
     owned: Owned
     by: str
@@ -32,7 +34,7 @@ class StoreListRequest(NamedTuple):
 
     @property
     def is_all(self) -> bool:
-        """Whether those of every owner may be seen."""
+        """Whether the conversations of every owner may be seen."""
         return isinstance(self.owned, EveryOwner)
 
     def address(self, *, page: int = 1, owner: str | None = None) -> str:
@@ -41,7 +43,10 @@ class StoreListRequest(NamedTuple):
         return f"/kept?{said}" if said else "/kept"
 
     async def entries(self) -> list[ConversationEntry]:
-        """All of them, or the newest, by when something was said."""
+        """Return the newest conversations, at most `MOST` + 1, without their messages.
+
+        The most recently active conversation comes first.
+        """
         if self.is_all:
             found = await self.owned.store.list(owner=self.owner, limit=MOST + 1)
         else:
@@ -49,8 +54,11 @@ class StoreListRequest(NamedTuple):
         return sorted(found, key=lambda each: (each.updated_at, each.id), reverse=True)
 
     async def read(self, entries: Sequence[ConversationEntry]) -> list[Conversation]:
-        """These, with their messages. One may go away meanwhile; one that cannot be read is left
-        out, and logged."""
+        """Return these conversations with their messages.
+
+        A conversation that no longer exists is left out. One that cannot be read is left out and
+        logged.
+        """
         found = await asyncio.gather(*(self._read(each.id) for each in entries))
         return [each for each in found if each is not None]
 
@@ -65,8 +73,11 @@ class StoreListRequest(NamedTuple):
 
 
 class Sight(NamedTuple):
-    """A page of the list. `total` is how many there are, of which at most `MOST` are known;
-    `version` is another one whenever the page looks different."""
+    """A page of the list.
+
+    `total` is the number of conversations, or `MOST` + 1 if there are more than `MOST`. `version`
+    changes whenever the page looks different. `newer` and `older` are page numbers, 0 for none.
+    """
 
     rows: Sequence[StoreRow] = ()
     total: int = 0
@@ -80,7 +91,7 @@ class Sight(NamedTuple):
 
 
 async def see(kept: StoreListRequest, *, titles: bool = True) -> Sight:
-    """The page that is asked for; without `titles` there are no rows in it."""
+    """Return the requested page. Without `titles`, the page has no rows."""
     entries = await kept.entries()
     shown = entries[:MOST]
     last = max(-(-len(shown) // PAGE), 1)

@@ -1,5 +1,7 @@
-"""The conversations of a service, or of a store, beside those of this machine: each client sees its
-own, as everywhere."""
+"""The pages with the conversations of a service or a store.
+
+Each client sees only its own conversations, as everywhere in the service.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ EndingHere = NamedDependency[Ending]
 
 @get("/kept")
 async def kept(request: Ask) -> Response[Any]:
-    """Those in which something was said last, or those in which something is found."""
+    """Show the most recently active conversations, or those that a search finds."""
     q = request.query_params.get("q", "")[:_LONGEST].strip()
     here = _kept(request)
     values: dict[str, Any] = {"here": here, "q": q, "found": None, "sight": Sight()}
@@ -52,7 +54,7 @@ async def kept(request: Ask) -> Response[Any]:
 
 @get("/kept/{id:str}")
 async def kept_one(request: Ask, id: FromPath[str]) -> Response[Any]:
-    """One, with the messages of its window."""
+    """Show a conversation with the messages of its window."""
     owned: Owned = request.app.state.owned
     found = await owned.get(_owner(request), id)
     session = _session_of(found)
@@ -74,7 +76,7 @@ async def kept_one(request: Ask, id: FromPath[str]) -> Response[Any]:
 
 @get("/kept/{id:str}/export/{format:str}")
 async def kept_export(request: Ask, id: FromPath[str], format: FromPath[str]) -> Response[bytes]:
-    """One as a file, with the messages of its window."""
+    """Return a conversation as a file, with the messages of its window."""
     check_format(format)
     owned: Owned = request.app.state.owned
     found = await owned.get(_owner(request), id)
@@ -83,7 +85,7 @@ async def kept_export(request: Ask, id: FromPath[str], format: FromPath[str]) ->
 
 @get("/kept-list/events")
 async def kept_events(request: Ask, ending: EndingHere) -> ServerSentEvent:
-    """Says whenever the list looks different from the one that the page has `seen`."""
+    """Send an event whenever the list differs from the version that the page has `seen`."""
     here = _kept(request)
 
     async def look() -> str:
@@ -94,8 +96,10 @@ async def kept_events(request: Ask, ending: EndingHere) -> ServerSentEvent:
 
 @get("/kept/{id:str}/events")
 async def kept_one_events(request: Ask, id: FromPath[str], ending: EndingHere) -> ServerSentEvent:
-    """Says whenever a conversation looks different from what the page has `seen`, and when it is
-    gone."""
+    """Send an event whenever a conversation differs from the version that the page has `seen`.
+
+    Send another event when the conversation is gone.
+    """
     owned: Owned = request.app.state.owned
     owner = _owner(request)
     await owned.get(owner, id)
@@ -110,7 +114,10 @@ async def kept_one_events(request: Ask, id: FromPath[str], ending: EndingHere) -
 
 
 async def find_kept(request: Ask, q: str) -> StoreSearchResult:
-    """What is found in all that this person may see. A store that is down hides nothing else."""
+    """Search all conversations in the store that the caller may see.
+
+    If the store fails, return the reason in `wrong`, so that the page can show everything else.
+    """
     try:
         return await find(_kept(request)._replace(owner=None), q)
     except SessionStorageError as error:
@@ -119,7 +126,7 @@ async def find_kept(request: Ask, q: str) -> StoreSearchResult:
 
 
 def version_of(found: Conversation) -> str:
-    """Another one whenever a conversation looks different."""
+    """Return a text that changes whenever a conversation looks different."""
     last = found.messages[-1].id if found.messages else ""
     told = json_codec.encode(
         [found.updated_at.isoformat(), len(found.messages), last, found.metadata]
@@ -145,7 +152,7 @@ def _stream(
     scope: Any = request.scope
     seen = request.headers.get("last-event-id") or request.query_params.get("seen", "")
     store: Conversations = request.app.state.owned.store
-    # Who came through the door of `cortext web` stays.
+    # `cortext web` sets no `STAYS`: its user may always follow.
     told = tell(look, store.events(id), seen, end, scope.get(STAYS, lambda: True))
     return ServerSentEvent(told, headers=HEADERS)
 
@@ -163,13 +170,16 @@ def _kept(request: Ask) -> StoreListRequest:
 
 
 def _owner(request: Ask) -> str:
-    """Text: nobody else was let in."""
+    """Return the owner that makes the request. Requests without an owner do not get this far."""
     scope: Any = request.scope
     return scope[OWNER]
 
 
 def _roles(request: Ask) -> dict[str, str]:
-    """Only where an application says who its users are, who reads it is who spoke."""
+    """Return the names of the roles.
+
+    The reader is the "You" of a conversation only where an application knows its users.
+    """
     return ROLES if _has_users(request) else {**ROLES, "user": "User"}
 
 

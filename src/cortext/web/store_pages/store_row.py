@@ -1,4 +1,4 @@
-"""A conversation of a store in one line."""
+"""A conversation of a store as a row of the list."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _UNSAID = "Nothing was said yet"
 
 
 class StoreRow(NamedTuple):
-    """A conversation in the list, under its title."""
+    """A row of the list, with the title of its conversation."""
 
     id: str
     title: str
@@ -29,8 +29,10 @@ def row_of(found: Conversation) -> StoreRow:
 
 
 def _titles(found: Conversation) -> Iterator[str]:
-    """What a conversation can be called by: what its program calls it, what was asked first of all
-    that the window still has, what was said first."""
+    """Yield possible titles of a conversation, the best first.
+
+    They are the title in its metadata, then the user's messages, then all messages.
+    """
     given = found.metadata.get("title")
     yield given if isinstance(given, str) else ""
     yield from (message.content for message in found.messages if message.role == "user")

@@ -1,5 +1,8 @@
-"""Looking for words in what a service or a store keeps. No index is kept of that: those in which
-something was said last are read, as many as can be within a moment."""
+"""Search in the conversations of a service or a store.
+
+There is no index for them. The most recently active conversations are read, as many as possible
+within a few seconds.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,10 @@ _MOST_HITS = 3
 
 
 class MatchedMessage(NamedTuple):
-    """A message by its number from 1, who said it, and the pieces of its text, every second of
-    which is what was looked for."""
+    """A message that matches a query, with its number from 1 and its role.
+
+    `pieces` is its text, cut around the matches: every second piece is a match.
+    """
 
     number: int
     role: str
@@ -35,8 +40,11 @@ class Match(NamedTuple):
 
 
 class StoreSearchResult(NamedTuple):
-    """`looked` conversations were read of `total`; with `more` there may be others. `wrong` is why
-    it could not be looked for."""
+    """The result of a search.
+
+    `looked` of `total` conversations were read. If `more` is true, there may be more matches.
+    `wrong` is the reason why the search failed, "" if it did not fail.
+    """
 
     matches: Sequence[Match] = ()
     looked: int = 0
@@ -46,12 +54,15 @@ class StoreSearchResult(NamedTuple):
 
     @property
     def left(self) -> bool:
-        """Whether some were not looked at."""
+        """Whether some conversations were not read."""
         return self.looked < self.total or self.total > MOST
 
 
 async def find(kept: StoreListRequest, words: str) -> StoreSearchResult:
-    """The conversations that have a message with the words, the latest first."""
+    """Return the conversations that match the query, the most recently active first.
+
+    A conversation matches if one of its messages or its title does.
+    """
     asked = search_query.parse(words)
     entries = (await kept.entries())[:MOST]
     matches: list[Match] = []
@@ -86,7 +97,7 @@ def _matches(conversations: Sequence[Conversation], asked: search_query.Query) -
 
 
 def _is_in(text: str, part: search_query.Term | search_query.Clause) -> bool:
-    """Whether a text has what is wanted, and nothing that is not."""
+    """Return whether a text contains the wanted parts of a query, and no unwanted part."""
     if isinstance(part, search_query.Term):
         return bool(search_query.find(text, (part,)))
     wanted = (_is_in(text, each) for each in part.wanted)

@@ -1,7 +1,7 @@
-"""Telling a page that what it shows of a store looks different, as server-sent events.
+"""Server-sent events that tell a page when its part of a store has changed.
 
-Events of the store only wake us. Some stores tell only of what this process does, and events can be
-lost: so we look by ourselves, too.
+Events of the store only wake the stream. Some stores report only changes by this process, and
+events can be lost. So the store is also checked regularly.
 """
 
 from __future__ import annotations
@@ -18,9 +18,12 @@ from cortext.service.stores.conversation_events import Subscription
 from cortext.web.live_updates import ALIVE, Ending
 
 LOOK = 1.0
-"""Seconds between two looks without an event."""
+"""Seconds between two checks without an event."""
 _REST = 10
-"""For how many times as long as a look took there is none: a long list is not read all the time."""
+"""The pause after a check, as a multiple of the time that the check took.
+
+So a long list is not read all the time.
+"""
 _MOMENT = 0.2
 _log = logging.getLogger("cortext.web")
 
@@ -32,8 +35,11 @@ async def tell(
     ending: Ending,
     stays: Callable[[], bool],
 ) -> AsyncGenerator[dict[str, Any]]:
-    """`grown` whenever `look` has another version than was `seen`, and at the end, when it has
-    none any more, `deleted`, `expired`, or `gone` where nobody said which."""
+    """Yield `grown` whenever `look` returns another version than the one that was `seen`.
+
+    When `look` returns "", yield `deleted` or `expired`, or `gone` if the store does not report
+    which, and stop. Stop also when the server stops or `stays` returns False.
+    """
     waking = _UpdateWaker(events)
     said = time.monotonic()
     try:
@@ -57,7 +63,7 @@ async def tell(
 
 
 async def _looked(look: Callable[[], Awaitable[str]], seen: str) -> str:
-    """The version now; as it was, while the store cannot tell."""
+    """Return the current version, or `seen` while the store fails."""
     try:
         return await look()
     except SessionStorageError as error:
@@ -66,8 +72,10 @@ async def _looked(look: Callable[[], Awaitable[str]], seen: str) -> str:
 
 
 class _UpdateWaker:
-    """Listens in a task of its own, which can let go of a store in peace when the browser has left
-    and everything else is being cancelled."""
+    """A listener to the events of a store, in its own task.
+
+    The task can unsubscribe cleanly when the browser has left and everything else is cancelled.
+    """
 
     def __init__(self, events: Subscription) -> None:
         self._ended = ""
@@ -75,7 +83,7 @@ class _UpdateWaker:
         self._task = asyncio.ensure_future(self._listen(events))
 
     async def rest(self, least: float, most: float, ending: Ending) -> None:
-        """Wait until something happens; for a time between these, or until the server ends."""
+        """Wait for an event, from `least` to `most` seconds, or until the server stops."""
         began = time.monotonic()
         while not ending.is_near and time.monotonic() < began + most:
             if self._woken.is_set() and time.monotonic() >= began + least:
@@ -84,7 +92,10 @@ class _UpdateWaker:
         self._woken.clear()
 
     async def how_it_ended(self) -> str:
-        """What the store says of it, which may come a moment later than it is gone."""
+        """Return how the conversation ended: "deleted", "expired" or, if unknown, "gone".
+
+        Wait a moment for the store to report it.
+        """
         end = time.monotonic() + _MOMENT
         while not self._ended and time.monotonic() < end:
             self._woken.clear()
