@@ -1,4 +1,4 @@
-"""What every store does with damage: name it, with the file, and lose nothing."""
+"""Checks and error reports for damaged session files, shared by all stores."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ IN_A_WORKSPACE = (
 
 
 def read_session_file(id: str, path: str) -> tuple[bytes, os.stat_result]:
-    """The bytes of a session's file, or the error that says why there are none."""
+    """Return the bytes and the file status of a session's file.
+
+    SessionNotFoundError is raised if there is no file, SessionCorruptedError if it is not a regular
+    file, and SessionStorageError if reading fails.
+    """
     with storage_errors("read", path):
         try:
             return read_file_and_stat(path)
@@ -32,7 +36,10 @@ def read_session_file(id: str, path: str) -> tuple[bytes, os.stat_result]:
 
 
 def raise_if_damaged(damages: Sequence[Damage], hint: str = LEFT_ALONE) -> None:
-    """SessionCorruptedError for the first damage that lost something; a warning for others."""
+    """Raise SessionCorruptedError for the first damage that lost data.
+
+    Log the others as warnings.
+    """
     refuse_damage(damages, hint)
     for damage in damages:
         warn_of(damage)
@@ -46,7 +53,7 @@ def warn_of(damage: Damage) -> None:
 
 
 def refuse_damage(damages: Sequence[Damage], hint: str = LEFT_ALONE) -> None:
-    """SessionCorruptedError for the first damage that lost something."""
+    """Raise SessionCorruptedError for the first damage that lost data."""
     for damage in damages:
         if damage.fatal:
             raise SessionCorruptedError(damage.path, damage.detail, line=damage.line, hint=hint)
@@ -59,7 +66,10 @@ def refuse_newer(head: Mapping[str, Any], path: str) -> None:
 
 
 def name_mismatch(found: str, id: str) -> list[Damage]:
-    """A file that was copied or renamed still says its old id."""
+    """Return a non-fatal damage if a file contains another id than its name says.
+
+    This happens when a file was copied or renamed.
+    """
     if found in (id, ""):
         return []
     return [Damage(f"calls itself {found!r:.80} and is read as {id!r:.80}", fatal=False)]

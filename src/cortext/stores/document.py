@@ -1,4 +1,7 @@
-"""Sessions as documents: `{id}.json` with everything, and `{id}.backup` with the one before."""
+"""A store of documents: each session is one file `{id}.json`.
+
+The version before the last save is in `{id}.backup`.
+"""
 
 from __future__ import annotations
 
@@ -54,20 +57,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _INDEX = "index"
-"""`index.json` is the export of the index, so no session has this id."""
+"""The name of the exported index, `index.json`. No session may have this id."""
 
 _RESTORE = "recover_from_backup(id) brings back the version before it; nothing was changed"
 
 
 class _Seen(NamedTuple):
-    """A document as we last read or wrote it, with its records already encoded."""
+    """A document as this store last read or wrote it, with its records already encoded."""
 
     fingerprint: Fingerprint
     messages: EncodedRecords
     history: EncodedRecords
 
     def records(self, id: str) -> Session:
-        """A session with the records and no head."""
+        """Return a session that has the records and an empty head."""
         return Session(
             id, messages=list(self.messages.items), tool_history=list(self.history.items)
         )
@@ -76,8 +79,8 @@ class _Seen(NamedTuple):
 class SessionStorage(SessionStore):
     """A folder of session documents, for programs with one conversation at a time.
 
-    A save replaces the whole file; the records that it already held are not encoded
-    again. Before that, the file there was becomes the backup, if it can be read.
+    A save replaces the whole file, but does not encode again the records that the file already
+    holds. If the old file can be read, the save turns it into the backup.
     """
 
     def __init__(
@@ -107,7 +110,7 @@ class SessionStorage(SessionStore):
 
     @property
     def index_path(self) -> str:
-        """Where the export of the index is."""
+        """The path of the exported index."""
         return f"{self._folder}/{_INDEX}.json"
 
     @property
@@ -149,7 +152,10 @@ class SessionStorage(SessionStore):
         *messages: SessionMessage,
         tool_invocations: Sequence[ToolInvocation] = (),
     ) -> int:
-        """As the port has it; here it rewrites the file, so it costs more in a long session."""
+        """Add messages as the contract in `SessionStore` says.
+
+        The whole file is rewritten, so an append takes longer in a long session.
+        """
         path = self._path(id)
         with storage_errors("write", path), self._lock(id):
             session, seen = self._load(id)
@@ -157,7 +163,7 @@ class SessionStorage(SessionStore):
             if new:
                 self._save(session, path, seen)
             else:
-                # Acknowledged only now, if the try that wrote it failed at its last step.
+                # Sync again: an earlier attempt may have written the messages and failed to sync.
                 sync_dir(self._folder)
         self._changed(id)
         return new
@@ -168,7 +174,7 @@ class SessionStorage(SessionStore):
         return session
 
     def load_or_none(self, id: str) -> Session | None:
-        """The session; None if it is missing or cannot be read."""
+        """Return the session, or None if it is missing or cannot be read."""
         try:
             return self.load(id)
         except (SessionNotFoundError, SessionCorruptedError):
@@ -201,10 +207,10 @@ class SessionStorage(SessionStore):
         return [name for name in session_names(self._folder, ".json") if name != _INDEX]
 
     def recover_from_backup(self, id: str) -> bool:
-        """Put the backup in the place of the session; False if there is none that can be read.
+        """Replace the session by its backup. Return False if there is no readable backup.
 
-        What stood there is kept beside it: `{id}.json.corrupt` if it cannot be read,
-        else `{id}.json.replaced`.
+        The replaced file is set aside next to the session: as `{id}.json.replaced` if it can be
+        read, otherwise as `{id}.json.corrupt`.
         """
         path, backup = self._path(id), self._backup(id)
         with storage_errors("recover", path), self._lock(id):
@@ -222,9 +228,10 @@ class SessionStorage(SessionStore):
         return True
 
     def cleanup_old_sessions(self, max_age_days: float = 30, keep_minimum: int = 10) -> list[str]:
-        """Remove, for good, sessions not updated for that long, but keep the newest ones.
+        """Remove sessions not updated for `max_age_days`, permanently, and return their ids.
 
-        A file that cannot be read is never removed, and never counts as one that is kept.
+        The newest `keep_minimum` sessions are never removed. A file that cannot be read is not
+        removed, and does not count as one of the newest sessions.
         """
         ages = [
             (session.updated_at, id)
@@ -239,7 +246,8 @@ class SessionStorage(SessionStore):
     def cleanup_old_backups(self, max_age_days: float = 7) -> list[str]:
         """Remove backups older than `max_age_days`. Return the ids of their sessions.
 
-        A backup stays if its session is missing or cannot be read: it is the only copy then.
+        A backup stays if its session is missing or cannot be read: the backup is then the only
+        copy.
         """
         limit = _days_ago(max_age_days).timestamp()
         ids = session_names(self._folder, ".backup")
@@ -250,7 +258,10 @@ class SessionStorage(SessionStore):
         return removed
 
     def get_storage_size(self) -> int:
-        """Bytes in all files of the folder: sessions, backups and the index."""
+        """Return the total size of all files in the folder, in bytes.
+
+        This includes sessions, backups and the index.
+        """
         total = 0
         for folder, _, names in os.walk(self._folder):
             for name in names:
@@ -259,11 +270,18 @@ class SessionStorage(SessionStore):
         return total
 
     def summarize(self, id: str) -> SessionSummary:
-        """What a list shows of a session: as `load`, for callers that will not save it."""
+        """Return the summary of a session for a list.
+
+        The file is checked as in `load`. Unlike `load`, the store does not remember the session for
+        a later `save`.
+        """
         return SessionSummary.from_session(self._load(id)[0])
 
     def fingerprint(self, id: str) -> Fingerprint | None:
-        """Of a session's file as this storage last read or wrote it; None without a look."""
+        """Return the fingerprint of a session's file when this store last read or wrote it.
+
+        Return None if this store has not used the session recently. The file itself is not checked.
+        """
         seen = self._seen.get(_check(id))
         return seen.fingerprint if seen else None
 
@@ -285,7 +303,11 @@ class SessionStorage(SessionStore):
             self.on_change(id)
 
     def _save(self, session: Session, path: str, seen: _Seen | None) -> None:
-        """Replace what is there, which is as `seen` says; without that it cannot be read."""
+        """Replace the stored file.
+
+        `seen` describes the file that is there now. None means that it is missing or cannot be
+        read; an unreadable file is set aside.
+        """
         messages = (seen.messages if seen else EncodedRecords()).extended(session.messages)
         history = (seen.history if seen else EncodedRecords()).extended(session.tool_history)
         chunks = document.encode(session, messages, history)
@@ -299,7 +321,7 @@ class SessionStorage(SessionStore):
 
     def _delete(self, id: str) -> bool:
         path = self._path(id)
-        # The backup last: as long as it is there, a delete that failed has lost nothing.
+        # Remove the backup last, so that a delete that fails halfway loses nothing.
         there = remove_if_there(path)
         there = remove_if_there(self._backup(id)) or there
         if there:
@@ -310,7 +332,7 @@ class SessionStorage(SessionStore):
         return there
 
     def _delete_if_older(self, id: str, limit: datetime) -> bool:
-        """Looks once more: somebody may have gone on with it."""
+        """Delete a session unless someone continued it since the first check."""
         with storage_errors("delete", self._path(id)), self._lock(id):
             session = self._load_quietly(id)
             gone = session is not None and session.updated_at < limit and self._delete(id)
@@ -324,12 +346,12 @@ class SessionStorage(SessionStore):
             if not _is_older(backup, limit):
                 return False
             with self._lock(id):
-                # Checked again under the lock: a save may have replaced the backup.
+                # Check again under the lock: a save may have replaced the backup.
                 unneeded = _is_older(backup, limit) and self._load_quietly(id) is not None
                 return unneeded and remove_if_there(backup)
 
     def _look(self, id: str, path: str) -> _Seen | None:
-        """What a save is about to replace; None without a session that can be read."""
+        """Return what a save will replace, or None if there is no readable session."""
         seen = self._seen.get(id)
         if seen is not None and seen.fingerprint == Fingerprint.at(path):
             return seen
@@ -390,7 +412,7 @@ def _days_ago(days: float) -> datetime:
 
 
 def _path(text: str) -> Path:
-    # Imported here: pathlib would be a tenth of what importing this module takes.
+    # Import pathlib late: it takes a tenth of the import time of this module.
     from pathlib import Path
 
     return Path(text)

@@ -1,4 +1,4 @@
-"""What a store knows of the sessions that it read or wrote last."""
+"""File fingerprints, and a small cache of the most recent values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ T = TypeVar("T")
 
 
 class Fingerprint(NamedTuple):
-    """Two files with the same fingerprint have the same content: writers replace or append."""
+    """A file's inode, size and time of change.
+
+    Two files with the same fingerprint have the same content, because writers only replace files or
+    append to them.
+    """
 
     inode: int
     size: int
@@ -25,7 +29,7 @@ class Fingerprint(NamedTuple):
 
     @classmethod
     def at(cls, path: str) -> Fingerprint | None:
-        """Return the fingerprint of the file that is there now; None without a file."""
+        """Return the fingerprint of the file at a path, or None if there is no file."""
         try:
             return cls.of(os.stat(path))
         except FileNotFoundError:
@@ -33,7 +37,7 @@ class Fingerprint(NamedTuple):
 
 
 class Recent(Generic[T]):
-    """The few values that were put last, by key."""
+    """A cache of the values put most recently, by key. The oldest value is dropped first."""
 
     def __init__(self, most: int = 16) -> None:
         self._most = most
@@ -44,7 +48,7 @@ class Recent(Generic[T]):
         return self._items.get(key)
 
     def put(self, key: str, item: T) -> T | None:
-        """Keep `item`; what had to go for it, or None."""
+        """Store `item` under `key`. Return the value that it replaced or pushed out, or None."""
         with self._threads:
             replaced = self._items.pop(key, None)
             self._items[key] = item

@@ -1,4 +1,4 @@
-"""Sessions as folders of a workspace: `conversations/DATE/ID/.session/`."""
+"""A store of workspace folders: each session is in `conversations/DATE/ID/.session/`."""
 
 from __future__ import annotations
 
@@ -55,21 +55,28 @@ _OURS = ("session.json", "messages.jsonl")
 
 
 class FolderStore(LineStore):
-    """The sessions below one workspace. `DATE/ID` names a session where an ID has two, and the
-    path of its folder below the workspace always does."""
+    """The sessions of one workspace.
+
+    An id usually names one session. If the same id exists on several days, `DATE/ID` names the
+    session. The path of its folder below the workspace always names it.
+    """
 
     format: Format = folder.FOLDER
 
     @cached_property
     def _found(self) -> dict[str, ConversationPath]:
-        """Where sessions were when they were last looked for."""
+        """The place of each session when it was last looked up."""
         return {}
 
     def exists(self, id: str) -> bool:
         return bool(self._places(id))
 
     def list_session_ids(self) -> list[str]:
-        """Ids, and `DATE/ID` for those that several days have."""
+        """Return the ids of all sessions, sorted.
+
+        An id that several days have is returned as `DATE/ID`. If that is also ambiguous, the path
+        of the folder below the workspace is returned.
+        """
         found = [
             place
             for place in workspace_layout.places(self._folder)
@@ -100,7 +107,11 @@ class FolderStore(LineStore):
     def create_at(
         self, place: ConversationPath, session: Session, lines: bytes | None = None
     ) -> None:
-        """A new session in a place that has none; its records may be `lines` of another."""
+        """Store a new session in a place that has none.
+
+        If `lines` is given, it is written as the records instead of the messages of `session`.
+        SessionStorageError is raised if the place already has a session.
+        """
         with storage_errors("write", place.session), self._lock(self._files_at(place)):
             _refuse_links(place, place.head, place.lines)
             if place.has_session:
@@ -116,7 +127,7 @@ class FolderStore(LineStore):
         self.checkpoint_at(self.place_of(session.id, session), session)
 
     def checkpoint_at(self, place: ConversationPath, session: Session) -> None:
-        """As `checkpoint`, of the session in one place."""
+        """Write the head of the session in one place, as `checkpoint` does."""
         with storage_errors("write", place.head), self._lock(self._files_at(place)):
             _refuse_links(place, place.head)
             stored = self._read_at(place)
@@ -127,7 +138,11 @@ class FolderStore(LineStore):
         self._changed(session.id)
 
     def delete(self, id: str) -> bool:
-        """Removes `.session/`; a conversation's markdown stays, and so does its folder with it."""
+        """Remove `.session/` and return True. Return False if the session does not exist.
+
+        A conversation's markdown stays. The folder of the conversation is removed only if it is
+        empty then. SessionStorageError is raised if `.session/` holds files of other programs.
+        """
         if not self._places(id):
             return False
         place = self.place_of(id)
@@ -144,8 +159,11 @@ class FolderStore(LineStore):
         return True
 
     def rewrite_at(self, place: ConversationPath, change: Callable[[Any], Any]) -> None:
-        """Write head and records anew as `change` makes them of their JSON, and of the text of
-        lines that are none. What names the session stays."""
+        """Replace the head and the records by the results of `change`.
+
+        `change` gets the decoded JSON of the head and of each line, or the text of a line that is
+        not JSON. The `conversation_id` stays the same whatever `change` returns.
+        """
         with storage_errors("write", place.session), self._lock(self._files_at(place)):
             _refuse_links(place, place.head, place.lines)
             lines = read_file(place.lines).split(b"\n")
@@ -159,7 +177,7 @@ class FolderStore(LineStore):
         self._changed(place.name)
 
     def counted_at(self, place: ConversationPath) -> int:
-        """How many messages the session in a place had when its head was written."""
+        """Return how many messages a session had when its head was written."""
         with storage_errors("read", place.head):
             return int(
                 record_dicts.as_dict(json_codec.decode(read_file(place.head))).get("message_count")
@@ -167,7 +185,7 @@ class FolderStore(LineStore):
             )
 
     def sort_at(self, place: ConversationPath) -> None:
-        """Put the records in the order of time; a late one may have been appended last."""
+        """Sort the records by time. A message with an earlier time may have been appended last."""
         with storage_errors("write", place.session), self._lock(self._files_at(place)):
             _refuse_links(place, place.head, place.lines)
             lines = sorted_lines(read_file(place.lines), self.format.records)
@@ -175,11 +193,11 @@ class FolderStore(LineStore):
         self._changed(place.name)
 
     def head(self, id: str) -> Session:
-        """The head alone, in a time that does not grow with the conversation."""
+        """Return the session without its records, which are not read."""
         return self.head_at(self.place_of(id))
 
     def head_at(self, place: ConversationPath) -> Session:
-        """As `head`, of the session in one place."""
+        """Return the session in one place without its records, as `head` does."""
         try:
             data, _ = read_session_file(place.name, place.head)
         except SessionNotFoundError:
@@ -214,7 +232,12 @@ class FolderStore(LineStore):
         return [place for place in found if place.has_session]
 
     def place_of(self, id: str, session: Session | None = None) -> ConversationPath:
-        """Where a conversation is; of several days' it is `session`'s."""
+        """Return the place of a conversation.
+
+        If the id exists on several days, the place on the day of `session` is returned.
+        SessionStorageError is raised if several places remain, SessionNotFoundError if there is
+        none.
+        """
         places = self._places(id)
         if len(places) > 1 and session is not None:
             places = [place for place in places if place.day == _day_of(session)] or places
@@ -235,14 +258,15 @@ class FolderStore(LineStore):
         day = _day_of(session)
         places = {place.day: place for place in self._places(session.id)}
         if places and day not in places:
-            # The same id on another day is another conversation, unless this one was moved.
+            # The same id on another day is another conversation, unless this session was moved
+            # there.
             for place in places.values():
                 if self._read_at(place).reading.session.created_at == session.created_at:
                     return place
         return places.get(day) or ConversationPath(self._conversations, day, session.id)
 
     def _files(self, id: str) -> LinePaths:
-        # Finding the day costs a look at every day; a place that was right still is.
+        # Reuse the last place: finding the day of a session means a scan of every day.
         place = self._found.get(id) if type(id) is str else None
         if place is None or not place.has_session:
             place = self._found[id] = self.place_of(id)
@@ -285,8 +309,11 @@ class FolderStore(LineStore):
         return {"messages.jsonl": records, "session.json": [folder.encode_head(session)]}
 
     def read_what_is_left(self, place: ConversationPath) -> Session:
-        """The session in a place. Lines that cannot be read are named in the log, and stay; a head
-        that cannot be read is SessionCorruptedError."""
+        """Return the readable part of the session in one place, without changing its files.
+
+        Lines that cannot be read are logged. SessionCorruptedError is raised if the head cannot be
+        read.
+        """
         session, damages = self._read_at(place).reading
         own = [damage for damage in damages if damage.path == place.head]
         if own:
@@ -301,7 +328,10 @@ class FolderStore(LineStore):
         return self._read_at(self.place_of(id))
 
     def _read_at(self, place: ConversationPath) -> StoredSession:
-        """Both files as they are at one time: a save exchanges the folder that they are in."""
+        """Read both files as they were at one moment.
+
+        A save replaces the folder that holds both.
+        """
         while True:
             before = Fingerprint.at(place.session)
             stored = self._read_files(place)
@@ -333,7 +363,7 @@ class FolderStore(LineStore):
 
 
 def _parts(id: str) -> tuple[str, str, str]:
-    """Shelf, day and name of an id; the first two may be empty."""
+    """Split an id into shelf, day and name. Shelf and day may be empty."""
     if type(id) is not str or id.count("/") < 2:
         day, _, name = check_workspace_id(id).rpartition("/")
         return "", day, name
@@ -343,7 +373,7 @@ def _parts(id: str) -> tuple[str, str, str]:
 
 
 def _refuse_links(place: ConversationPath, *files: str) -> None:
-    """What is written here is written here, and not where somebody's link leads."""
+    """Raise OSError for a symbolic link: a write must not end up where a link leads."""
     for path in (f"{place.shelf}/{place.day}", place.folder, place.session, *files):
         refuse_link(path)
 
@@ -357,13 +387,13 @@ def _changed(data: bytes, change: Callable[[Any], Any], encode: Callable[[Any], 
     new = change(old)
     if isinstance(old, dict) and "conversation_id" in old:
         new["conversation_id"] = old["conversation_id"]
-    # A key that stands twice in a line is seen once: the text says whether that hides something.
+    # Compare the text too: of a repeated key, the decoded JSON has only one value.
     is_same = new == old and change(text) == text
     return data.rstrip(b"\n") if is_same else line_checksum.reseal(encode(new))
 
 
 def _refuse_foreign(folder: str) -> None:
-    """Only our own files are ours to delete."""
+    """Raise SessionStorageError if a folder holds files that cortext did not write."""
     with os.scandir(folder) as entries:
         foreign = [
             entry.name
@@ -395,7 +425,7 @@ def _is_damaged(path: str, damages: Sequence[Damage]) -> bool:
 
 
 def _day_of(session: Session) -> str:
-    """The day on which it began, as the person's calendar has it."""
+    """Return the day on which a session began, in the local time zone."""
     began = as_utc(session.created_at)
     with suppress(OverflowError):
         began = began.astimezone()

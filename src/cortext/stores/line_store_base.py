@@ -1,4 +1,4 @@
-"""What the log and the folder have in common: records are lines of a file of their own."""
+"""The base class of the log store and the folder store: each record is a line of a file."""
 
 from __future__ import annotations
 
@@ -41,27 +41,27 @@ from cortext.stores.port import Reading, SessionStore
 
 
 class LinePaths(NamedTuple):
-    """Where the records of a session are, and the lock that guards all its files."""
+    """The file with the records of a session, and the lock for all its files."""
 
     lines: str
     lock: str
 
 
 class StoredSession(NamedTuple):
-    """A session as it is on disk, with the damage, and where its records stand."""
+    """A session as read from disk with its damage, and which tool calls its lines and head hold."""
 
     reading: Reading
     records: StoredRecords
 
 
 class LineStore(SessionStore):
-    """Append, tail and load over a file of lines; the rest is its subclasses'."""
+    """Append, tail and load for a file of lines. Subclasses implement the rest."""
 
     format: Format
     head_line: int | None = None
-    """The line of the head in its file, where the file has others."""
+    """The line number of the head, if the head and the records share a file."""
     first_lines: int = FIRST_LINES
-    """How many of the last lines are known again by their ids when a session is opened."""
+    """How many of the last lines are compared by id when a session is opened for appending."""
 
     def __init__(
         self,
@@ -81,23 +81,26 @@ class LineStore(SessionStore):
 
     @cached_property
     def _written(self) -> Format:
-        """The format of the lines that we write: with checksums where the user wants them."""
+        """The format of new lines: with checksums if the user's settings ask for them."""
         wanted = Config.load(None)["sessions.checksums"] == "on"
         return with_checksums(self.format) if wanted else self.format
 
     @property
     def folder(self) -> str:
-        """Where it was opened."""
+        """The folder that this store was opened with, as an absolute path."""
         return self._folder
 
     @property
     def _shelf(self) -> str:
-        """The folder that our side folder is in."""
+        """The folder that holds the side folder `.cortext`."""
         return self._folder
 
     @abstractmethod
     def _files(self, id: str) -> LinePaths:
-        """The files of an existing session; where its place is known, without looking."""
+        """Return the paths of an existing session.
+
+        A store that can derive the paths from the id does not check that the files exist.
+        """
 
     @abstractmethod
     def _read(self, id: str) -> StoredSession: ...
@@ -116,7 +119,7 @@ class LineStore(SessionStore):
         try:
             new = self._appender(id).append(lines)
         except FileNotFoundError:
-            # The session was moved or deleted since: look where it is now.
+            # The session was moved or deleted: find its files again.
             self._forget(id)
             try:
                 new = self._appender(id).append(lines)
@@ -157,15 +160,18 @@ class LineStore(SessionStore):
             appender.close()
 
     def _only_records(self, data: bytes, whole: bool) -> bytes:
-        """Lines of the file without those that are no records, given that it is all of it."""
+        """Return `data` without lines that are not records.
+
+        `whole` says whether `data` is the whole file.
+        """
         return data
 
     @abstractmethod
     def _stored_head(self, files: LinePaths) -> dict[str, Any]:
-        """The head alone; ValueError or OSError when there is none to read."""
+        """Read the head only. ValueError or OSError is raised if there is no readable head."""
 
     def _refuse_newer(self, files: LinePaths) -> None:
-        """A line of ours has no place in a file of a later version."""
+        """Raise NewerVersionError if a later version of cortext wrote the file."""
         try:
             head = self._stored_head(files)
         except (OSError, ValueError):
@@ -182,11 +188,11 @@ class LineStore(SessionStore):
 
     @classmethod
     def _is_whole(cls, line: bytes) -> bool:
-        """Is a last line without a newline complete all the same?"""
+        """Return whether a last line is complete although its newline is missing."""
         return cls._is_record(line)
 
     def _appender(self, id: str) -> Appender:
-        """The appender of a session, kept by its id, which is checked when it is made."""
+        """Return the cached appender of a session, or open one, which checks the id."""
         appender = self._appenders.get(id) if type(id) is str else None
         return appender or self._open_appender(id)
 
@@ -212,7 +218,7 @@ class LineStore(SessionStore):
         return appender
 
     def _before_appending(self, id: str) -> None:
-        """OSError if the session is not to be written to where it is."""
+        """Raise OSError if the session must not be written where it is."""
 
     def _forget(self, id: str) -> None:
         appender = self._appenders.pop(id)
@@ -230,7 +236,7 @@ class LineStore(SessionStore):
     def _join(
         self, id: str, path: str, head: dict[str, Any], damages: list[Damage], lines: RecordBlock
     ) -> StoredSession:
-        """The session of its parts; a head that cannot be used is made up from the records."""
+        """Build the session from its parts. An unusable head is rebuilt from the records."""
         refuse_newer(head, path)
         in_lines = frozenset(call.id for _, call in lines.invocations)
         try:

@@ -1,4 +1,4 @@
-"""Sessions as logs: `{id}.jsonl`, whose first line is the head."""
+"""A store of logs: each session is a file `{id}.jsonl`, whose first line is the head."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from cortext.stores.session_file_names import session_names
 
 _SUFFIX = ".jsonl"
 _LONGEST_HEAD = 1 << 16
-# A larger one has pages of its own each time, which take longer than what is read into them.
+# Larger buffers get new memory pages for each read, which take longer than the read itself.
 _BLOCK = 1 << 18
 
 
 class _First(NamedTuple):
-    """What line 1 holds: the head, its damage, where the records begin, and on which line."""
+    """Line 1 of a log: its head and damage, and the byte and the line where the records begin."""
 
     head: dict[str, Any]
     damages: list[Damage]
@@ -46,7 +46,10 @@ class _First(NamedTuple):
 
 
 class LogStore(LineStore):
-    """A folder of logs. A change of the head rewrites the file under the lock; turns append."""
+    """A folder of logs.
+
+    An append writes at the end of the file. A change of the head rewrites the file under the lock.
+    """
 
     format: Format = log.LOG
     head_line: int | None = 1
@@ -84,15 +87,20 @@ class LogStore(LineStore):
         self._changed(session.id)
 
     def head(self, id: str) -> Session:
-        """A session without its records, which are not read. SessionCorruptedError if line 1 is
-        no head."""
+        """Return a session without its records, which are not read.
+
+        SessionCorruptedError is raised if line 1 is not a head.
+        """
         for data in self._blocks(id, _LONGEST_HEAD):
             return self._head_in(id, data)
         return self._head_in(id, b"")
 
     def amend(self, id: str, **fields: Any) -> Session:
-        """Change fields of the head, and nothing else, however many records there are. Gives the
-        new head; SessionCorruptedError if there is none to change."""
+        """Change fields of the head, leave the records as they are, and return the new head.
+
+        The records are copied without being decoded. SessionCorruptedError is raised if line 1 is
+        not a head.
+        """
         files = self._files(id)
         with storage_errors("write", files.lines), self._lock(files):
             blocks = self._blocks(id)
@@ -109,8 +117,10 @@ class LogStore(LineStore):
         return session
 
     def blocks(self, id: str, size: int = _BLOCK) -> Iterator[RecordBlock]:
-        """The records in order, some at a time, for a session that is too long to hold. What is
-        wrong with the head stands in the first block."""
+        """Yield the records in order, one block at a time, for a session too long for memory.
+
+        `size` is the size of a block in bytes. The first block also lists the damage of the head.
+        """
         path, line = self._path(id), 1
         for data in self._blocks(id, size):
             first = self._first(data) if line == 1 else _First({}, [], 0, line)
@@ -120,11 +130,18 @@ class LogStore(LineStore):
             line += data.count(b"\n")
 
     def changing(self, id: str) -> FileLock:
-        """Nobody else writes to a session meanwhile."""
+        """Return the lock of a session.
+
+        While a caller holds the lock, nobody else can write to the session.
+        """
         return self._lock(self._files(id))
 
     def delete(self, id: str, *, unless: Callable[[], bool] | None = None) -> bool:
-        """As in the port; with `unless`, not if that holds once nobody else can write."""
+        """Remove the session permanently, with its side files. Return whether it was removed.
+
+        `unless` is called under the lock, when nobody else can write. If it returns True, nothing
+        is removed.
+        """
         files = self._files(id)
         if not os.path.lexists(files.lines):
             return False
@@ -149,7 +166,10 @@ class LogStore(LineStore):
         return log.decode_head_line(read_first_line(files.lines, _LONGEST_HEAD), [])
 
     def _keep_others(self, session: Session, path: str) -> bool:
-        """Others' new messages join ours; whether what is there is damaged."""
+        """Add messages that others stored to `session`.
+
+        Return whether the stored file is damaged.
+        """
         if not os.path.lexists(path):
             return False
         refuse_link(path)
@@ -166,7 +186,7 @@ class LogStore(LineStore):
         return self._join(id, path, first.head, first.damages, lines)
 
     def _first(self, data: bytes) -> _First:
-        """Line 1 of the bytes that a file begins with."""
+        """Read line 1 from the first bytes of a file."""
         cut = data.find(b"\n") + 1 or len(data)
         line = data[:cut].rstrip(b"\n")
         notes: list[str] = []
@@ -178,7 +198,7 @@ class LogStore(LineStore):
         return _First(head, [Damage(note, 1, fatal=False) for note in notes], cut, 2)
 
     def _head_in(self, id: str, data: bytes) -> Session:
-        """The head of a session whose file begins with these bytes."""
+        """Read the head of a session from the first bytes of its file."""
         path, first = self._path(id), self._first(data)
         raise_if_damaged(at(path, first.damages))
         refuse_newer(first.head, path)

@@ -1,4 +1,4 @@
-"""Sessions in this process only: for tests, and for programs that keep nothing."""
+"""A store in the memory of this process: for tests, and for programs that store nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cortext.stores.port import Reading, SessionStore
 
 
 class MemoryStore(SessionStore):
-    """A dict of sessions; callers get and give copies."""
+    """A dict of sessions. Callers pass in and get back copies."""
 
     def __init__(self, *, on_change: Callable[[str], None] | None = None) -> None:
         self._sessions: dict[str, Session] = {}
@@ -87,7 +87,7 @@ class MemoryStore(SessionStore):
         return sorted(self._sessions)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: a store in memory has no open files."""
 
     def _get(self, id: str) -> Session:
         session = self._sessions.get(check_id(id))

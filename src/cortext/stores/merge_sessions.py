@@ -1,4 +1,4 @@
-"""Saving a session that others have written to since: nothing of theirs is lost."""
+"""Merging on save: records that others have stored since are added to the saved session."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from cortext.stores.fingerprints import Recent
 
 
 class KnownRecords:
-    """Which records each session object had when a store last gave or took it.
+    """The records that each session object had when a store last returned or saved it.
 
-    What is stored, and was not known to the object, others have added; what was
-    known and is missing, its owner has removed.
+    A stored record that the object did not have was added by others. A record that the object had
+    and no longer has was removed by its owner.
     """
 
     def __init__(self) -> None:
@@ -25,16 +25,16 @@ class KnownRecords:
     def note(self, session: Session) -> None:
         key = id(session)
         ref = weakref.ref(session, lambda _: self._records.pop(key, None))
-        # Their ids are asked for rarely, so the records are kept and the ids are not.
+        # Keep the records and compute their ids on demand: the ids are rarely needed.
         had = _Records(tuple(session.messages), tuple(session.tool_history))
         self._records[key] = ref, had
         self._latest.put(session.id, had)
 
     def keep_others(self, session: Session, stored: Session) -> None:
-        """Add to `session` what others stored.
+        """Add to `session` the stored records that others added.
 
-        A copy of a session counts as that session when it was last given or taken; of one
-        that we have never seen, all that is stored is others'.
+        A session object that was never passed to `note` is compared with the object last noted
+        under the same id. If there is none, every stored record counts as added by others.
         """
         found = self._records.get(id(session))
         had = self._latest.get(session.id) if found is None else found[1]
@@ -46,14 +46,14 @@ class KnownRecords:
 
 
 class _Records(NamedTuple):
-    """What a session had."""
+    """The records of a session at one time."""
 
     messages: Sequence[SessionMessage]
     tool_history: Sequence[ToolInvocation]
 
 
 def ids_of(session: Session | _Records) -> frozenset[str]:
-    """The ids of all records."""
+    """Return the ids of all messages and tool calls."""
     ids = [message.id for message in session.messages]
     return frozenset(ids + [call.id for call in session.tool_history])
 
@@ -63,8 +63,10 @@ def add_records(
     messages: Sequence[SessionMessage],
     tool_invocations: Sequence[ToolInvocation],
 ) -> int:
-    """Add the messages whose ids are new, and with the first the tool calls before it; how many
-    are."""
+    """Add the messages whose ids are new to `session`, and return how many were new.
+
+    `tool_invocations` are added too, if the first message is new.
+    """
     check_riders(messages, tool_invocations)
     known = {message.id for message in session.messages}
     new: dict[str, SessionMessage] = {}

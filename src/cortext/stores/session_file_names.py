@@ -1,4 +1,4 @@
-"""Which files of a folder are sessions."""
+"""The names of session files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from cortext.stores.workspace_layout import is_folder
 
 
 def session_names(folder: str, suffix: str) -> list[str]:
-    """The ids that files are named after, sorted; hidden and foreign files have none."""
+    """Return the ids of the session files in a folder, sorted.
+
+    A file named `{id}{suffix}` is a session file. Folders and files with any other name are
+    skipped. A folder that does not exist has no session files.
+    """
     try:
         with storage_errors("list", folder), os.scandir(folder) as entries:
             names = [e.name for e in entries if e.name.endswith(suffix) and not is_folder(e)]

@@ -1,5 +1,8 @@
-"""Stores by URL: `document:PATH`, `log:PATH`, `workspace:PATH`, `memory:`, and on a server
-`redis://HOST:PORT/DB` and its kin, `postgresql://HOST/DATABASE`."""
+"""Session stores by URL.
+
+The URLs are `document:PATH`, `log:PATH`, `workspace:PATH` and `memory:`. Stores on a server are
+`redis://HOST:PORT/DB` (also with TLS, cluster or sentinel) and `postgresql://HOST/DATABASE`.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +31,11 @@ SERVERS: dict[str, tuple[str, str]] = {
     "postgresql": _POSTGRES,
     "postgres": _POSTGRES,
 }
-"""Stores that are no folder: their URLs are those of servers."""
+"""The stores on a server. Each opens the whole URL instead of a path."""
 
 
 def open_session_store(url: str, *, on_change: Callable[[str], None] | None = None) -> SessionStore:
-    """The store that a URL names; ValueError lists the kinds that there are."""
+    """Open the session store that a URL names. ValueError lists the supported kinds of URL."""
     kind, colon, path = url.partition(":")
     if not colon or kind not in {**STORES, **SERVERS}:
         raise ValueError(f"not a session store: {without_password(url)!r} (there are {kinds()})")
@@ -48,12 +51,15 @@ def open_session_store(url: str, *, on_change: Callable[[str], None] | None = No
 
 
 def kinds() -> str:
-    """How the URLs of stores begin, for people."""
+    """Return the beginnings of all store URLs, for an error message."""
     return ", ".join([*(f"{name}:" for name in STORES), *(f"{name}://" for name in SERVERS)])
 
 
 def without_password(url: str) -> str:
-    """A URL that is none of ours may still have one in it."""
+    """Return a URL without user, password and query, to show in an error message.
+
+    The URL may be any text that a user typed: even an unsupported URL may hold a password.
+    """
     url, query, _ = url.partition("?")
     before, at, after = url.rpartition("@")
     shown = f"{before.partition('//')[0]}//…@{after}" if at else url

@@ -1,6 +1,7 @@
-"""Where the conversations of a workspace are: `conversations/DATE/ID/.session/`.
+"""The folders of a workspace: a conversation is in `conversations/DATE/ID/.session/`.
 
-Also read: `TYPE/DATE/ID/` below the workspace or below `conversations/`.
+Conversations in `TYPE/DATE/ID/`, below the workspace or below `conversations/`, are read as well. A
+*day* is a folder named by a date. A *shelf* is a folder that holds days, such as `conversations/`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _NO_TYPES = frozenset(("conversations", "resume", "stop-conversation"))
 
 
 class ConversationPath(NamedTuple):
-    """Where one conversation is; `shelf` is the folder that holds its day."""
+    """The place of one conversation. `shelf` is the folder that holds its day."""
 
     shelf: str
     day: str
@@ -48,12 +49,12 @@ class ConversationPath(NamedTuple):
 
 
 def conversations_dir(root: str) -> str:
-    """Where new conversations go."""
+    """Return the folder for new conversations of a workspace."""
     return f"{root}/conversations"
 
 
 def shelves(root: str) -> list[str]:
-    """The folders of a workspace that hold days: the one that we write to first."""
+    """Return the shelves of a workspace. The folder for new conversations is first."""
     usual = conversations_dir(root)
     kinds = {*TYPES, *own_types(root)}
     others = [f"{base}/{kind}" for kind in sorted(kinds) for base in (usual, root)]
@@ -61,7 +62,7 @@ def shelves(root: str) -> list[str]:
 
 
 def own_types(root: str) -> list[str]:
-    """The types that a workspace has command files for."""
+    """Return the conversation types for which a workspace has command files."""
     try:
         names = os.listdir(f"{root}/.workspace/commands")
     except OSError:
@@ -70,24 +71,30 @@ def own_types(root: str) -> list[str]:
 
 
 def is_type(name: str) -> bool:
-    """Whether a name can be a type's: it is part of file names, and of a command's."""
+    """Return whether a name can name a conversation type.
+
+    The name of a type is part of file names and of a command's name.
+    """
     letters = name.replace("-", "").isascii() and name.replace("-", "").isalnum()
     return letters and name == name.lower() and name[0].isalpha() and name not in _NO_TYPES
 
 
 def is_day(name: str) -> bool:
-    """Whether a folder's name is a date; `conversations` holds others too."""
+    """Return whether the name of a folder is a date. `conversations` also holds other folders."""
     shape = "".join("d" if c.isascii() and c.isdigit() else c for c in name)
     return shape == _DAY
 
 
 def days(shelf: str) -> list[str]:
-    """The days of a shelf, sorted."""
+    """Return the names of the days in a shelf, sorted."""
     return sorted(name for name in folders(shelf) if is_day(name))
 
 
 def folders(path: str) -> list[str]:
-    """The names of the folders in a folder; hidden ones are not ours to look at."""
+    """Return the names of the folders in a folder, sorted and without hidden ones.
+
+    A path that is missing or not a folder has none. Any other failure raises SessionStorageError.
+    """
     try:
         with os.scandir(path) as entries:
             return sorted(e.name for e in entries if not e.name.startswith(".") and is_folder(e))
@@ -102,8 +109,11 @@ def folders(path: str) -> list[str]:
 
 
 def is_folder(entry: os.DirEntry[str]) -> bool:
-    """Whether an entry is a folder, or leads to one. A link in a circle is none; one that nobody
-    lets us follow may be, and whoever reads it says so."""
+    """Return whether an entry is a folder or a link to one.
+
+    A link that leads in a circle is not a folder. A link that may not be followed counts as a
+    folder, so that the caller that reads it reports the error.
+    """
     try:
         return entry.is_dir()
     except OSError as error:
@@ -111,7 +121,7 @@ def is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def places(root: str) -> Iterator[ConversationPath]:
-    """Every folder that may be a conversation's, by shelf, day and name."""
+    """Yield every folder that may be a conversation, ordered by shelf, day and name."""
     for shelf in shelves(root):
         for day in days(shelf):
             for name in folders(f"{shelf}/{day}"):
@@ -119,7 +129,7 @@ def places(root: str) -> Iterator[ConversationPath]:
 
 
 def is_name(name: str) -> bool:
-    """Whether a folder's name can be a conversation's id."""
+    """Return whether the name of a folder can be the id of a conversation."""
     try:
         check_workspace_id(f"0000-00-00/{name}")
     except ValueError:
@@ -128,7 +138,10 @@ def is_name(name: str) -> bool:
 
 
 def document_in(folder: str) -> str:
-    """The name of the markdown in a conversation's folder; "" without one, or with no folder."""
+    """Return the name of the markdown file in a conversation's folder.
+
+    Return "" if there is no markdown file or no folder.
+    """
     try:
         names = sorted(name for name in os.listdir(folder) if name.endswith(".md"))
     except OSError:
@@ -138,8 +151,10 @@ def document_in(folder: str) -> str:
 
 
 def title_in(folder: str) -> str:
-    """The title in the markdown of a conversation; "" without one. OSError if it cannot be
-    read."""
+    """Return the title in a conversation's markdown, or "" if there is none.
+
+    OSError is raised if the markdown cannot be read.
+    """
     name = document_in(folder)
     text = read_file(f"{folder}/{name}").decode("utf-8", "replace") if name else ""
     heading = next((line for line in text.split("\n") if line.startswith("# ")), "")

@@ -1,4 +1,4 @@
-"""Serve any store with the five methods of the port, with the guarantees that these allow."""
+"""An adapter for any store with the five methods of the port."""
 
 from __future__ import annotations
 
@@ -41,34 +41,37 @@ log: logging.Logger = logging.getLogger("cortext.conversations")
 METHODS = ("create", "get", "add_message", "get_history", "delete")
 """The methods that make a class a ConversationStore."""
 _MAX_NOTES = 100_000
-"""How many conversations this process remembers the owner and the metadata of."""
+"""The maximum number of conversations whose owner and metadata this process remembers."""
 
 
 def adapt_store(store: ConversationStore) -> Conversations:
-    """Return a store with everything that the service needs, over any ConversationStore.
+    """Return a store with everything that the service needs, based on any ConversationStore.
 
-    A store of cortext is returned as it is. For another one, this process adds what the five
-    methods cannot say, so some guarantees are smaller:
+    A store of cortext is returned as it is. For any other store, this process adds what the five
+    methods lack, so some guarantees are weaker:
 
-    - Owners and metadata live in this process. After a restart, and in other processes, a
-      conversation has the owner and the metadata that the store's own `get` returns, and "" is
-      the owner of a store that knows none: no other client reaches it then.
-    - `list` shows the conversations that were created through this object, and those whose metadata
-      was set through it.
-    - `events` tells what happens through this object. A stream of the service looks at the
-      conversation every second for everything else.
+    - Owners and metadata are in the memory of this process. After a restart, and in other
+      processes, a conversation has the owner and the metadata that the store's own `get` returns.
+      If the store knows no owners, the owner is "", and no client with a name reaches the
+      conversation.
+    - `list` returns the conversations that were created through this object, and those whose
+      metadata was set through it.
+    - `events` reports what happens through this object. A stream of the service checks the
+      conversation every second for other changes.
     - A repeated message is stored once if its id is still in `get_history` and no other process
-      adds it at the same moment, unless the store is an IdempotentConversationStore.
-    - Window, TTL and limit are the store's own affair.
+      adds it at the same moment. An IdempotentConversationStore has no such restriction.
+    - The store itself decides about window, TTL and limit.
 
-    The store is closed with its `aclose`, if it has one.
+    The store is closed with its `aclose`, if it has that method.
     """
     return store if isinstance(store, Conversations) else _AdaptedStore(store)
 
 
 class _Note(Struct):
-    """What this process adds to a conversation of the store. If `metadata` is None, the store's own
-    metadata counts."""
+    """What this process adds to a conversation of the store.
+
+    If `metadata` is None, the store's own metadata is used.
+    """
 
     created_at: datetime
     owner: str
@@ -123,7 +126,7 @@ class _AdaptedStore(Conversations):
             try:
                 await self._store.add_message(id, message)
             except LookupError:
-                # A store over a dict raises KeyError for an unknown id.
+                # A store based on a dict raises KeyError for an unknown id.
                 if await self._store.get(id) is None:
                     raise not_found(id) from None
                 raise
@@ -152,7 +155,7 @@ class _AdaptedStore(Conversations):
         return copied(about)
 
     async def mark(self, id: str) -> object:
-        """Return a value that changes when anyone adds a message, also outside this object."""
+        """Return a value that changes when anyone adds a message, even outside this object."""
         try:
             found = await self._store.get(check_id(id))
         except SessionStorageError as error:

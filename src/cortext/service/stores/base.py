@@ -1,4 +1,4 @@
-"""What every conversation store of ours does alike, over the five methods of the port."""
+"""The base class of the conversation stores of cortext, built on the five methods of the port."""
 
 from __future__ import annotations
 
@@ -25,16 +25,17 @@ from cortext.service.stores.port import (
 log: logging.Logger = logging.getLogger("cortext.conversations")
 
 MOST = 2**31 - 1
-"""As many as there can be."""
+"""The largest accepted number, used where there is no bound."""
 
 
 class Conversations(ABC):
-    """A conversation store: the port, and what follows from it. It can be used as an async
-    context manager; without one, `aclose` lets go of what is open, and so does the process's
-    end.
+    """A conversation store: the five methods of the port, and more built on them.
 
-    A bound that is None is none: all messages are shown, nothing expires, there is no limit. 0 is
-    no bound that could be kept, and a ValueError like any other value that makes no sense.
+    The store is also an async context manager. Without one, call `aclose` to release what is open;
+    the end of the process releases it too.
+
+    A bound of None means no bound: all messages are shown, nothing expires, and there is no limit.
+    A bound of 0 raises ValueError, as does any other value that makes no sense.
     """
 
     def __init__(
@@ -48,43 +49,57 @@ class Conversations(ABC):
 
     @abstractmethod
     async def create(self, *, owner: str = "", metadata: Mapping[str, Any] | None = None) -> str:
-        """As in the port; `owner` is whose it is, for `list`, and `metadata` any JSON object."""
+        """Create an empty conversation and return its id, as the port says.
+
+        `owner` says whose conversation it is, for `list`. `metadata` is any JSON object.
+        """
 
     @abstractmethod
     async def get(self, id: str) -> Conversation | None: ...
 
     @abstractmethod
     async def add_if_new(self, id: str, message: Message) -> bool:
-        """Add the message as `add_message` does, and return whether it was added: False if a
-        message with its id is there already."""
+        """Add the message as `add_message` does. Return whether it was added.
+
+        The result is False if a message with its id is already there.
+        """
 
     @abstractmethod
     async def get_history(self, id: str, limit: int | None = None) -> Messages: ...
 
     @abstractmethod
     async def set_metadata(self, id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """Change these keys of the metadata and no others; one whose value is None goes. All of the
-        metadata as it is then. It prolongs nothing and leaves `updated_at` as it is.
-        SessionNotFoundError if there is no such conversation."""
+        """Change these keys of the metadata and return all metadata after the change.
+
+        A key whose value is None is removed; other keys stay as they are. `updated_at` does not
+        change and the TTL is not restarted. SessionNotFoundError is raised if the conversation does
+        not exist.
+        """
 
     @abstractmethod
     async def delete(self, id: str) -> None: ...
 
     async def mark(self, id: str) -> object:
-        """What changes when something else changes a conversation of which `events` do not tell;
-        None where they tell of everything."""
+        """Return a value that changes when the conversation changes without an event.
+
+        None means that `events` reports every change.
+        """
         return None
 
     @abstractmethod
     def events(self, id: str | None = None) -> Subscription:
-        """What happens to a conversation, or to all, from now on and until the store is closed:
-        `async with store.events() as events: async for event in events`. An id that is unknown is
-        no error: nothing happens to it, so nothing is heard."""
+        """Return the events of one conversation, or of all, from now until the store is closed.
+
+        Use it as `async with store.events() as events: async for event in events`. An unknown id is
+        not an error; it has no events.
+        """
 
     @abstractmethod
     async def aclose(self) -> None:
-        """Let go of timers, connections and files, and let those who follow end. The store can be
-        used again afterwards."""
+        """Release timers, connections and files, and end all event subscriptions.
+
+        The store can be used again afterwards.
+        """
 
     async def get_or_create(
         self,
@@ -93,12 +108,16 @@ class Conversations(ABC):
         owner: str | None = "",
         metadata: Mapping[str, Any] | None = None,
     ) -> Conversation:
-        """The conversation, if it is this owner's; else a new one of theirs, under another id, with
-        this metadata. Text that could be no id is one that is not there.
+        """Return the conversation if it belongs to this owner, otherwise create a new one.
 
-        The owner "" is nobody, as in `create()`: a program that never names owners finds all that
-        it made, and an id alone opens nothing that is somebody's. None is any owner, for who may
-        see all; a new conversation is nobody's then.
+        A new conversation gets another id, this owner and this metadata. Text that cannot be an id
+        is treated as an unknown id.
+
+        The owner "" means no owner, as in `create()`. A program that never names owners finds every
+        conversation that it created. An id alone does not open a conversation that has an owner.
+
+        The owner None means any owner, for callers that may see everything. A new conversation then
+        has no owner.
         """
         if owner is not None:
             check_owner(owner)
@@ -115,25 +134,30 @@ class Conversations(ABC):
         return new
 
     async def summary(self, id: str) -> ConversationSummary | None:
-        """What a coordinator needs to route the next message; None without a conversation."""
+        """Return what a coordinator needs to route the next message.
+
+        Return None if the conversation does not exist.
+        """
         found = await self.get(id)
         return None if found is None else summarize(found.messages)
 
     async def add_message(self, id: str, message: Message) -> None:
-        """Append a message unless it is there, and restart the TTL."""
+        """Append a message unless its id is already there, and restart the TTL."""
         await self.add_if_new(id, message)
 
     async def resolve_reference(self, id: str, text: str) -> Reference:
-        """What "the second one", "it", "the last" or a name in `text` means, by the structured
-        data of earlier messages."""
+        """Return what "the second one", "it", "the last" or a name in `text` refers to.
+
+        The candidates come from the structured data of earlier messages.
+        """
         return resolve(text, await self.get_history(id))
 
     def addMessage(self, id: str, message: Message) -> Coroutine[Any, Any, None]:
-        """`add_message`, under its name in the service's interface."""
+        """Call `add_message` under its name in the service's interface."""
         return self.add_message(id, message)
 
     def getHistory(self, id: str, limit: int | None = None) -> Coroutine[Any, Any, Messages]:
-        """`get_history`, under its name in the service's interface."""
+        """Call `get_history` under its name in the service's interface."""
         return self.get_history(id, limit)
 
     async def __aenter__(self) -> Self:
@@ -148,7 +172,10 @@ class Conversations(ABC):
         await self.aclose()
 
     def _enter(self) -> None:
-        """Work in the running loop from now on; CortextError while another one has the store."""
+        """Attach the store to the running loop.
+
+        CortextError if another running loop has the store.
+        """
         loop = asyncio.get_running_loop()
         if loop is self._loop:
             return
@@ -162,10 +189,13 @@ class Conversations(ABC):
 
     @abstractmethod
     def _moved(self) -> None:
-        """Called in a loop that has the store from now on: what belonged to another is void."""
+        """Discard what belongs to an earlier loop.
+
+        Called when the store is attached to another loop.
+        """
 
     def _count(self, limit: int | None) -> int:
-        """How many messages a caller gets who wants `limit`."""
+        """Return how many messages to return for a caller's `limit`."""
         if limit is None:
             return self._window
         if type(limit) is not int or limit < 0:
@@ -173,7 +203,7 @@ class Conversations(ABC):
         return min(limit, self._window)
 
     def _most(self, limit: int | None) -> int | None:
-        """How many conversations a caller gets at most who wants `limit`."""
+        """Return how many conversations to list for a caller's `limit`; None for all."""
         if limit is not None and (type(limit) is not int or limit < 0):
             raise ValueError(f"limit is a whole number from 0, or None for all, not {limit!r}")
         return None if limit is None else min(limit, MOST)
@@ -182,13 +212,19 @@ class Conversations(ABC):
     async def list(
         self, *, owner: str | None = None, limit: int | None = 50, below: bool = False
     ) -> list[ConversationEntry]:
-        """The conversations, or those of an owner ("" is one too), newest first by `created_at`;
-        with `below` also those of the owners whose name begins with this one and a `/`. ValueError
-        for a limit that is no number from 0, and for `below` an owner whose name has a `/`."""
+        """Return the conversations, newest first by `created_at`, at most `limit`; None means all.
+
+        With `owner`, only the conversations of this owner are returned. "" selects those without an
+        owner. With `below`, the conversations of owners whose name begins with `owner` and a `/`
+        are included.
+
+        ValueError is raised for a limit that is not a number from 0, and with `below` for an owner
+        that is None or contains a `/`.
+        """
 
 
 def not_found(id: str) -> SessionNotFoundError:
-    """That there is no such conversation, and what to do about it."""
+    """Return the error for a conversation that does not exist, with a hint."""
     error = SessionNotFoundError(id)
     error.hint = (
         "it never was, expired or gave way to others: `get_or_create` gives it or a new one"
@@ -197,14 +233,14 @@ def not_found(id: str) -> SessionNotFoundError:
 
 
 def check_message(message: Message) -> Message:
-    """`message` itself; ValueError for anything else, before it gets anywhere."""
+    """Return `message`. ValueError is raised for anything that is not a Message."""
     if type(message) is not Message:
         raise ValueError(f"a message is a Message, not {type(message).__name__}")
     return message
 
 
 def could_be(id: str) -> bool:
-    """Whether this text could be an id; InvalidIdError for what is no text."""
+    """Return whether a text could be an id. InvalidIdError is raised if it is not text."""
     try:
         check_id(id)
     except InvalidIdError:
@@ -215,7 +251,10 @@ def could_be(id: str) -> bool:
 
 
 def tell_of_new(id: str, made: str) -> None:
-    """An id of a client's may be any text, and a log has lines."""
+    """Log that a new conversation was created because `id` was not found.
+
+    A client may send any text as an id, so an invalid one is shortened and escaped.
+    """
     shown = id if could_be(id) else ascii(id[:60])
     log.info("conversation %s was not found: %s was created", shown, made)
 
@@ -226,7 +265,7 @@ def check_owner(owner: str) -> None:
 
 
 def check_owners(owner: str | None, *, below: bool) -> None:
-    """Whose conversations can be listed."""
+    """Check the arguments `owner` and `below` of `list`."""
     if owner is not None:
         check_owner(owner)
     if below and (owner is None or "/" in owner):
@@ -234,7 +273,7 @@ def check_owners(owner: str | None, *, below: bool) -> None:
 
 
 def is_of(whose: str, owner: str | None, *, below: bool) -> bool:
-    """Whether a conversation of this owner is in the list of that one."""
+    """Return whether a conversation of the owner `whose` belongs in the list of `owner`."""
     return owner in (None, whose) or (below and whose.startswith(f"{owner}/"))
 
 

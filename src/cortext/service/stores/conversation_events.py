@@ -1,4 +1,4 @@
-"""What happens to conversations, for those who follow them."""
+"""Events of conversations, and subscriptions to these events."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ MOST_WAITING = 10_000
 
 
 class Event(Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """One thing that happened; `message` is what was added. One that was removed because there
-    were too many is `deleted`."""
+    """One change of a conversation. `message` is the message that was added.
+
+    A conversation that was removed because of the limit is `deleted`.
+    """
 
     kind: Kind
     id: str
@@ -30,8 +32,11 @@ class Event(Struct, frozen=True, omit_defaults=True, rename="camel"):
 
 
 class Subscription(ABC):
-    """Events in their order, from the moment when it is entered until it is left or what it follows
-    is closed: then an `async for` over it ends, after what was heard already."""
+    """The events of a store, in order, from when the subscription is entered until it is left.
+
+    The subscription also ends when the store is closed. An `async for` over it then yields the
+    events that have already arrived, and ends.
+    """
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -66,11 +71,11 @@ def not_entered() -> CortextError:
 
 
 class Hub:
-    """Those who follow the conversations of this process. `enter` is called before one joins."""
+    """The followers of conversations in this process. `enter` is called before a follower joins."""
 
     def __init__(self, enter: Callable[[], None] | None = None) -> None:
         self.followers: dict[str | None, set[StoreSubscription]] = {}
-        """By the id that they follow; None are those who follow all."""
+        """The followers by the id that they follow. None is the key of those who follow all."""
         self._enter = enter
 
     def tell(self, kind: Kind, id: str, message: Message | None = None) -> None:
@@ -78,7 +83,7 @@ class Hub:
             self.pass_on(key, Event(kind, id, message))
 
     def pass_on(self, key: str | None, event: Event) -> None:
-        """Tell those who follow this id, or those who follow all."""
+        """Send an event to the followers of an id, or of all conversations if `key` is None."""
         message = event.message
         for follower in self.followers.get(key, ()):
             follower.hear(Event(event.kind, event.id, None if message is None else own(message)))
@@ -101,7 +106,7 @@ class Hub:
             self.followers.pop(follower.id, None)
 
     def end(self) -> None:
-        """The store is closed: let all of them end."""
+        """End all subscriptions, because the store is closed."""
         followers = [each for beside in self.followers.values() for each in beside]
         self.followers.clear()
         for each in followers:
@@ -109,13 +114,13 @@ class Hub:
 
 
 class StoreSubscription(Subscription):
-    """Events of a store in this process."""
+    """The events of a store in this process."""
 
     def __init__(self, hub: Hub, id: str | None) -> None:
         self.id = id
         self._hub = hub
         self._waiting: asyncio.Queue[Event | None] | None = None
-        """None in it is the end."""
+        """The events that have arrived. None marks the end."""
 
     async def start(self) -> None:
         self._begin()
@@ -131,7 +136,7 @@ class StoreSubscription(Subscription):
             raise not_entered()
         event = await waiting.get()
         if event is None:
-            # For whoever asks again.
+            # Leave the end marker for the next call.
             waiting.put_nowait(None)
             raise StopAsyncIteration
         return event
@@ -141,7 +146,7 @@ class StoreSubscription(Subscription):
             self._put(self._waiting, event)
 
     def end(self) -> None:
-        """Nothing more will be heard."""
+        """End the subscription: no more events will come."""
         if self._waiting is not None:
             self._put(self._waiting, None)
 
@@ -150,7 +155,7 @@ class StoreSubscription(Subscription):
 
     def _put(self, waiting: asyncio.Queue[Event | None], event: Event | None) -> None:
         if waiting.full():
-            # One who does not listen must not fill the memory of all.
+            # A slow follower must not fill the memory, so its oldest event is dropped.
             lost = waiting.get_nowait()
             if lost is not None:
                 log.warning("a follower is too slow: an event of conversation %s is lost", lost.id)

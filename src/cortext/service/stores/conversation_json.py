@@ -1,4 +1,4 @@
-"""Messages and metadata as JSON in camelCase, as servers keep them."""
+"""The JSON in which servers store messages and metadata. Keys are in camelCase."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def encode_message(message: Message) -> bytes:
 
 
 def decode_message(data: bytes) -> Message:
-    """The inverse of `encode_message`; ValueError says what does not fit."""
+    """Decode a message from `encode_message`. ValueError says which value does not fit."""
     try:
         return _messages.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        # Half characters are written as escapes, which the fast decoder refuses.
+        # Lone surrogates are written as escapes, which the fast decoder refuses.
         return model_wire.convert(model_wire.as_dict(json_codec.decode(data)), Message)
 
 

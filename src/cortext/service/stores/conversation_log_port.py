@@ -1,6 +1,7 @@
-"""The log of sessions that conversations in files stand on, as far as they need it.
+"""The part of a session log that the file conversation store needs.
 
-The log store of `cortext.stores` is one. That is a layer beside this one, so it is given to us.
+The log store of `cortext.stores` has these methods. This package may not import `cortext.stores`,
+so the caller passes in a log.
 """
 
 from __future__ import annotations
@@ -25,18 +26,21 @@ from cortext.service.stores.port import ConversationEntry
 from cortext.service.stores.usage_log import StoreUsage
 
 _MOST_ENTRIES = 20_000
-"""Rows of lists that are kept in memory whole."""
+"""How many complete rows the cache holds in memory."""
 _SAMPLE = 100
-"""Files whose size is measured to estimate the size of all."""
+"""The number of files whose size is measured to estimate the size of all."""
 STORED_AT = "stored_at"
-"""The key of a record that says when it was stored: a message's own time is its sender's."""
+"""The key under which a record has the time when it was stored.
+
+The timestamp of a message cannot be used for that: it comes from the sender.
+"""
 
 
 class ConversationLog(Protocol):
-    """What these do is said in `cortext.stores.port` and `cortext.stores.log`."""
+    """A log of sessions. `cortext.stores.port` and `cortext.stores.log` describe the methods."""
 
     first_lines: int
-    """How many of the last messages are known again by their ids, at least."""
+    """The minimum number of last messages that the log recognizes by their ids."""
 
     def save(self, session: Session) -> None: ...
 
@@ -61,8 +65,10 @@ class ConversationLog(Protocol):
 def change_metadata(
     sessions: ConversationLog, id: str, changes: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Change these keys of a head's metadata. Whoever else does waits meanwhile, in any process:
-    what is merged is what is there."""
+    """Change these keys of a session's metadata, and return all metadata.
+
+    A lock makes other changes wait, in this process and in others, so that no change is lost.
+    """
     sessions.head(id)
     side = side_dir(sessions.folder)
     with storage_errors("write", side), FileLock(os.path.join(side, "metadata.lock")):
@@ -71,7 +77,7 @@ def change_metadata(
 
 
 def mark_of(sessions: ConversationLog, id: str) -> object:
-    """What changes with a session's file; the same for all that are not there."""
+    """Return a value that changes with a session's file. All missing files have the same value."""
     try:
         it = _stat(sessions, id)
     except OSError as error:
@@ -80,7 +86,7 @@ def mark_of(sessions: ConversationLog, id: str) -> object:
 
 
 def measure_usage(sessions: ConversationLog) -> StoreUsage:
-    """Count the sessions, and estimate their size on disk by a sample of their files."""
+    """Count the sessions, and estimate their size on disk from a sample of their files."""
     ids = sessions.list_session_ids()
     sizes: list[int] = []
     # The sample is evenly spread, so unchanged files give the same estimate.
@@ -95,10 +101,14 @@ def _stat(sessions: ConversationLog, id: str) -> os.stat_result:
 
 
 class EntryCache:
-    """Rows of a list. When each began and whose it is, which tells whether it is listed and where,
-    is read once, and again only after its file has changed; so is the rest, of those that are
-    listed. A list then costs a look at each file, and that comes before it is read: what is written
-    meanwhile is new the next time."""
+    """A cache of the rows of a list. A row is read again only after its file has changed.
+
+    The start and the owner of every conversation are cached. They decide whether and where a
+    conversation is listed. The rest of a row is cached when the row is listed.
+
+    So a list checks every file but rarely reads one. The check comes before the read, so a change
+    in between is noticed the next time.
+    """
 
     def __init__(self, sessions: ConversationLog) -> None:
         self._sessions = sessions
@@ -106,7 +116,10 @@ class EntryCache:
         self._known: dict[str, tuple[object, ConversationEntry]] = {}
 
     def begun(self, id: str) -> tuple[datetime, str]:
-        """When it began, and whose it is; SessionNotFoundError if there is no such session."""
+        """Return when a conversation began and its owner.
+
+        SessionNotFoundError without a session.
+        """
         mark = mark_of(self._sessions, id)
         known = self._begun.get(id)
         if known is None or known[0] != mark:
@@ -115,7 +128,10 @@ class EntryCache:
         return known[1:]
 
     def entry(self, id: str) -> ConversationEntry:
-        """The caller's own; SessionNotFoundError if there is no such session."""
+        """Return the row of a conversation as the caller's own copy.
+
+        SessionNotFoundError is raised if the session does not exist.
+        """
         mark = mark_of(self._sessions, id)
         known = self._known.get(id)
         if known is None or known[0] != mark:
@@ -125,7 +141,7 @@ class EntryCache:
         return replace(known[1], metadata=copied(known[1].metadata))
 
     def forget_all_but(self, ids: Set[str]) -> None:
-        """Of sessions that are gone nothing is kept."""
+        """Remove all rows except those of `ids`, because the other sessions are gone."""
         for known in (self._begun, self._known):
             for id in known.copy().keys() - ids:
                 known.pop(id, None)
@@ -137,22 +153,22 @@ class EntryCache:
 
 
 def stamped(record: SessionMessage, at: datetime) -> SessionMessage:
-    """The record as one that is stored then."""
+    """Return the record with the time when it is stored."""
     return replace(record, extra={**record.extra, STORED_AT: at.isoformat()})
 
 
 def updated_at(head: Session, records: Sequence[SessionMessage]) -> datetime:
-    """When a conversation began or the last of these was stored."""
+    """Return when the last of the records was stored, or when the conversation began."""
     return max([head.updated_at, *map(_stored_at, records[-1:])])
 
 
 def idle_since(last: datetime) -> float:
-    """How many seconds ago that was; none if it is to come."""
+    """Return the seconds since `last`, or 0 if `last` is in the future."""
     return max((clock.now() - last).total_seconds(), 0.0)
 
 
 def _stored_at(record: SessionMessage) -> datetime:
-    """When a store took it; its own time if that is not said."""
+    """Return when a store saved the record, or the record's own time if that is unknown."""
     try:
         return as_utc(datetime.fromisoformat(record.extra[STORED_AT]))
     except (KeyError, TypeError, ValueError):

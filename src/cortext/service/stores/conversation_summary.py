@@ -1,4 +1,4 @@
-"""Summarize a conversation, for a program that decides where the next message goes."""
+"""A summary of a conversation, for a program that decides where the next message goes."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _MOST_NAMES = 5
 _LONGEST = 80
 _LONGEST_IN_LIST = 40
 _MOST_DATA = 20
-"""How many of the newest structured data of an exchange count."""
+"""The maximum number of structured data values of one exchange that are used, newest first."""
 _MOST_LOOKED_BACK = 20
-"""Messages before a request that are searched for the thing that it refers to."""
+"""How many messages before a request are searched for the item that it refers to."""
 _FILLERS = frozenset(
     ("cool", "good", "got it", "great", "hello", "hey", "hi", "hm", "hmm", "nice", "no", "ok",
      "okay", "perfect", "sure", "thank you", "thanks", "yep", "yes")
@@ -34,13 +34,13 @@ _REFERENCE = re.compile(
     r"(?: (?:one|item|result|option|choice))?|(?:option|number|item|result) \d{1,3}|#\d{1,3}",
     re.IGNORECASE,
 )
-"""An object that says which thing is meant, and not what it is called."""
+"""A phrase that refers to an item without its name, such as "the second one"."""
 _AMBIGUOUS = re.compile(r'[",;\\]')
-"""Characters that could make an object look like the next deed."""
+"""Characters that could make a name look like the next entry of the summary."""
 
 
 class _Meaning(Struct, frozen=True):
-    """The verb for data of a type, and the keys that may name its object."""
+    """The verb for structured data of a type, and the keys that may name its object."""
 
     verb: str
     keys: tuple[str, ...]
@@ -50,9 +50,12 @@ _meanings: dict[str, _Meaning] = {}
 
 
 def register_type(type: str, verb: str, *keys: str) -> None:
-    """Say what an agent did that answers with structured data of this type: `("search",
-    "searched for", "query")` makes "searched for React libraries" of `{"type": "search",
-    "query": "React libraries"}`. Of several keys the first that is there counts."""
+    """Register how the summary describes structured data of a type.
+
+    For example, `("search", "searched for", "query")` turns `{"type": "search", "query": "React
+    libraries"}` into "searched for React libraries". Of several keys, the first that is present is
+    used.
+    """
     _meanings[type] = _Meaning(verb, keys)
 
 
@@ -67,16 +70,16 @@ for _type, _verb, *_keys in (
 ):
     register_type(_type, _verb, *_keys)
 _IN_COMPOUNDS = ("error", "search", "analysis", "comparison", "recommendation")
-"""Types that also count as a word of a longer one, as in `search_results` and `packageAnalysis`."""
+"""Types that are also recognized as a word of a longer type, such as `search_results`."""
 
 
 class _Finding(Struct, frozen=True):
-    """What structured data says was done. `name` is the name of its object, or ""."""
+    """A description of structured data. `name` is the name of its object, or ""."""
 
     text: str
     name: str
     is_known: bool
-    """Whether the type has a meaning."""
+    """Whether the type was registered."""
 
 
 class _Exchange(Struct):
@@ -88,8 +91,11 @@ class _Exchange(Struct):
 
 
 def summarize(messages: Messages) -> ConversationSummary:
-    """Return the last messages, the types of all structured data, and one line on what was asked
-    and found: "Previous: searched for React libraries, analyzed Zustand"."""
+    """Return the last messages, the types of all structured data, and a summary in one line.
+
+    The line describes what was asked and found: "Previous: searched for React libraries, analyzed
+    Zustand".
+    """
     data = [m.structured_data for m in messages if m.structured_data is not None]
     types = [type for value in data if (type := type_of(value))]
     return ConversationSummary(
@@ -121,8 +127,11 @@ def _newest_first(messages: Sequence[Message]) -> Iterator[_Exchange]:
 
 
 def _deeds_of(exchange: _Exchange, messages: Sequence[Message]) -> list[str]:
-    """Return what was done in an exchange. Data that names its subject wins over the words of the
-    request. A request that is understood wins over data that names nothing."""
+    """Return what was done in an exchange.
+
+    Data that names its object wins over the words of the request. A request that is understood wins
+    over data without a name.
+    """
     findings = [finding for value in exchange.data if (finding := _finding_of(value))]
     found = [finding.text for finding in findings]
     if any(finding.is_known and finding.name for finding in findings):
@@ -139,7 +148,7 @@ def _deeds_of(exchange: _Exchange, messages: Sequence[Message]) -> list[str]:
 
 
 def _phrase_action(action: Action, names: list[str], before: Sequence[Message]) -> str:
-    """Return the action with its object by name, where the request only refers to it."""
+    """Return the action as text, with the name of its object if the request only refers to it."""
     name = action.object
     if _REFERENCE.fullmatch(name):
         name = next(iter(names), "") or name_of(resolve(name, before).item) or name
@@ -161,7 +170,10 @@ def _quoted_request(request: str) -> str:
 
 
 def _finding_of(data: Any) -> _Finding | None:
-    """Return what was done, by the data that it led to: "searched for React libraries"."""
+    """Return a description of structured data, such as "searched for React libraries".
+
+    Return None if the data has no type.
+    """
     type = type_of(data)
     if not type:
         return None
@@ -199,7 +211,7 @@ def _subject(value: Any) -> str:
 
 
 def _format_name(name: str, longest: int = _LONGEST) -> str:
-    """Return a name for the line; in quotes if it could be taken for the next deed."""
+    """Return a name for the summary, in quotes if it could look like the next entry."""
     line = _short(name, longest)
     return _quoted(line) if _AMBIGUOUS.search(line) else line
 
@@ -210,6 +222,6 @@ def _quoted(line: str) -> str:
 
 
 def _short(text: str, longest: int = _LONGEST) -> str:
-    """Return text of a conversation on one line, without anything but characters to read."""
+    """Return text on one line, at most `longest` characters, without unprintable characters."""
     line = " ".join(clean(text.lstrip()[: 10 * longest], lines=False).split())
     return line if len(line) <= longest else line[: longest - 1] + "…"

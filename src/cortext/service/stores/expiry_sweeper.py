@@ -1,4 +1,4 @@
-"""Deadlines of many things on one timer."""
+"""Deadlines of many keys on one timer."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _SPARE = 64
 
 
 class Handle(Protocol):
-    """A call that was arranged and can be called off."""
+    """A scheduled call that can be cancelled."""
 
     def cancel(self) -> None: ...
 
 
 class Clock(Protocol):
-    """A time that only moves forward, and calls at a later one, as an event loop has them."""
+    """A clock that never goes back and can schedule calls, like an event loop."""
 
     def time(self) -> float: ...
 
@@ -36,12 +36,11 @@ class LoopClock:
 
 
 class Sweeper:
-    """Calls `expire(key)` once the deadline of a key has passed.
+    """A timer that calls `expire(key)` after the deadline of a key has passed.
 
-    There is one entry for each key, which is looked at when it is due: a deadline that was
-    moved on meanwhile costs nothing until then. `deadline_of` says when a key is due now, and
-    None for one that is gone; `live` holds those that are not. The timer keeps neither a loop
-    nor its store alive.
+    Each key has one entry, which is checked only when it is due. So moving a deadline costs nothing
+    until then. `deadline_of` returns the current deadline of a key, or None if the key is gone.
+    `live` holds the keys that are not gone. The timer keeps neither a loop nor its store alive.
     """
 
     def __init__(
@@ -60,7 +59,7 @@ class Sweeper:
         self._at = 0.0
 
     def __len__(self) -> int:
-        """How many entries are kept, for keys that are there and that are gone."""
+        """Return the number of entries, including those of keys that are gone."""
         return len(self._heap)
 
     def add(self, key: str, deadline: float) -> None:
@@ -70,7 +69,7 @@ class Sweeper:
         self.arm()
 
     def sweep(self) -> None:
-        """Expire all that is due."""
+        """Expire every key that is due."""
         now, heap = self._clock.time(), self._heap
         while heap and heap[0][0] <= now:
             key = heap[0][1]
@@ -83,7 +82,7 @@ class Sweeper:
                 self._expire(key)
 
     def arm(self) -> None:
-        """Have the timer go off when the first entry is due."""
+        """Set the timer for the first entry that is due."""
         if not self._heap:
             return
         due = self._heap[0][0]

@@ -1,7 +1,7 @@
-"""Conversations in files: each is a session of a log, and durable when an add returns.
+"""A conversation store in files: each conversation is a session in a log.
 
-The window is only a view: the log keeps every message. Nothing expires and there is no limit
-unless one is set.
+A message is durable when the call that adds it returns. The window is only a view: the log has
+every message. By default nothing expires and there is no limit.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 class FileConversationStore(Conversations):
-    """Conversations over a log of sessions. Any number of processes may share its folder.
+    """Conversations in a log of sessions. Any number of processes may share the folder.
 
-    When a message was stored is in its record, as `stored_at`; one that something else wrote
-    counts by its own time. A process expires what it has seen: what was there
-    when it began, and what it used since.
+    A record has the time when it was stored as `stored_at`. For a record that another program
+    wrote, its own time counts. A process expires only the conversations that it knows: those that
+    existed when it began, and those that it has used since.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class FileConversationStore(Conversations):
     ) -> None:
         super().__init__("file", window=window, ttl=ttl, limit=max_conversations)
         self._sessions = sessions
-        # A message that is in the window is known again, also by a process that begins.
+        # A process that starts must also recognize each message of the window by its id.
         sessions.first_lines = max(sessions.first_lines, self._window)
         self._clock: Clock = clock or LoopClock()
         self._hub = Hub(self._enter)
@@ -119,7 +119,7 @@ class FileConversationStore(Conversations):
         record = stamped(to_session_message(check_message(message)), wall.now())
         if not await self._is_there(id):
             raise not_found(id)
-        # Before it is written: the sweeper must not take the conversation meanwhile.
+        # Restart the TTL before the write, so that the sweeper does not remove the conversation.
         self._touch(id)
         try:
             is_new, last = await self._do(self._append, id, record)
@@ -153,7 +153,10 @@ class FileConversationStore(Conversations):
             raise not_found(id) from None
 
     async def mark(self, id: str) -> object:
-        """Other processes write to the file, and nobody tells us."""
+        """Return a value that changes with the file.
+
+        Other processes write to the file without an event in this process.
+        """
         return await self._do(mark_of, self._sessions, id)
 
     async def delete(self, id: str) -> None:
@@ -164,7 +167,7 @@ class FileConversationStore(Conversations):
             await self._usage.count_changed(-1)
 
     def events(self, id: str | None = None) -> StoreSubscription:
-        """What happens in this process; other processes' doings are in the files only."""
+        """Return the events of this process. Changes by other processes are only in the files."""
         return self._hub.follow(None if id is None else check_id(id))
 
     async def aclose(self) -> None:
@@ -185,7 +188,10 @@ class FileConversationStore(Conversations):
         self._sweeper.arm()
 
     async def _begin(self) -> None:
-        """The first call in a loop looks at what is there already, and others wait for it."""
+        """Scan existing conversations at the first call in a loop.
+
+        Other calls wait for the scan.
+        """
         self._enter()
         if self._ttl is None:
             return
@@ -203,20 +209,24 @@ class FileConversationStore(Conversations):
                 self._touch(id, last)
 
     def _append(self, id: str, record: SessionMessage) -> tuple[bool, datetime | None]:
-        """Add it unless it is there. Whether it was added, and when the last one was stored, where
-        anything expires: that is before now if it was there."""
+        """Add a record unless its id is already there. Return whether it was added, and a time.
+
+        The time is when the last record was stored, or None if nothing expires.
+        """
         is_new = bool(self._sessions.append(id, record))
         return is_new, None if self._ttl is None else self._last(id)
 
     def _last(self, id: str) -> datetime:
-        """When a conversation began or its last message was stored, by what its file says."""
+        """Return when a conversation began or its last message was stored, from its file."""
         return updated_at(self._sessions.head(id), self._sessions.tail(id, 1))
 
     def _each(
         self, tell: Callable[[str], T], ids: Iterable[str] | None = None
     ) -> Iterator[tuple[str, T]]:
-        """What there is to tell of every conversation, or of these. One that cannot be read is
-        named, left out and left alone."""
+        """Yield each id, or each of `ids`, with the result of `tell`.
+
+        A conversation that cannot be read is logged and skipped.
+        """
         for id in self._sessions.list_session_ids() if ids is None else ids:
             try:
                 yield id, tell(id)
@@ -226,7 +236,7 @@ class FileConversationStore(Conversations):
                 log.warning("%s", error)
 
     async def _is_there(self, id: str) -> bool:
-        """Whether it is not gone by its TTL; the file itself may still not be there."""
+        """Return whether a conversation is not expired. Its file may still be missing."""
         await self._begin()
         check_id(id)
         if id in self._leaving:
@@ -235,8 +245,7 @@ class FileConversationStore(Conversations):
         return due is None or due > self._clock.time() or not await self._expire(id)
 
     def _touch(self, id: str, last: datetime | None = None) -> None:
-        """Start the TTL of a conversation whose last message was stored then; without a time,
-        as one to which something is being added."""
+        """Restart the TTL from `last`, the time of the last message, or from now if it is None."""
         if self._ttl is None:
             return
         idle, known = 0.0, id in self._due
@@ -261,8 +270,10 @@ class FileConversationStore(Conversations):
             self._sweeper.add(id, self._due[id])
 
     async def _expire(self, id: str) -> bool:
-        """Remove it, unless somebody added to it meanwhile; whether it is gone. What cannot be
-        read or removed is left alone."""
+        """Remove an idle conversation unless a message was added. Return whether it is gone.
+
+        A conversation that cannot be read or removed stays.
+        """
         try:
             return await self._expire_idle(id, await self._do(self._last, id))
         except SessionNotFoundError:
@@ -282,7 +293,7 @@ class FileConversationStore(Conversations):
             self._due[id] = max(self._due[id], now + ttl - idle_since(last))
         if self._due[id] > now:
             return False
-        # Asked while nobody can write: another process may have added to it since.
+        # Check again under the lock: another process may have added a message since.
         delete = partial(self._sessions.delete, unless=lambda: self._last(id) > last)
         if not await self._do(delete, id):
             return id not in self._due
@@ -304,8 +315,7 @@ class FileConversationStore(Conversations):
         return there
 
     async def _evict(self, limit: int) -> int:
-        """Remove the oldest conversations of the folder above the limit, whichever process made
-        them; return how many."""
+        """Remove the oldest conversations above the limit, of any process. Return how many."""
         evicted = 0
         self._created = await self._do(lambda: dict(self._each(self._created_at)))
         for id in sorted(self._created, key=self._created.__getitem__)[:-limit]:
@@ -327,7 +337,7 @@ class FileConversationStore(Conversations):
         return head, updated_at(head, records), [*map(from_session_message, records)]
 
     async def _do(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Work with files, which waits for a disk, in a thread."""
+        """Run file operations in a thread, because they wait for a disk."""
         return await asyncio.to_thread(work, *arguments)
 
     async def list(

@@ -1,4 +1,8 @@
-"""Conversations in this process only: bounded, and gone when idle or when it ends."""
+"""A conversation store in the memory of this process.
+
+The number of conversations is bounded. A conversation is gone when it was idle for too long, or
+when the process ends.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +49,7 @@ _PER_CONVERSATION = 1_500
 
 
 class _Kept:
-    """A conversation; its messages by their ids, oldest first."""
+    """A stored conversation. Its messages are mapped by id, oldest first."""
 
     __slots__ = ("created_at", "deadline", "messages", "metadata", "owner", "updated_at")
 
@@ -58,7 +62,7 @@ class _Kept:
 
 
 class MemoryConversationStore(Conversations):
-    """Conversations in a map. No method waits for anything, so none sees another half done."""
+    """Conversations in a dict. No method waits, so none sees the unfinished work of another."""
 
     def __init__(
         self,
@@ -114,7 +118,7 @@ class MemoryConversationStore(Conversations):
         return self._add(id, message)
 
     def _add(self, id: str, message: Message) -> bool:
-        # What happens most: the way of `_find` and `_size`, without their calls.
+        # This is the most frequent call, so `_find` and `_size` are written out here.
         kept = self._kept.get(id) if type(id) is str else None
         now = self._time()
         if kept is None or kept.deadline <= now or get_running_loop() is not self._loop:
@@ -185,7 +189,7 @@ class MemoryConversationStore(Conversations):
         self._sweeper.arm()
 
     def _find(self, id: str) -> _Kept | None:
-        """The conversation; one that is overdue is gone, whether or not the timer went off."""
+        """Return a conversation, or None if it is missing or overdue."""
         if get_running_loop() is not self._loop:
             self._enter()
         kept = self._kept.get(id) if type(id) is str else None
@@ -218,7 +222,7 @@ class MemoryConversationStore(Conversations):
         self._bytes -= _head_size(kept) + sum(map(_size, kept.messages.values()))
 
     def _report(self) -> None:
-        """Log the usage, whenever the count has changed."""
+        """Log the usage after a change of the count."""
         self._usage_log.count_changed(len(self._kept), self._bytes)
 
     async def list(
@@ -241,15 +245,15 @@ def _entry(id: str, kept: _Kept) -> ConversationEntry:
 
 
 def _head_size(kept: _Kept) -> int:
-    """About how many bytes a conversation takes without its messages."""
+    """Estimate the bytes that a conversation takes without its messages."""
     size = _PER_CONVERSATION + getsizeof(kept.owner)
     return size + 3 * len(json_codec.encode(kept.metadata)) if kept.metadata else size
 
 
 def _size(message: Message) -> int:
-    """About how many bytes a message takes in memory."""
+    """Estimate the bytes that a message takes in memory."""
     size = _PER_MESSAGE + getsizeof(message.content)
     if message.structured_data is not None:
-        # Objects take about three times their text.
+        # Objects take about three times the size of their text.
         size += 3 * len(json_codec.encode(message.structured_data))
     return size

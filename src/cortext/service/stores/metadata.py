@@ -1,4 +1,4 @@
-"""What a program says of a conversation beside its messages: any JSON object."""
+"""The metadata of a conversation: any JSON object that a program stores with it."""
 
 from __future__ import annotations
 
@@ -10,21 +10,27 @@ from cortext.service.stores.conversation_json import decode_object
 
 
 def copied(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The metadata for a store to keep; ValueError for what is none."""
+    """Return a copy of the metadata for a store.
+
+    ValueError is raised if it is not a JSON object.
+    """
     if metadata is not None and not isinstance(metadata, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ValueError(f"metadata is a mapping, not {type(metadata).__name__}")
     return json_copy(dict(metadata or {}), "metadata")
 
 
 def merged(known: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """What is known, with these changes: a key that becomes None goes."""
+    """Return the known metadata with these changes. A key that changes to None is removed."""
     every = {**known, **changes}
     return {key: every[key] for key in every if key not in changes or every[key] is not None}
 
 
 def of_lines(data: bytes) -> dict[str, Any]:
-    """Metadata that is stored as an object and the changes to it, each in a line: so a server that
-    cannot merge them without harm to numbers and empty lists only has to add a line."""
+    """Decode metadata that is stored as lines: a JSON object, then one line for each change.
+
+    A server then only has to append a line. Merging on the server could damage numbers and empty
+    lists.
+    """
     first, *changes = data.split(b"\n")
     found = decode_object(first)
     for each in changes:

@@ -1,5 +1,8 @@
-"""Conversation stores by URL: `memory:`, `file:PATH`, `redis://HOST:PORT/DB` and its kin,
-`postgresql://HOST/DATABASE`."""
+"""Conversation stores by URL.
+
+The URLs are `memory:`, `file:PATH`, `redis://HOST:PORT/DB` (also with TLS, cluster or sentinel) and
+`postgresql://HOST/DATABASE`.
+"""
 
 from __future__ import annotations
 
@@ -35,16 +38,19 @@ _ELSEWHERE = {
     "document": _SESSIONS,
     "workspace": _SESSIONS,
 }
-"""What somebody may mean who names another kind of store."""
+"""Hints for URLs of other stores and servers that someone may try."""
 _KINDS = ("memory", "file", "redis", "postgresql")
 
 
 def open_store(
     url: str, *, open_log: Callable[[str], ConversationLog], **options: Any
 ) -> Conversations:
-    """The store that a URL names, with `window`, `ttl`, `max_conversations` and what else it
-    takes; ValueError says what is wrong with a URL or an option. `open_log` opens the log of
-    sessions in a folder, for `file:`."""
+    """Open the conversation store that a URL names.
+
+    `options` are `window`, `ttl`, `max_conversations` and others that the store takes. ValueError
+    says what is wrong with the URL or an option. `open_log` opens the log of sessions in a folder,
+    for `file:`.
+    """
     if type(url) is not str:
         raise ValueError(
             f"the URL of a conversation store is text such as memory:, not {type(url).__name__}"
@@ -83,8 +89,10 @@ def _check_options(kind: str, options: Iterable[str]) -> None:
 
 
 def _check_query(kind: str, path: str) -> None:
-    """Options of ours do not stand in a URL: there they would be a part of a path, or somebody
-    else's."""
+    """Raise ValueError for an option of a store in the URL.
+
+    There it would become part of a path or an option of another program.
+    """
     named = {name for name, _ in parse_qsl(path.partition("?")[2], keep_blank_values=True)}
     for name in sorted(named):
         if any(name in _taken_by(other) for other in _KINDS):
@@ -95,7 +103,7 @@ def _check_query(kind: str, path: str) -> None:
 
 
 def _taken_by(kind: str) -> frozenset[str]:
-    """The options of a store, by the names of its own making."""
+    """Return the option names of a store: the keyword-only parameters of its constructor."""
     import inspect
 
     parameters = inspect.signature(_opener(kind)).parameters.values()

@@ -1,4 +1,4 @@
-"""What "the second one" means, by the structured data of earlier messages."""
+"""References such as "the second one", resolved with the structured data of earlier messages."""
 
 from __future__ import annotations
 
@@ -32,9 +32,15 @@ _PRONOUN = re.compile(r"\b(?:it|its|this|that|them|these|those|one|ones)\b")
 
 
 class Reference(Struct, frozen=True, rename="camel"):
-    """What a text refers to: `item`, or, where several things may be meant, the `candidates`.
-    Neither when it refers to nothing that is known. `data` is the structured data that it is in,
-    and `position` its place in a list there, from 1."""
+    """What a text refers to.
+
+    - `item`: the item, if exactly one is meant
+    - `candidates`: the possible items, if several may be meant
+    - `data`: the structured data that contains the item
+    - `position`: the position of the item in its list, from 1
+
+    A text that refers to nothing known has neither an item nor candidates.
+    """
 
     item: Any = None
     candidates: list[Any] = []
@@ -43,8 +49,11 @@ class Reference(Struct, frozen=True, rename="camel"):
 
 
 def resolve(text: str, messages: Sequence[Message]) -> Reference:
-    """What `text` refers to. A name goes before a place in a list, and that before "it"; newer
-    data before older."""
+    """Return what `text` refers to.
+
+    A name wins over a position in a list, and a position wins over "it". Newer data wins over older
+    data.
+    """
     data = [m.structured_data for m in reversed(messages) if m.structured_data is not None]
     said = " ".join(text.casefold().split())
     ways = (_by_name, _by_places, _by_place, _by_pronoun)
@@ -52,7 +61,10 @@ def resolve(text: str, messages: Sequence[Message]) -> Reference:
 
 
 def items_of(data: Any) -> list[Any]:
-    """The things that structured data lists: under a usual key, else its only list of things."""
+    """Return the items that structured data lists.
+
+    The items are under a usual key such as `results`, or in the first other list of named items.
+    """
     if isinstance(data, list):
         return cast("list[Any]", data)
     if not isinstance(data, dict):
@@ -72,7 +84,7 @@ def _by_name(said: str, data: Sequence[Any]) -> Reference | None:
         named = [(len(name), item) for item in things if (name := _said_name(said, item))]
         if not named:
             continue
-        # "react query" also holds "react": the longer name is the one that is meant.
+        # "react query" also contains "react": the longest name is meant.
         longest = max(length for length, _ in named)
         meant = [item for length, item in named if length == longest]
         if len(meant) > 1:
@@ -89,8 +101,7 @@ def _said_name(said: str, item: Any) -> str:
 
 
 def _by_places(said: str, data: Sequence[Any]) -> Reference | None:
-    """Of "both", "the first two" or "the first and the third" none alone is meant: all of them are
-    candidates."""
+    """Resolve "both", "the first two" or "the first and the third": each item is a candidate."""
     value = next((value for value in data if items_of(value)), None)
     items = items_of(value)
     places = _places(said, len(items))
@@ -101,7 +112,7 @@ def _by_places(said: str, data: Sequence[Any]) -> Reference | None:
 
 
 def _places(said: str, count: int) -> Sequence[int] | None:
-    """The places, from 0, of several of so many things; None if not several are spoken of."""
+    """Return the positions, from 0, if the text names several of `count` items; otherwise None."""
     if _ALL.search(said):
         return range(count)
     if found := _SEVERAL.search(said):
@@ -133,12 +144,12 @@ def _by_place(said: str, data: Sequence[Any]) -> Reference | None:
             return Reference(candidates=items, data=value)
         index = place - 1 if place > 0 else len(items) + place
         return Reference(items[index], data=value, position=index + 1)
-    # Where nothing is listed, the last is the newest.
+    # Without a list, "the last" is the newest data.
     return Reference(data[0], data=data[0]) if place == -1 and data else Reference()
 
 
 def _place(said: str) -> int | None:
-    """A place in a list, from 1; from its end, from -1."""
+    """Return the position that the text names, or None. 1 is the first item, -1 the last."""
     if found := _FROM_END.search(said):
         return -_ORDINALS.get(found[1] or "", 2)
     if found := _ORDINAL.search(said):
@@ -149,7 +160,7 @@ def _place(said: str) -> int | None:
 
 
 def _by_pronoun(said: str, data: Sequence[Any]) -> Reference | None:
-    """With "it" the newest data is meant; if that lists several things, any of them."""
+    """Resolve "it" to the newest data. If that lists several items, each is a candidate."""
     if not data or not _PRONOUN.search(said):
         return None
     items = items_of(data[0])

@@ -1,8 +1,10 @@
-"""The port of conversation stores. Its docstrings are the contract, which
-`tests/service/stores/conformance.py` executes over every store.
+"""The contract of conversation stores, in docstrings.
 
-Terms: the *window* is how many of the last messages a conversation shows; *TTL* is how long it
-may be idle, in seconds, before it is removed; the *limit* is how many conversations there may be.
+`tests/service/stores/conformance.py` checks every store of cortext against it. Terms:
+
+- The *window* is how many of the last messages a conversation shows.
+- The *TTL* is how many seconds a conversation may be idle before it is removed.
+- The *limit* is how many conversations there may be.
 """
 
 from __future__ import annotations
@@ -26,9 +28,10 @@ LIMIT = 1000
 
 
 class Message(Struct, frozen=True, omit_defaults=True, rename="camel", gc=False):
-    """One message. Nested values are copied on entry and must not be mutated.
+    """One message. Nested values are copied when it is created and must not be mutated.
 
-    One that is made without an id gets one then, so that adding it twice stores it once.
+    A message that is created without an id gets one at once. So adding the same object twice stores
+    it once.
     """
 
     role: Role
@@ -54,14 +57,19 @@ class Message(Struct, frozen=True, omit_defaults=True, rename="camel", gc=False)
             force_setattr(self, "structured_data", copied)
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it, under the service's names: `role`, `content`, `timestamp` (text),
-        `structuredData` if there is any, `id`. For those who keep messages themselves."""
+        """Return the message as a dict for JSON, for programs that store messages themselves.
+
+        The keys are those of the service: `role`, `content`, `timestamp` (text), `structuredData`
+        if there is any, and `id`.
+        """
         return to_builtins(self)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Message:
-        """The inverse; an id and a time that are missing are made. ValueError says what does not
-        fit."""
+        """Create a message from the result of `to_dict`.
+
+        A missing id or time is generated. ValueError says which value does not fit.
+        """
         return record_dicts.convert(
             record_dicts.as_dict(json_copy(data, "the message", around=8)), cls
         )
@@ -71,7 +79,7 @@ Messages = list[Message]
 
 
 class Conversation(Struct, omit_defaults=True, rename="camel"):
-    """What a store holds of one conversation now: a snapshot, the caller's own."""
+    """A snapshot of one conversation. The caller may change it without changing the store."""
 
     id: str
     messages: Messages
@@ -94,8 +102,10 @@ class ConversationEntry(Struct, frozen=True, omit_defaults=True, rename="camel")
 class ConversationSummary(Struct, frozen=True, rename="camel"):
     """What a coordinator needs to route the next message.
 
-    `messages` are the last three, `data` the newest structured data, `types` those of all
-    structured data in the window, oldest first, and `text` all of it in one line.
+    - `messages`: the last three messages
+    - `data`: the newest structured data
+    - `types`: the types of all structured data in the window, oldest first
+    - `text`: a summary of the window in one line
     """
 
     messages: Messages
@@ -105,60 +115,75 @@ class ConversationSummary(Struct, frozen=True, rename="camel"):
 
 
 class ConversationStore(Protocol):
-    """Where conversations live: the five methods of the service's interface.
+    """A place where conversations are stored: the five methods of the service's interface.
 
-    A class with these five methods is a store wherever a ConversationStore is accepted. The HTTP
-    service adapts it with `adapt_store`, whose docstring lists what such a store lacks.
+    Any class with these five methods is a ConversationStore. The HTTP service adapts it with
+    `adapt_store`, whose docstring lists what such a store lacks.
 
-    A text that cannot be an id raises InvalidIdError. A store that cannot do its work (a full disk,
-    a server that does not answer) raises SessionStorageError within its time-out, and keeps what it
-    acknowledged before. A returned value is a snapshot: it does not change, and changing it changes
-    nothing in the store. A store belongs to one event loop at a time, and serves another one after
-    that loop has ended. A call from a second running loop raises CortextError.
+    Text that cannot be an id raises InvalidIdError. A store that cannot do its work raises
+    SessionStorageError within its time-out, for example when a disk is full or a server does not
+    answer. The store then still has everything that it acknowledged before.
+
+    A returned value is a snapshot: it does not change, and changing it does not change the store.
+
+    A store belongs to one event loop at a time. After that loop has ended, another loop may use the
+    store. A call from a second running loop raises CortextError.
     """
 
     async def create(self) -> str:
-        """Create an empty conversation and return its id, a UUID v4. If there are more than the
-        limit then, the oldest by `created_at` are removed, with a warning."""
+        """Create an empty conversation and return its id, a UUID v4.
+
+        If there are then more conversations than the limit, the oldest ones by `created_at` are
+        removed, with a warning.
+        """
         ...
 
     async def get(self, id: str) -> Conversation | None:
-        """Return the conversation with the messages of its window; None if there is none."""
+        """Return the conversation with the messages of its window, or None if it does not exist."""
         ...
 
     async def add_message(self, id: str, message: Message) -> None:
         """Append a message and restart the TTL. The oldest messages leave the window.
 
-        SessionNotFoundError if there is no such conversation. A message whose id is still in
-        the window is not stored twice and prolongs nothing, so an add that failed can simply be
-        repeated. `updated_at` and the TTL go by the store's time, not by the message's.
+        SessionNotFoundError is raised if the conversation does not exist.
+
+        A message whose id is still in the window is not stored twice and does not restart the TTL.
+        So a caller can repeat an add that failed.
+
+        `updated_at` and the TTL use the time of the store, not the time of the message.
         """
         ...
 
     async def get_history(self, id: str, limit: int | None = None) -> Messages:
-        """Return the last messages in the order in which they were added, at most the window and
-        at most `limit`; none if there is no such conversation. Reading does not prolong its
-        life."""
+        """Return the last messages in the order in which they were added.
+
+        The result has at most `limit` messages and never more than the window. It is empty if the
+        conversation does not exist. Reading does not restart the TTL.
+        """
         ...
 
     async def delete(self, id: str) -> None:
-        """Remove the conversation for good, and log that; nothing happens if there is none."""
+        """Remove the conversation permanently and log that. Do nothing if it does not exist."""
         ...
 
 
 @runtime_checkable
 class IdempotentConversationStore(ConversationStore, Protocol):
-    """A store that tells whether an add was a repetition. Every store of cortext is one, and so is
-    `AsyncClient`."""
+    """A store that says whether an add was a repetition.
+
+    Every store of cortext is one, and so is `AsyncClient`.
+    """
 
     async def add_if_new(self, id: str, message: Message) -> bool:
-        """Add the message as `add_message` does, and return whether it was added: False if a
-        message with its id is there already."""
+        """Add the message as `add_message` does. Return whether it was added.
+
+        The result is False if a message with its id is already there.
+        """
         ...
 
 
 def own(message: Message) -> Message:
-    """The message for somebody to keep: its nested values are nobody else's."""
+    """Return the message with its own copy of the nested values, so that nobody shares them."""
     if message.structured_data is None:
         return message
     return Message(
@@ -177,7 +202,10 @@ def to_session_message(message: Message) -> SessionMessage:
 
 
 def from_session_message(message: SessionMessage) -> Message:
-    """The message as a conversation shows it: without what only sessions have."""
+    """Return the message of a conversation for a session's message.
+
+    Fields that only sessions have are left out.
+    """
     return Message(
         message.role, message.content, message.timestamp, message.structured_data, message.id
     )

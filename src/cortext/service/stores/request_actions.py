@@ -1,7 +1,7 @@
-"""Tell what a request asked for, in the past tense: "search for X" becomes "searched for X".
+"""What a request asked for, in the past tense: "search for X" becomes "searched for X".
 
-No language model is asked: a request counts if it begins with one of the English verbs below, after
-words of politeness. Any other text, also in other languages, gives no action.
+No language model is used. A request is understood if it begins with one of the English verbs below,
+after optional polite words. Any other text gives no action, and neither does another language.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _STATEMENT = re.compile(
     r"weren't|doesn't|don't|didn't|hasn't|haven't|won't|can't)\b",
     re.IGNORECASE,
 )
-"""What follows a word that is a noun there, as in "test results are bad" and "list of files"."""
+"""Text that shows that the word before is a noun: "test results are bad", "list of files"."""
 _LISTENER = re.compile(r"^(?:me|us)\s+", re.IGNORECASE)
 _PREPOSITION = re.compile(
     r"(?:about|at|between|for|from|in|into|on|out|through|to|up|with)(?:\s+|:\s*)", re.IGNORECASE
@@ -80,14 +80,14 @@ _SECOND_VERB = re.compile(
 
 
 class Action(Struct, frozen=True):
-    """A verb in the past tense with its preposition, and what it was done to."""
+    """A verb in the past tense with its preposition, and the object of the verb."""
 
     verb: str
     object: str
 
 
 def parse_request(text: str) -> Action | None:
-    """Return what a request asks for; None if that cannot be told."""
+    """Return the action that a request asks for, or None if it is not understood."""
     prose = text[:_MOST_TEXT].partition("```")[0].replace("\u2019", "'")
     sentences = filter(None, (each.strip(" \t\r-*>#") for each in _SENTENCE_END.split(prose)))
     for _, sentence in zip(range(_MOST_SENTENCES), sentences, strict=False):

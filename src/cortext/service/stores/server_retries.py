@@ -1,4 +1,4 @@
-"""Calls to a server that may be away for a while."""
+"""Retries of calls to a server that may be away for a while."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ async def until_answered(
     no_answer: Callable[[Exception], Exception],
     lost: Exception | None = None,
 ) -> T:
-    """What the server answers in the end, in so many seconds.
+    """Call `attempt` until the server answers, and return the answer.
 
-    `attempt` gets what ended the one before it; `lost` is that for the first. It is made again
-    after errors that are `passing`, all others are the caller's; `no_answer` makes of the last one
-    that says something what is raised when the time is over. An attempt has half of the time, so
-    that a dead connection leaves some for another.
+    `attempt` gets the error of the attempt before; the first one gets `lost`. After a time-out or a
+    `passing` error it is called again. Every other error is raised at once.
+
+    After `within` seconds, the error is raised that `no_answer` makes from the last error with a
+    text. One attempt takes at most half of the time, so that a dead connection leaves time for
+    another.
     """
     time = asyncio.get_running_loop().time
     deadline, pause, told = time() + within, _FIRST_PAUSE, lost
@@ -45,7 +47,7 @@ async def until_answered(
 
 
 def check_timeout(timeout: Any) -> float:
-    """The seconds that a call may take; ValueError for what is no such number."""
+    """Return the time-out in seconds. ValueError is raised if it is not a positive number."""
     number = isinstance(timeout, (int, float)) and not isinstance(timeout, bool)
     if not number or not 0 < timeout < 1e6:
         raise ValueError(f"timeout is a number of seconds above 0, not {timeout!r:.60}")

@@ -1,6 +1,6 @@
 """URLs of stores. Messages about a URL leave out its password.
 
-This module loads no store, so a command can check a URL at once.
+This module imports no store, so a command can check a URL quickly.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ _ENCODE = "in a user's name or a password '/' is written %2F, '@' %40, '?' %3F, 
 
 
 def without_secrets(url: str) -> str:
-    """A URL for people: without the user and the password, and without what stands after `?`."""
+    """Return a URL for messages, without the user, the password and the text after `?`."""
     before, at, after = url.rpartition("@")
     shown = after.partition("?")[0]
     return f"{before.partition(':')[0]}://…@{shown}" if at else shown
 
 
 def folder_of_url(path: str) -> str:
-    """Return the folder that the URL `file:PATH` names. ValueError if it names a host.
+    """Return the folder that the URL `file:PATH` names. ValueError is raised if it names a host.
 
-    The path may begin with `///`, as in URLs of files.
+    The path may begin with `///`, as in a file URL.
     """
     if not path.startswith("//"):
         return os.path.expanduser(path)
@@ -37,7 +37,7 @@ def folder_of_url(path: str) -> str:
 
 
 def secrets_of(url: str) -> list[str]:
-    """The passwords in a URL, as they are written and as they are meant; longest first."""
+    """Return the passwords in a URL, both as written and decoded, longest first."""
     _, _, rest = url.partition("//")
     user, at, _ = rest.rpartition("@")
     password = user.partition(":")[2] if at else ""
@@ -47,15 +47,17 @@ def secrets_of(url: str) -> list[str]:
 
 
 def scrubbed(text: str, secrets: list[str]) -> str:
-    """What another program said, without passwords."""
+    """Return another program's message without passwords."""
     for secret in secrets:
         text = text.replace(secret, "…")
     return text
 
 
 def check_address(server: str, url: str) -> None:
-    """ValueError, which repeats nothing that may be a password, if a URL has no address that can
-    be read: mostly one is written in it with a character that means something else there."""
+    """Raise ValueError if a URL has no valid address. The message repeats no password.
+
+    The usual cause is a password with a special character that is not escaped.
+    """
     scheme, _, rest = url.partition(":")
     if not rest.startswith("//"):
         raise ValueError(f"not a URL of {server}: after {scheme}: come two slashes and a host")
@@ -65,6 +67,6 @@ def check_address(server: str, url: str) -> None:
 
 
 def check_ports(server: str, hosts: list[str], beyond: str) -> None:
-    """As `check_address`, of hosts with their ports and what stands in the URL after them."""
+    """Check hosts with their ports, and the text after them in the URL, as `check_address` does."""
     if "@" in beyond or not all(map(_HOST.fullmatch, hosts)):
         raise ValueError(f"not a URL of {server}: the port is no number ({_ENCODE})")

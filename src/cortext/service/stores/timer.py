@@ -1,4 +1,4 @@
-"""A timer for one who looks after things now and then."""
+"""A timer for work that is done from time to time."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ LONGEST_SLEEP = 60.0
 
 
 class Alarm:
-    """Runs a method in a task when it is time, once at a time. It keeps neither the loop nor the
-    method's object alive."""
+    """A timer that runs a method in a task, and never two runs at the same time.
+
+    It keeps neither the event loop nor the object of the method alive.
+    """
 
     def __init__(self, method: Callable[[], Coroutine[Any, Any, None]]) -> None:
         self._method = weakref.WeakMethod(method)
@@ -20,7 +22,10 @@ class Alarm:
         self._task: asyncio.Task[None] | None = None
 
     def set(self, delay: float) -> None:
-        """Go off after so many seconds, or sooner if that is arranged."""
+        """Run the method after `delay` seconds, or sooner if a sooner run is already scheduled.
+
+        The delay is at most LONGEST_SLEEP.
+        """
         loop = asyncio.get_running_loop()
         delay = min(delay, LONGEST_SLEEP)
         if self._timer is not None:
@@ -37,7 +42,7 @@ class Alarm:
             self._task = asyncio.ensure_future(method())
 
     def drop(self) -> None:
-        """Forget all, in another loop than before."""
+        """Forget the timer and the task, because another event loop is used now."""
         self._stop()
         self._task = None
 

@@ -15,25 +15,25 @@ from cortext.service.stores.timer import Alarm
 log: logging.Logger = logging.getLogger("cortext.conversations")
 
 LARGE = 100_000_000
-"""The bytes above which usage is a warning."""
+"""The size in bytes above which usage is logged as a warning."""
 MEASURE_EVERY = 60.0
-"""Seconds after a change until the store is measured again."""
+"""Seconds between a change and the next measurement of the store."""
 MEASURE_WITHIN = 1.0
-"""Seconds that the first change waits for a measurement."""
+"""The maximum number of seconds that the first change waits for a measurement."""
 
 
 class StoreUsage(Struct, frozen=True):
-    """The number of conversations, and about how many bytes they take."""
+    """The number of conversations, and an estimate of their size in bytes."""
 
     count: int
     size: float
 
 
 class UsageLog:
-    """Logs usage when the number of conversations changes, and as a warning when it becomes large.
+    """A log of the usage of a store, written when the number of conversations changes.
 
-    In memory, every line above 100 MB is a warning. On disk, the warning comes at 100 MB and
-    whenever the size has doubled, because a durable store is expected to grow.
+    In memory, every line above 100 MB is a warning. On disk, a warning is logged at 100 MB and each
+    time the size has doubled, because a durable store is expected to grow.
     """
 
     def __init__(self, medium: Literal["of memory", "on disk"]) -> None:
@@ -51,7 +51,7 @@ class UsageLog:
             self._say(logging.WARNING, count, size)
 
     def _has_become_large(self, size: float) -> bool:
-        if size < 0.9 * LARGE:  # not right below, where usage may go up and down
+        if size < 0.9 * LARGE:  # well below, so that a size near the limit warns only once
             self.warned_at = 0.0
         elif size > LARGE and size >= 2 * self.warned_at:
             self.warned_at = size
@@ -66,13 +66,14 @@ class UsageLog:
 
 
 class UsageMeter:
-    """Estimates the usage of a store that is shared or on disk.
+    """An estimate of the usage of a store that is shared or on disk.
 
-    `measure` is called at the first change of the count, and in the background at most once a
-    minute after later changes. In between, the count follows the changes of this process, and the
-    size follows the count by the mean size of a conversation. So only the first change waits for
-    a measurement, and that at most a second. A change during a measurement may be counted twice
-    or not at all until the next one.
+    `measure` is called at the first change of the count. After later changes it is called in the
+    background, at most once a minute. In between, the count follows the changes of this process,
+    and the size is the count times the mean size of a conversation.
+
+    So only the first change waits for a measurement, for at most one second. A change during a
+    measurement may be counted twice or not at all until the next measurement.
     """
 
     def __init__(self, usage_log: UsageLog, measure: Callable[[], Awaitable[StoreUsage]]) -> None:
@@ -83,25 +84,25 @@ class UsageMeter:
         self._has_begun = False
         self._changes = 0
         self._measured_changes = 0
-        """How many of the first changes had happened before the last measurement began."""
+        """How many of the first changes happened before the last measurement began."""
         self._lock = asyncio.Lock()
         self._has_failed = False
         self._alarm = Alarm(self._measure_again)
 
     async def count_changed(self, by: int) -> None:
-        """Log the usage after so many conversations came (or, below 0, went)."""
+        """Log the usage after `by` conversations were added, or removed if `by` is negative."""
         if not await self._begin() and self._count is not None:
             self._count = max(self._count + by, 0)
         self._log_count()
 
     async def count_is(self, count: int) -> None:
-        """Log the usage after a change, where the store itself tells the count."""
+        """Log the usage after a change, for a store that reports the count itself."""
         await self._begin()
         self._count = count
         self._log_count()
 
     def size_changed(self) -> None:
-        """Measure in a while, because a conversation has grown."""
+        """Schedule a measurement, because a conversation has grown."""
         self._alarm.set(MEASURE_EVERY)
 
     def drop(self) -> None:
@@ -113,13 +114,14 @@ class UsageMeter:
         await self._alarm.aclose()
 
     async def _begin(self) -> bool:
-        """Measure if no measurement has ended yet; return whether one includes this change."""
+        """Measure if no measurement has ended yet. Return whether one includes this change."""
         if self._has_begun:
             return False
         self._changes += 1
         change = self._changes
         async with self._lock:
-            # Of many first changes at once, the second measurement sees all that the first missed.
+            # If many first changes come at once, the second measurement sees all that the first
+            # missed.
             if self._measured_changes < change:
                 self._measured_changes = self._changes
                 await self._measure_first()
@@ -148,7 +150,10 @@ class UsageMeter:
         self._mean = usage.size / usage.count if usage.count else 0.0
 
     def _fail(self, why: str) -> None:
-        """Log that a measurement failed, the first time as a warning: the change has succeeded."""
+        """Log a failed measurement, the first time as a warning.
+
+        The change itself has succeeded.
+        """
         level = logging.DEBUG if self._has_failed else logging.WARNING
         log.log(level, "the size of the conversations is not known: %s", why)
         self._has_failed = True

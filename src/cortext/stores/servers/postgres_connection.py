@@ -1,4 +1,4 @@
-"""The way to PostgreSQL: connections that are made when they are needed."""
+"""Connections to PostgreSQL, opened when they are needed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ log: logging.Logger = logging.getLogger("cortext.stores")
 T = TypeVar("T")
 _MOST_IDLE = 16
 _IDLE = 30_000
-"""Milliseconds after which the server ends a change whose maker says nothing more."""
+"""Milliseconds after which the server ends a transaction whose client has gone silent."""
 _HINTS = {
     "42501": f"the user needs CREATE on the database, or the schema {tables.SCHEMA}",
     "53100": "free some of the server's disk",
@@ -39,7 +39,7 @@ _HINTS = {
 }
 _BUSY = "53300"
 _LACKS = ("53", "54")
-"""The classes of errors of a server that lacks something, or that was asked for too much."""
+"""The error classes of a server that lacks resources or got too large a request."""
 _STAYING = (
     (re.compile('database ".*" does not exist'), "make it: createdb NAME"),
     (re.compile('role ".*" does not exist'), "check the user in the URL"),
@@ -47,11 +47,11 @@ _STAYING = (
     (re.compile("authentication failed"), "check the user and the password in the URL"),
     (re.compile("pg_hba.conf"), "check the user in the URL, and the server's pg_hba.conf"),
 )
-"""What is said to one who wants to connect, then without a code, and will not pass."""
+"""Connection errors that have no code and that a retry cannot fix, each with its hint."""
 
 
 class PostgresAddress(NamedTuple):
-    """What a URL says."""
+    """The parts of a PostgreSQL URL."""
 
     address: Address
     url: str
@@ -62,7 +62,7 @@ class PostgresAddress(NamedTuple):
 
 
 def place_of(url: str) -> PostgresAddress:
-    """`postgresql://HOST/DATABASE`, with the names of spaces after it."""
+    """Parse `postgresql://HOST/DATABASE`, with optional names of spaces after the database."""
     address = address_of(url)
     database = quote("".join(address.steps[:1]), safe="")
     plain = address.url("postgresql", address.hosts, database)
@@ -74,8 +74,11 @@ _linking = threading.Lock()
 
 
 def link_to(place: PostgresAddress) -> PostgresConnection:
-    """The one to a database: a program has a store for each conversation, and a server connections
-    for a hundred clients."""
+    """Return the connections to a database, which all stores of this process share.
+
+    A program may open a store for each conversation, but a server accepts only about a hundred
+    clients.
+    """
     with _linking:
         found = _links.get(place.url)
         if found is None:
@@ -84,7 +87,7 @@ def link_to(place: PostgresAddress) -> PostgresConnection:
 
 
 class PostgresConnection:
-    """Connections to a database. Threads may share it, and forks."""
+    """A pool of connections to a database. Threads and forked processes may share it."""
 
     def __init__(self, place: PostgresAddress) -> None:
         self._psycopg = needed("psycopg", "PostgreSQL", "postgres")
@@ -100,18 +103,24 @@ class PostgresConnection:
         self._pid = os.getpid()
         self._ready = self._answered = False
         self._making = threading.Lock()
-        # One that may only be read was the primary, and is not any more.
+        # A server that has become read-only is no longer the primary.
         self._lost = (
             self._psycopg.OperationalError,
             self._psycopg.errors.ReadOnlySqlTransaction,
         )
 
     def rows(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
-        """What the server answers to a statement, which may reach it twice."""
+        """Execute a statement and return its rows.
+
+        After a lost connection, the statement is executed again.
+        """
         return self.work(lambda connection: asked(connection, statement, values))
 
     def work(self, work: Callable[[Any], T], where: str = "") -> T:
-        """What comes of some work with a connection, which may be done twice."""
+        """Call `work` with a connection and return its result.
+
+        After a lost connection, `work` is called again with a new connection.
+        """
 
         def attempt() -> T:
             with self._connection() as connection:
@@ -121,7 +130,7 @@ class PostgresConnection:
 
     @contextmanager
     def locked(self, lock: str, unlock: str, values: Any, where: str) -> Generator[Any]:
-        """The connection that has a lock. It goes with the connection."""
+        """Take a lock and yield the connection that holds it. The lock ends with the connection."""
 
         def take() -> Any:
             with self._connection(keep=True) as connection:
@@ -150,7 +159,11 @@ class PostgresConnection:
 
     @contextmanager
     def told(self, where: str, *, lost: bool = False) -> Generator[None]:
-        """What a server has against something, as our errors; with `lost`, also that it is gone."""
+        """Turn errors of the server into errors of cortext.
+
+        With `lost`, this includes a lost connection. Without it, that error is raised unchanged, so
+        that the caller can try again.
+        """
         try:
             yield
         except self._psycopg.errors.LockNotAvailable:
@@ -183,15 +196,17 @@ class PostgresConnection:
 
     @contextmanager
     def _connection(self, *, keep: bool = False) -> Generator[Any]:
-        """A connection for one at a time, with the tables there. One that broke is not used again;
-        with `keep`, whoever has it gives it back."""
+        """Yield a connection with the tables in place. With `keep`, the caller gives it back.
+
+        A broken connection is not used again.
+        """
         connection = self._taken() or self._open()
         try:
             self._prepare(connection)
             yield connection
         except BaseException:
             idle = connection.info.transaction_status == self._psycopg.pq.TransactionStatus.IDLE
-            # One that was to have a lock may have it: that goes with it.
+            # Close a connection that may hold a lock: the lock ends with it.
             if not connection.closed and (keep or not idle):
                 connection.close()
             else:
@@ -212,7 +227,7 @@ class PostgresConnection:
             self.close()
 
     def _leave_others(self) -> None:
-        """Those of the process that we were forked from: to close them would end them there."""
+        """Set aside the parent process's connections: closing them would end them there too."""
         if self._pid != os.getpid():
             self._others += self._idle
             self._idle, self._pid = [], os.getpid()
@@ -229,7 +244,7 @@ class PostgresConnection:
     def _give_back(self, connection: Any) -> None:
         with self._making:
             if connection.closed:
-                # Those that lie idle are as dead, and each would cost an attempt.
+                # The idle connections are probably broken too, and each would cost an attempt.
                 idle, self._idle = self._idle, []
             elif len(self._idle) < _MOST_IDLE:
                 self._idle.append(connection)
@@ -251,14 +266,14 @@ class PostgresConnection:
         connection.execute(
             f"set lock_timeout = {int(DEFAULT_WAIT * 1000)};"
             f"set idle_in_transaction_session_timeout = {_IDLE};"
-            # A machine that is gone says nothing: its locks go with it, and not in two hours.
+            # Notice a dead client within seconds, not after two hours, so that its locks end.
             "set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5;"
             "set tcp_keepalives_count = 3"
         )
         return connection
 
     def _prepare(self, connection: Any) -> None:
-        """The tables as this version of ours needs them."""
+        """Create the tables if they are missing. NewerVersionError if a later version made them."""
         if self._ready:
             return
         there = asked(connection, tables.IS_THERE)[0][0]
@@ -275,6 +290,6 @@ class PostgresConnection:
 
 
 def asked(connection: Any, statement: str, values: Any = None) -> list[tuple[Any, ...]]:
-    """The rows that answer a statement."""
+    """Execute a statement on a connection and return its rows."""
     cursor = connection.execute(statement, values)
     return cursor.fetchall() if cursor.description else []

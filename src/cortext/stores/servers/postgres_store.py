@@ -1,4 +1,4 @@
-"""Sessions in PostgreSQL: for programs that have one anyway."""
+"""A session store in PostgreSQL, for programs that already use a server."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ from cortext.stores.servers.session_parts import (
 
 
 class PostgresStore(ServedStore):
-    """Sessions of one database, or of a space in it. What is acknowledged is as durable as
-    `synchronous_commit` says, which is `on` by default."""
+    """Sessions in one PostgreSQL database, or in a space of the database.
+
+    An acknowledged write is as durable as `synchronous_commit` says, which is `on` by default.
+    """
 
     def __init__(self, url: str, *, on_change: Callable[[str], None] | None = None) -> None:
         super().__init__(on_change=on_change)
@@ -57,8 +59,7 @@ class PostgresStore(ServedStore):
             return
         values, where = {"space": self._space, "id": id}, self._where(id)
         with self._link.locked(tables.ALONE, tables.LEFT, values, where) as connection:
-            # What is written meanwhile goes over the connection that has the lock: if it breaks,
-            # nothing more is written.
+            # Write over the connection that holds the lock: if it breaks, nothing more is written.
             self._mine[mine] = connection
             try:
                 yield
@@ -78,7 +79,7 @@ class PostgresStore(ServedStore):
         if not found:
             return None
         epoch, number, lines = found[0]
-        # Fewer than were read: the server lost the last ones.
+        # Fewer records than were read before: the server lost the last ones.
         anew = epoch != mark.epoch or number < mark.number
         return NewRecords(RecordPosition(epoch, number), anew, [line.encode() for line in lines])
 
@@ -91,7 +92,7 @@ class PostgresStore(ServedStore):
         self, id: str, change: Callable[[Parts | None], SessionChange], *, records: bool = True
     ) -> None:
         is_changed = False
-        while not is_changed:  # again, if somebody made it meanwhile, with what is there now
+        while not is_changed:  # again, if another process created the session meanwhile
             is_changed = self._writing(id, lambda link: self._changed_in(link, id, change, records))
 
     def _changed_in(
@@ -129,7 +130,7 @@ class PostgresStore(ServedStore):
             attempts += 1
             return asked(link, tables.DELETE, values)
 
-        # An attempt whose answer was lost may have done it.
+        # An earlier attempt, whose answer was lost, may have deleted the session.
         return bool(self._writing(id, delete)) or attempts > 1
 
     def _heads(self, owner: str | None, last: bool) -> Iterator[StoredHead]:
@@ -157,8 +158,10 @@ def _parts(head: str, lines: Sequence[str]) -> Parts:
 
 
 def _columns(rows: Sequence[RecordRow]) -> dict[str, list[str | None]]:
-    """The rows as arrays. Only the first of a key has it: a session that was read from a damaged
-    file may have two records of one id."""
+    """Return the rows as arrays. Only the first record with a key has it; for others it is None.
+
+    A session that was read from a damaged file may have two records with the same id.
+    """
     seen: set[str] = set()
     keys: list[str | None] = []
     for row in rows:

@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL that do not wait for ever."""
+"""Connections to PostgreSQL that do not wait forever."""
 
 from __future__ import annotations
 
@@ -10,13 +10,18 @@ from cortext.durability.file_lock import DEFAULT_WAIT
 from cortext.stores.servers.server_access import TIMEOUT
 
 SILENCE = DEFAULT_WAIT + TIMEOUT / 2
-"""Seconds without a word of an answer, also none that somebody else has the session, after which a
-server counts as gone."""
+"""Seconds without any answer after which a server counts as gone.
+
+This is longer than DEFAULT_WAIT, so that the server can first report that another writer holds the
+session.
+"""
 
 
 def patient(psycopg: Any) -> Any:
-    """Connections that wait for an answer, and not for ever: psycopg's own would, for a server that
-    stands still."""
+    """Return a connection class that gives up on a silent server.
+
+    The class of psycopg would wait forever for a server that hangs.
+    """
 
     class Patient(psycopg.Connection):
         def wait(self, gen: Any, *args: Any, **options: Any) -> Any:

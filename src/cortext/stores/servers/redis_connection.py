@@ -1,4 +1,4 @@
-"""The way to Redis: to one server, to whom the sentinels call the master, or into a cluster."""
+"""The connection to Redis: to one server, to the master that sentinels name, or to a cluster."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _HINTS = (
 
 
 class RedisAddress(NamedTuple):
-    """What a URL says."""
+    """The parts of a Redis URL."""
 
     address: Address
     kind: str
@@ -50,9 +50,14 @@ class RedisAddress(NamedTuple):
 
 
 def place_of(url: str) -> RedisAddress:
-    """`redis://HOST:PORT/DB`, `redis+cluster://HOST:PORT,HOST:PORT`,
-    `redis+sentinel://HOST:PORT,HOST:PORT/SERVICE/DB`, each as `rediss` with TLS, and each with the
-    names of spaces after it. ValueError says what is wrong."""
+    """Parse the URL of a Redis server. ValueError says what is wrong.
+
+    The URL is one of these, with `rediss` instead of `redis` for TLS. Names of spaces may follow.
+
+    - `redis://HOST:PORT/DB`
+    - `redis+cluster://HOST:PORT,HOST:PORT`
+    - `redis+sentinel://HOST:PORT,HOST:PORT/SERVICE/DB`
+    """
     address = address_of(url)
     family, _, kind = address.scheme.partition("+")
     steps = list(address.steps)
@@ -68,7 +73,7 @@ def place_of(url: str) -> RedisAddress:
 
 
 class RedisConnection:
-    """A client of redis-py, made at the first call. Threads may share it, and forks."""
+    """A redis-py client, created at the first call. Threads and forked processes may share it."""
 
     def __init__(self, place: RedisAddress) -> None:
         self._redis = needed("redis", "Redis", "redis")
@@ -85,7 +90,10 @@ class RedisConnection:
         self._staying = (errors.AuthenticationError, errors.AuthorizationError)
 
     def ask(self, work: Callable[[Any], T]) -> T:
-        """What the server answers to what `work` asks a client; it may be asked twice."""
+        """Call `work` with a client and return its result.
+
+        After a lost connection, `work` is called again.
+        """
 
         def attempt() -> T:
             try:
@@ -110,7 +118,7 @@ class RedisConnection:
         return answer
 
     def run(self, script: SessionScript, keys: Sequence[str], *arguments: Any) -> Any:
-        """The answer of a script."""
+        """Run a script on the server and return its answer."""
 
         def work(client: Any) -> Any:
             try:
@@ -121,7 +129,7 @@ class RedisConnection:
         return self.ask(work)
 
     def each(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
-        """The answers to many commands, which are sent together."""
+        """Send several commands together and return their answers."""
 
         def work(client: Any) -> list[Any]:
             with client.pipeline(transaction=False) as pipe:
@@ -153,7 +161,7 @@ class RedisConnection:
         except ValueError as error:
             said = place.address.scrubbed(str(error))
             raise ValueError(f"not a URL of Redis: {said}") from None
-        # Half of the time of a call, so that a dead connection leaves some for another.
+        # Half of the time of a call, so that a dead connection leaves time for another attempt.
         never = self._redis.retry.Retry(self._redis.backoff.NoBackoff(), 0)
         given = {"socket_timeout": TIMEOUT / 2, "socket_connect_timeout": TIMEOUT / 2}
         return {**options, **given, "retry": never, "decode_responses": False}
@@ -176,7 +184,7 @@ class RedisConnection:
         return sentinel.master_for(place.service, **{**options, "ssl": place.secure})
 
     def _mend(self) -> None:
-        """Connections that lie idle are as dead, and each would cost an attempt."""
+        """Close idle connections: they are probably broken too, and each would cost an attempt."""
         client = self._client
         if self._place.kind == "cluster":
             self.close()
@@ -190,8 +198,10 @@ class RedisConnection:
 
 
 def _check_options(client: Any) -> None:
-    """What stands after `?` in a URL goes to redis-py, which would say only later, and not
-    clearly, that it does not know it."""
+    """Raise ValueError for an option after `?` in the URL that redis-py does not know.
+
+    redis-py itself would report the option later and less clearly.
+    """
     pool = getattr(client, "connection_pool", None)
     try:
         if pool is not None:

@@ -1,4 +1,4 @@
-"""Sessions in Redis: for a fleet of programs that has one. They do not expire."""
+"""A session store in Redis, for many programs that share a server. Sessions do not expire."""
 
 from __future__ import annotations
 
@@ -34,18 +34,20 @@ from cortext.stores.servers.session_parts import holder as _me
 
 log: logging.Logger = logging.getLogger("cortext.stores")
 ALONE = 8_000
-"""Milliseconds for which a session is somebody's alone after each thing that is done with it there:
-less than others are ready to wait."""
+"""Milliseconds that an exclusive lock lasts after each operation of its holder.
+
+This is shorter than the time for which others wait for the lock.
+"""
 _HOLD = 5_000
 _UPLOAD = 60_000
 _AT_ONCE = 1_000
 _MOST_ROWS = 400_000
-"""In one append: a command of Redis has less than 1,048,576 words."""
+"""The rows in one append: a Redis command has fewer than 1,048,576 words."""
 _LONGEST_PAUSE = 0.05
 
 
 class _ReadSession(NamedTuple):
-    """What was read before a change, and by what is known that it is still so."""
+    """A session as it was read before a change. A write compares `version` with the stored one."""
 
     version: str
     owner: str | None
@@ -53,8 +55,10 @@ class _ReadSession(NamedTuple):
 
 
 class RedisStore(ServedStore):
-    """Sessions of one database, or of a space in it. Durable as far as the server is: with
-    `appendfsync always`, as a file."""
+    """Sessions in one Redis database, or in a space of the database.
+
+    They are as durable as the server: with `appendfsync always`, as durable as a file.
+    """
 
     def __init__(self, url: str, *, on_change: Callable[[str], None] | None = None) -> None:
         super().__init__(on_change=on_change)
@@ -98,7 +102,7 @@ class RedisStore(ServedStore):
         return f"{self._prefix}:{{{id}}}"
 
     def _keys(self, id: str, *more: str) -> list[str]:
-        """In the order in which the scripts take them."""
+        """Return the keys of a session in the order that the scripts expect."""
         key = self._key(id)
         return [key, *(f"{key}:{part}" for part in ("records", "ids", "alone", "hold", *more))]
 
@@ -141,7 +145,7 @@ class RedisStore(ServedStore):
         look = self._look(id, last)
         if self._put(id, look, change(look.parts), ""):
             return
-        # Somebody wrote in between: once more, while nobody else does.
+        # Someone else wrote in between: try again while no one else can write.
         deadline = time.monotonic() + DEFAULT_WAIT
         while time.monotonic() < deadline:
             with self._leased(id, self._keys(id)[4], _HOLD) as token:
@@ -151,9 +155,12 @@ class RedisStore(ServedStore):
         raise SessionLockedError(self._where(id), holder="other writers", waited=DEFAULT_WAIT)
 
     def _put(self, id: str, look: _ReadSession, change: SessionChange, hold: str) -> bool:
-        """Store a change, if nothing was stored since the look."""
-        # Before it is there: what is listed and is not there is passed over. Also what was there,
-        # which somebody who was killed may have left in no list.
+        """Store a change unless the session has changed since `look`.
+
+        Return whether it was stored.
+        """
+        # List the session first: readers skip a listed session that does not exist. List an
+        # existing session too: a killed process may have left it out of the lists.
         self._enter(id, change.owner)
         epoch = "" if change.rows is None else self._upload(id, change.rows)
         words = (look.version, change.head, change.owner, epoch, new_id(), len(change.rows or ()))
@@ -161,15 +168,18 @@ class RedisStore(ServedStore):
         if said[0] != b"done":
             return False
         if look.owner is None:
-            # Once more: whoever removed an earlier one may have struck it off meanwhile.
+            # List it again: a process that deleted an earlier session with this id may have
+            # unlisted it.
             self._enter(id, change.owner)
         elif look.owner != change.owner:
             self._strike_off(id, self._list(look.owner))
         return True
 
     def _upload(self, id: str, rows: Sequence[RecordRow]) -> str:
-        """Bring records to the server, where they wait for a moment to take the others' place. The
-        epoch that they will be."""
+        """Send new records to the server and return their epoch.
+
+        They wait under keys of their own until a script moves them into place.
+        """
         epoch = new_id()
         keys = self._new_keys(id, epoch)[-2:]
         for first in range(0, len(rows), _AT_ONCE):
@@ -184,24 +194,24 @@ class RedisStore(ServedStore):
     def _remove(self, id: str) -> bool:
         look = self._look(id, 0)
         if look.parts is None:
-            # Who was killed while removing it left it in the list.
+            # A process that was killed during a delete may have left the id in the list.
             self._strike_off(id, self._list())
             return False
-        # Out of the lists last: what is listed and is not there is passed over, and who is killed
-        # in between leaves nothing that is there and not listed.
+        # Unlist the session last. Readers skip a listed session that does not exist, and a process
+        # that is killed in between leaves no session out of the lists.
         self._write(scripts.REMOVE, id, self._keys(id), "")
         self._strike_off(id, self._list(), self._list(look.owner))
         return True
 
     def _list(self, owner: str | None = None) -> str:
-        """The key of the list of all sessions, or of one owner's."""
+        """Return the key of the list of all sessions, or of one owner's sessions."""
         return f"{self._prefix}:@all" if owner is None else f"{self._prefix}:@owner:{owner}"
 
     def _enter(self, id: str, owner: str | None) -> None:
         self._link.each([("SADD", place, id) for place in (self._list(), self._list(owner))])
 
     def _strike_off(self, id: str, *lists: str) -> None:
-        """Take a session from lists; what others made of it meanwhile is entered again."""
+        """Remove a session from lists. List it again if another process has created it again."""
         self._link.each([("SREM", place, id) for place in lists])
         now = self._look(id, 0)
         if now.parts is not None:
@@ -225,7 +235,10 @@ class RedisStore(ServedStore):
     def _write(
         self, script: scripts.SessionScript, id: str, keys: Sequence[str], hold: str, *words: Any
     ) -> list[Any]:
-        """What a script says that writes to a session, once nobody else holds that."""
+        """Run a script that writes to a session, and return its answer.
+
+        While another writer holds the session, wait and try again.
+        """
         fence = self._fences.get(_me(id), "")
         deadline, pause = time.monotonic() + DEFAULT_WAIT, 0.001
         while True:
@@ -242,7 +255,7 @@ class RedisStore(ServedStore):
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _extend(self, id: str) -> None:
-        """What takes its time with a session that is one's alone is no reason to lose it."""
+        """Extend the exclusive lock if this thread holds it, so that slow work does not lose it."""
         fence = self._fences.get(_me(id))
         if fence and not self._link.run(scripts.EXTEND, self._keys(id)[3:4], fence, ALONE):
             raise self._lost(id)
@@ -253,7 +266,7 @@ class RedisStore(ServedStore):
 
     @contextmanager
     def _leased(self, id: str, key: str, lease: int) -> Generator[str]:
-        """A lock that ends by itself if its holder does."""
+        """Hold a lock that expires if its holder dies. Yield the token of the lock."""
         token = f"{new_id()} process {os.getpid()} on {platform.node()}"
         deadline, pause = time.monotonic() + DEFAULT_WAIT, 0.001
         while holder := self._link.ask(lambda client: _taken(client, key, token, lease)):
@@ -285,9 +298,9 @@ class RedisStore(ServedStore):
 
 
 def _taken(client: Any, key: str, token: str, lease: int) -> bytes | None:
-    """Take a lock; who has it, if it is somebody else."""
+    """Take a lock and return None, or return the holder if someone else has the lock."""
     if client.set(key, token, nx=True, px=lease):
         return None
     holder = client.get(key) or b"- nobody, just now"
-    # An earlier attempt may have taken it and not heard so.
+    # An earlier attempt may have taken the lock and lost the answer.
     return None if holder == token.encode() else holder

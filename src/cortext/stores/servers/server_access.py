@@ -1,4 +1,4 @@
-"""Ways to a server: its URL, what is said when it does not answer, and how long that takes."""
+"""Access to a server: its URL, retries and time-outs, and errors when it does not answer."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from cortext.model.ids import check_id
 
 T = TypeVar("T")
 TIMEOUT = 10.0
-"""Seconds in which a call has an answer, or an error that says why not."""
+"""Seconds within which a call returns an answer or raises an error."""
 _FIRST = 2.0
-"""The same where nobody listens, and nobody did before."""
+"""The same limit for a server that cannot be reached and has never answered before."""
 _NOBODY = ("Connection refused", "No such file or directory", "Name or service not known")
 _FIRST_PAUSE = 0.02
 _LONGEST_PAUSE = 0.5
@@ -24,7 +24,7 @@ _AGAIN = "is it running? try again when it is back: a message with the same id i
 
 
 class Address(NamedTuple):
-    """What a URL says: `steps` are the parts of its path."""
+    """The parts of a server's URL. `steps` are the parts of its path."""
 
     scheme: str
     user: str
@@ -38,17 +38,17 @@ class Address(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """For people; never with a password."""
+        """The hosts and the path, for messages. They never contain a password."""
         return "/".join([self.hosts, *self.steps])
 
     def url(self, scheme: str, hosts: str, path: str) -> str:
-        """The same for another place."""
+        """Return a URL with the same user and query, but another scheme, host and path."""
         user = f"{self.user}@" if self.user else ""
         query = f"?{self.query}" if self.query else ""
         return f"{scheme}://{user}{hosts}/{path}{query}"
 
     def scrubbed(self, text: str) -> str:
-        """What another program said, in one line and without passwords."""
+        """Return another program's message in one line and without passwords."""
         text = " ".join(text.split()).rstrip(".")
         for secret in self.secrets:
             text = text.replace(secret, "…")
@@ -56,12 +56,15 @@ class Address(NamedTuple):
 
 
 def address_of(url: str) -> Address:
-    """The address that a URL names; ValueError, which repeats no password, if it has none."""
+    """Parse the URL of a server.
+
+    ValueError is raised if the URL has no valid address. The message repeats no password.
+    """
     scheme, _, rest = url.partition(":")
     try:
         parts = urlsplit(f"x:{rest}")
     except ValueError:
-        parts = urlsplit("")  # what is said of it would repeat a password
+        parts = urlsplit("")  # the error's text would repeat a password
     user, _, hosts = parts.netloc.rpartition("@")
     odd = parts.fragment or "@" in parts.path or "@" in parts.query
     if odd or not parts.scheme or not rest.startswith("//"):
@@ -78,8 +81,11 @@ def address_of(url: str) -> Address:
 
 
 def check_space(names: Sequence[str]) -> tuple[str, ...]:
-    """The names under which sessions are kept apart from others on the same server: each is within
-    the one before it."""
+    """Return the names of nested spaces. InvalidIdError is raised for a name that is not an id.
+
+    A space separates sessions from other sessions on the same server. Each name is a space inside
+    the space before it.
+    """
     return tuple(check_id(name) for name in names)
 
 
@@ -91,9 +97,12 @@ def until_answered(
     answered_before: bool,
     within: float = TIMEOUT,
 ) -> T:
-    """What the server answers in the end. An attempt is made again after errors that are
-    `passing`, so it may reach the server twice: what is sent has to bear that. `no_answer` is told
-    the last error and how long it took."""
+    """Call `attempt` until the server answers, and return the answer.
+
+    An attempt that raises a `passing` error is repeated. So a request may reach the server twice
+    and must be safe to repeat. When the time is over, the error is raised that `no_answer` makes
+    from the last error and the seconds waited.
+    """
     start, pause = time.monotonic(), _FIRST_PAUSE
     while True:
         try:
@@ -108,7 +117,7 @@ def until_answered(
 
 
 def refused(server: str, address: Address, error: Exception, hint: str = "") -> SessionStorageError:
-    """What a server has against a call."""
+    """Return the error for a call that the server refused."""
     said = address.scrubbed(str(error))
     return SessionStorageError(f"{server} at {address.shown} refused: {said}", hint=hint)
 
@@ -116,14 +125,14 @@ def refused(server: str, address: Address, error: Exception, hint: str = "") -> 
 def unanswered(
     server: str, address: Address, error: Exception, waited: float
 ) -> SessionStorageError:
-    """That there was no answer in time, and what went wrong at last."""
+    """Return the error for a server that did not answer in time. It includes the last failure."""
     said = address.scrubbed(str(error))
     sentence = f"no answer from {server} at {address.shown} within {round(waited, 1):g} s"
     return SessionStorageError(f"{sentence}: {said}" if said else sentence, hint=_AGAIN)
 
 
 def needed(module: str, server: str, extra: str) -> Any:
-    """A package that an extra of ours brings; CortextError names the extra without it."""
+    """Import a package that an extra of cortext installs. CortextError says how to install it."""
     try:
         return import_module(module)
     except ImportError:

@@ -1,7 +1,7 @@
-"""Sessions on a server, for many processes and machines: what Redis and PostgreSQL have in common.
+"""The base class of the session stores in Redis and PostgreSQL.
 
-A session is kept there as the log that it would be in a file, in its parts: line 1 is the head,
-each other line a record. So a store of this kind has no format of its own.
+Many processes and machines may share such a store. A session is stored as the lines of its log: the
+head is line 1, and every other line is a record. So these stores have no format of their own.
 """
 
 from __future__ import annotations
@@ -49,7 +49,10 @@ _LONG_AGO = datetime.fromtimestamp(0, UTC)
 
 
 class ServedStore(SessionStore):
-    """Everything but the way to a server, which is its subclasses'. Values are the caller's own."""
+    """A session store on a server. Subclasses implement the access to the server.
+
+    Every value that a method returns belongs to the caller.
+    """
 
     def __init__(self, *, on_change: Callable[[str], None] | None = None) -> None:
         self.on_change = on_change
@@ -57,42 +60,54 @@ class ServedStore(SessionStore):
 
     @abstractmethod
     def inner(self, name: str) -> ServedStore:
-        """A store in a space of its own on the same server, which no list of this one shows."""
+        """Return a store in a separate space of the same server.
+
+        This store does not list the sessions of the inner store.
+        """
 
     @abstractmethod
     def alone(self, id: str) -> AbstractContextManager[Any]:
-        """Nobody else who asks for it, on any machine, has this session meanwhile; the thread that
-        has it may ask again. Who lost it, because it took too long or the connection broke, cannot
-        write to the session in there any more: SessionLockedError."""
+        """Hold the exclusive lock of a session.
+
+        No other caller of `alone`, on any machine, gets the lock meanwhile. The thread that holds
+        the lock may take it again. A holder can lose the lock because it took too long or because
+        the connection broke. Its next write to the session then raises SessionLockedError.
+        """
 
     @abstractmethod
     def _where(self, id: str) -> str:
-        """What names a session to people."""
+        """Return the name of a session for messages."""
 
     @abstractmethod
     def _fetch(self, id: str, last: int | None = None) -> Parts | None:
-        """A session with its last records, or with all."""
+        """Return a session with its last records, or with all records if `last` is None."""
 
     @abstractmethod
     def _since(self, id: str, mark: RecordPosition) -> NewRecords | None: ...
 
     @abstractmethod
     def _push(self, id: str, rows: Sequence[RecordRow]) -> int | None:
-        """Add the rows whose keys are new; how many are. None without a session."""
+        """Add the rows whose keys are new. Return how many were new, or None without a session."""
 
     @abstractmethod
     def _rewrite(
         self, id: str, change: Callable[[Parts | None], SessionChange], *, records: bool = True
     ) -> None:
-        """Store what `change` makes of what is stored, with nothing of others in between: it may
-        be called several times. Without `records`, it sees the head alone."""
+        """Store the result of `change`, which gets the stored session or None.
+
+        If someone else writes in between, `change` is called again with the new content. Without
+        `records`, `change` gets the head only.
+        """
 
     @abstractmethod
     def _remove(self, id: str) -> bool: ...
 
     @abstractmethod
     def _heads(self, owner: str | None, last: bool) -> Iterator[StoredHead]:
-        """All sessions, or one owner's, sorted by id; with the last record of each if asked."""
+        """Yield all sessions, or one owner's, sorted by id.
+
+        With `last`, include the last record of each.
+        """
 
     def save(self, session: Session) -> None:
         check_id(session.id)
@@ -126,8 +141,10 @@ class ServedStore(SessionStore):
         self._changed(session.id)
 
     def amend(self, id: str, **fields: Any) -> Session:
-        """Change fields of the head, and nothing else, however many records there are. Gives the
-        new head."""
+        """Change fields of the head, leave the records as they are, and return the new head.
+
+        The records are not read.
+        """
         check_id(id)
 
         def change(stored: Parts | None) -> SessionChange:
@@ -181,13 +198,17 @@ class ServedStore(SessionStore):
             messages = _decoded(found).messages
             if len(messages) >= count or len(found) < wanted:
                 return messages[-count:] if count > 0 else []
-            wanted *= 4  # damaged lines are passed over
+            wanted *= 4  # damaged lines are skipped
 
     def since(
         self, id: str, mark: RecordPosition
     ) -> tuple[RecordPosition, bool, list[SessionMessage]]:
-        """What was added after a mark, whether it is all from the beginning, and the mark for the
-        next time. Without a session, nothing from the beginning."""
+        """Return the new position, whether the messages start at the beginning, and the messages.
+
+        The messages are those added after `mark`. If the records were replaced since, they are all
+        messages from the beginning. If the session does not exist, there are no messages and the
+        new position is empty.
+        """
         found = self._since(check_id(id), mark)
         if found is None:
             return RecordPosition(), mark.epoch != "", []
@@ -197,19 +218,25 @@ class ServedStore(SessionStore):
         return found.mark, found.anew, lines.messages
 
     def head(self, id: str) -> Session:
-        """A session without its records, which are not read."""
+        """Return a session without its records, which are not read."""
         return self._head_in(id, self._there(id, 0).head)[0]
 
     def heads(self, owner: str | None = None, *, last: bool = False) -> Iterator[Session]:
-        """All sessions, or one owner's, without their records; with `last`, as recent as their
-        last record. One whose head cannot be read is named in the log and left out."""
+        """Yield all sessions, or one owner's, without their records.
+
+        With `last`, `updated_at` is never earlier than the last record. A session whose head cannot
+        be read is logged and left out.
+        """
         for session, messages in self._outlines(owner, last):
             for message in messages:
                 session.updated_at = max(session.updated_at, message.timestamp)
             yield session
 
     def latest(self, owner: str | None = None) -> Iterator[tuple[Session, list[SessionMessage]]]:
-        """The same, as they are, each with its last record, if it has one that can be read."""
+        """Yield sessions as `heads` does, each with its last record if that can be read.
+
+        `updated_at` is as stored in the head.
+        """
         return self._outlines(owner, True)
 
     def _outlines(
@@ -243,7 +270,7 @@ class ServedStore(SessionStore):
             self.on_change(id)
 
     def _head_in(self, id: str, line: bytes) -> tuple[Session, list[tuple[int, ToolInvocation]]]:
-        """A head, and the tool calls that it holds; SessionCorruptedError if it is none."""
+        """Read a head and its tool calls. SessionCorruptedError if the line is not a head."""
         where = self._where(id)
         try:
             head = log.decode_head_line(line, [])
@@ -256,7 +283,7 @@ class ServedStore(SessionStore):
         return session, calls
 
     def _join(self, id: str, parts: Parts) -> StoredSession:
-        """The session of its parts; a head that cannot be used is made up from the records."""
+        """Build the session from its parts. An unusable head is rebuilt from the records."""
         where, lines = self._where(id), _decoded(parts.lines)
         in_lines = frozenset(call.id for _, call in lines.invocations)
         notes: list[str] = []
@@ -276,7 +303,10 @@ class ServedStore(SessionStore):
 
 
 def as_text(text: str) -> str:
-    """Text as any server takes it, without NULs and halves of characters; most stays as it is."""
+    """Return text as JSON escapes it, so that every server accepts it.
+
+    NULs and lone surrogates are escaped. Most text stays the same.
+    """
     return json_codec.encode(text).decode("utf-8")[1:-1]
 
 
@@ -292,7 +322,7 @@ def _row(message: SessionMessage, line: bytes) -> RecordRow:
 
 
 def _short(text: str) -> str:
-    """As an index of any server takes it."""
+    """Return text that fits into an index of any server. A long text becomes its hash."""
     text = as_text(text)
     return text if len(text) <= _LONGEST_ID else hashlib.sha256(text.encode()).hexdigest()
 

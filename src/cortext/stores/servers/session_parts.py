@@ -1,4 +1,4 @@
-"""What goes between a store on a server and the server: a session in parts."""
+"""The values that a store on a server exchanges with the server: the parts of a session."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import NamedTuple
 
 Holder = tuple[int, int, str]
 INNER = "@"
-"""How the name of an inner space begins: no space that a URL names does."""
+"""The first character of the name of an inner space. No space in a URL can begin with it."""
 
 
 class RecordRow(NamedTuple):
-    """A record as it is stored: its line, and by what it is known again."""
+    """A stored record: its line, and the key that identifies it."""
 
     key: str
     line: bytes
 
 
 class Parts(NamedTuple):
-    """A session as it is stored."""
+    """A stored session: the line of its head, and the lines of its records."""
 
     head: bytes
     lines: Sequence[bytes]
 
 
 class SessionChange(NamedTuple):
-    """What a session is to be; without rows, the records stay as they are."""
+    """The new content of a session. Without rows, the records stay as they are."""
 
     head: bytes
     owner: str
@@ -35,7 +35,7 @@ class SessionChange(NamedTuple):
 
 
 class StoredHead(NamedTuple):
-    """A session in a list."""
+    """The head of a session in a list, with its last record if that was requested."""
 
     id: str
     head: bytes
@@ -43,15 +43,20 @@ class StoredHead(NamedTuple):
 
 
 class RecordPosition(NamedTuple):
-    """How far a session was read: `number` of the records that it has since `epoch` began. Another
-    epoch begins when the records are replaced."""
+    """How far a session has been read: the first `number` records of an epoch.
+
+    A new epoch begins when the records are replaced.
+    """
 
     epoch: str = ""
     number: int = 0
 
 
 class NewRecords(NamedTuple):
-    """What stands after a mark; all of it, if that was of another epoch."""
+    """The records after a position, or all records if `anew` is True.
+
+    `anew` means that the old position is no longer valid.
+    """
 
     mark: RecordPosition
     anew: bool
@@ -59,5 +64,8 @@ class NewRecords(NamedTuple):
 
 
 def holder(id: str) -> Holder:
-    """Who has a session alone: a thread of this process, and not of one that was forked from it."""
+    """Return the key of a possible holder of a session: this process, this thread and the id.
+
+    A forked process has another key.
+    """
     return os.getpid(), threading.get_ident(), id

@@ -1,9 +1,13 @@
-"""The scripts that run on a Redis server: each is one round trip, and all of it or nothing.
+"""The Lua scripts of the Redis store. Each runs in one round trip, completely or not at all.
 
-KEYS are those of one session, which share a hash tag and so a slot of a cluster: head, records,
-ids, alone, hold; and for WRITE the new records and their ids. Those that write to a session begin
-with GUARD: ARGV 1 is the token of whoever has it alone, or nothing; ARGV 2 how long that lasts;
-ARGV 3 the token of whoever holds it for a change, or nothing.
+KEYS are the keys of one session: head, records, ids, alone, hold. WRITE also gets the keys of the
+new records and of their ids. All of them share a hash tag, so they are in one slot of a cluster.
+
+A script that writes to a session begins with `_GUARD`, which takes three arguments:
+
+- ARGV 1: the token of the exclusive lock, or "" if the caller does not hold it
+- ARGV 2: for how many milliseconds the exclusive lock is extended
+- ARGV 3: the token of the lock that the caller holds for this change, or ""
 """
 
 from __future__ import annotations
@@ -12,11 +16,11 @@ import hashlib
 from typing import NamedTuple
 
 FORMAT = "1"
-"""The version of how a session is kept in keys."""
+"""The version of the layout of a session in keys."""
 
 
 class SessionScript(NamedTuple):
-    """A script, and the name under which a server that has seen it knows it."""
+    """A script, and the hash by which a server that has run it knows it."""
 
     text: str
     sha: str
@@ -37,8 +41,8 @@ local about = redis.call('HMGET', KEYS[1], 'format', 'version', 'epoch')
 if about[1] and about[1] ~= '1' then return {'newer', about[1]} end
 """
 
-# ARGV 4 the token of this call, then the key and the line of each record. How many are new: those
-# that an earlier attempt of the same call added count.
+# ARGV 4: the token of this call. Then the key and the line of each record. Return how many records
+# are new; a record that an earlier attempt of the same call added counts as new.
 APPEND: SessionScript = _script(
     _GUARD
     + """
@@ -57,9 +61,10 @@ return {'done', new}
 """
 )
 
-# KEYS the new records and their ids. ARGV how long they wait to take the others' place, in ms; how
-# many were brought before, then the key and the line of each. Those that an earlier attempt brought
-# are not brought again; where earlier ones are missing, WRITE will notice.
+# KEYS: the new records and their ids. ARGV 1: the milliseconds until they expire unless WRITE moves
+# them into place. ARGV 2: how many records were sent before. Then the key and the line of each
+# record. Records that an earlier attempt sent are not added again. If earlier records are missing,
+# WRITE notices that.
 UPLOAD: SessionScript = _script("""
 if redis.call('LLEN', KEYS[1]) == tonumber(ARGV[2]) then
   for at = 3, #ARGV, 2 do
@@ -72,10 +77,10 @@ redis.call('PEXPIRE', KEYS[2], ARGV[1])
 return redis.call('LLEN', KEYS[1])
 """)
 
-# ARGV 4 the version that was read ('' for no session), 5 the head, 6 its owner, 7 the new epoch, or
-# nothing where the records stay, 8 the token of this call, 9 how many the new records are: those
-# that took too long to get here have expired. A version is of its epoch: one that was removed and
-# made anew counts from 1 again.
+# ARGV 4: the version that was read, '' for no session. 5: the head. 6: its owner. 7: the new epoch,
+# '' if the records stay as they are. 8: the token of this call. 9: the number of new records, which
+# differs from the number on the server if some have expired. The version includes the epoch: a
+# session that was deleted and created again counts from 1 again.
 WRITE: SessionScript = _script(
     _GUARD
     + """
@@ -99,7 +104,7 @@ return {'done'}
 """
 )
 
-# Whether there was one.
+# Return whether there was a session: 'done' or 'none'.
 REMOVE: SessionScript = _script(
     _GUARD
     + """
@@ -109,7 +114,7 @@ return {'done'}
 """
 )
 
-# ARGV the first and the last record. Nothing without a session.
+# ARGV 1: the index of the first record, '' for no records. Return nothing without a session.
 FETCH: SessionScript = _script("""
 local head = redis.call('HMGET', KEYS[1], 'format', 'version', 'head', 'owner', 'epoch')
 if not head[1] then return false end
@@ -120,8 +125,8 @@ if ARGV[1] ~= '' then lines = redis.call('LRANGE', KEYS[2], ARGV[1], -1) end
 return {head, lines}
 """)
 
-# ARGV the epoch and the number of a mark. The records, and from which one on: from the beginning
-# also if there are fewer than were read, because the server lost the last ones.
+# ARGV: the epoch and the number of a position. Return the records and the number of the first one.
+# All records are returned if the epoch differs, or if the server lost some that were already read.
 SINCE: SessionScript = _script("""
 local about = redis.call('HMGET', KEYS[1], 'format', 'epoch')
 if not about[1] then return false end
@@ -132,13 +137,14 @@ end
 return {about[1], epoch, start, redis.call('LRANGE', KEYS[2], start, -1)}
 """)
 
-# KEYS one lock. ARGV its token. Whether it was still ours.
+# KEYS: a lock. ARGV: its token. Return whether the caller still held the lock.
 RELEASE: SessionScript = _script("""
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])
 """)
 
-# KEYS one lock. ARGV its token, ms. Whether it is still ours, and then for so long.
+# KEYS: a lock. ARGV: its token, and the milliseconds to extend it. Return whether the caller still
+# holds the lock.
 EXTEND: SessionScript = _script("""
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('PEXPIRE', KEYS[1], ARGV[2])

@@ -1,6 +1,7 @@
-"""The tables of sessions in PostgreSQL, how they come about, and what is asked of them.
+"""The PostgreSQL tables of the session store, and the SQL statements that use them.
 
-Sessions of several spaces are in the same tables. Each statement is all of it or nothing.
+The sessions of all spaces are in the same tables. Each statement takes effect completely or not at
+all.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ FOUND_VERSION: str = _sql("select max(number) from {schema}.version")
 HEAD_TO_CHANGE: str = _sql("select head from {schema}.sessions {one} for update")
 LINES: str = _sql("select line from {schema}.records {of_one} order by number")
 
-# One statement, so that head and records are of one moment.
+# A single statement, so that the head and the records are from the same moment.
 FETCH: str = _sql("""
     select head, array(
         select line from (
@@ -74,8 +75,8 @@ SINCE: str = _sql("""
     from {schema}.sessions {one}
 """)
 
-# Whoever adds has the row of the session until the commit: numbers are in the order of commits. Two
-# who add the same record at once both get here, and the unique index lets one in. Those that an
+# The update locks the row of the session until the commit, so numbers follow the order of commits.
+# If two calls add the same record at once, the unique index accepts only one. Records that an
 # earlier attempt of the same call added count as new.
 APPEND: str = _sql("""
     with head as (
@@ -122,6 +123,6 @@ HEADS_AND_LAST: str = _sql("""
     from {schema}.sessions {whose}
 """)
 
-# Of one session, for whoever asks for it: not the lock that a write takes.
+# The exclusive lock of one session, which `alone` takes. A write does not take it.
 ALONE: str = _sql("select pg_advisory_lock({lock})")
 LEFT: str = _sql("select pg_advisory_unlock({lock})")

@@ -1,6 +1,7 @@
-"""The tables of conversations in PostgreSQL, how they come about, and what is asked of them.
+"""The PostgreSQL tables of the conversation store, and the SQL statements that use them.
 
-Each statement is one round trip, and all of it or nothing. Times are the server's.
+Each statement takes one round trip and takes effect completely or not at all. Times are by the
+clock of the server.
 """
 
 from __future__ import annotations
@@ -31,9 +32,12 @@ MIGRATIONS = (
     );
     """,
 )
-"""What makes each version of the tables of the one before it. Never changed, only added to."""
+"""The SQL that creates each version of the tables from the one before.
 
-# The lock is let go with the transaction: whoever waited finds the tables made.
+Never change an entry; only add new ones.
+"""
+
+# The lock ends with the transaction, so a process that waited finds the tables ready.
 LOCK = "select pg_advisory_xact_lock(hashtextextended('cortext conversations ' || %(schema)s, 0))"
 BEGIN = """
     create schema if not exists {schema};
@@ -43,14 +47,14 @@ BEGIN = """
 VERSION = "select coalesce(max(number), 0) from {schema}.version"
 REACHED = "insert into {schema}.version (number) values (%(number)s)"
 IS_THERE = "select to_regclass(%(schema)s || '.version') is not null"
-# Only where something expires, for it has to be changed with every message.
+# Created only if there is a TTL, because every message has to update this index.
 TTL_INDEX = (
     "create index if not exists conversations_updated on {schema}.conversations (updated_at)"
 )
 
 _TELL = "pg_notify('{schema}_events', json_build_object('kind', '%s', 'id', id)::text)"
 _PARTS = {
-    # A notification holds less than 8,000 bytes.
+    # The payload of a notification is less than 8,000 bytes.
     "{most}": "7800",
     "{alive}": "(%(ttl)s::float8 is null"
     " or updated_at > now() - make_interval(secs => %(ttl)s::float8))",
@@ -59,7 +63,7 @@ _PARTS = {
 
 
 class Statements:
-    """What the store asks, about the tables of one schema."""
+    """The SQL statements of the store, for the tables of one schema."""
 
     def __init__(self, schema: str) -> None:
         if not _SCHEMA.fullmatch(schema):
@@ -89,7 +93,7 @@ class Statements:
 
 
 _TEXTS = {
-    # Nothing happens if it is there: then this is another attempt.
+    # If the row exists, this is a repeated attempt, and nothing happens.
     "create": """
         with made as (
             insert into {schema}.conversations (id, created_at, updated_at, owner, metadata)
@@ -106,8 +110,8 @@ _TEXTS = {
             order by number)
         from {schema}.conversations where id = %(id)s and {alive}
     """,
-    # The row of the conversation is locked by whoever adds: numbers are in the order of commits.
-    # Two who add the same message at once both get here; the unique index lets one in.
+    # The update locks the row of the conversation, so numbers follow the order of commits. If two
+    # calls add the same message at once, the unique index accepts only one.
     "add": """
         with head as (
             update {schema}.conversations

@@ -1,7 +1,7 @@
-"""Conversations in PostgreSQL, durable, for any number of processes that share them.
+"""A durable conversation store in PostgreSQL, for any number of processes.
 
-The window is only a view: the table keeps every message. Nothing expires and there is no limit
-unless one is set. The tables are in `postgres_tables.py`.
+The window is only a view: the table has every message. By default nothing expires and there is no
+limit. The tables are in `conversation_tables.py`.
 """
 
 from __future__ import annotations
@@ -44,9 +44,11 @@ _LONGEST_ID = 200
 
 
 class PostgresConversationStore(Conversations):
-    """Conversations in the tables of one schema, which are made at the first call. Every call is
-    one round trip; `create` with a limit and `set_metadata` take two. The first call that changes
-    the number of conversations takes one more, which counts them for the log."""
+    """Conversations in the tables of one schema, which are created at the first call.
+
+    Every call takes one round trip; `create` with a limit and `set_metadata` take two. The first
+    call that changes the number of conversations takes one more, to count them for the log.
+    """
 
     def __init__(
         self,
@@ -79,7 +81,7 @@ class PostgresConversationStore(Conversations):
         return id
 
     async def _evict(self) -> int:
-        """Remove the oldest conversations above the limit; return how many."""
+        """Remove the oldest conversations above the limit. Return how many."""
         if self._limit is None:
             return 0
         gone = await self._link.rows(self._sql.evict, limit=self._limit)
@@ -116,8 +118,8 @@ class PostgresConversationStore(Conversations):
     async def set_metadata(self, id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
         self._enter()
         wanted = copied(changes)
-        # The server cannot merge all that JSON may hold (half characters), so it is done here, and
-        # again if somebody was faster.
+        # The server cannot merge JSON with lone surrogates, so merge here, and again if another
+        # process changed the metadata meanwhile.
         while rows := await self._rows(self._sql.metadata, id):
             known: str = rows[0][0]
             found = merged(decode_object(known.encode()), wanted)
@@ -133,8 +135,11 @@ class PostgresConversationStore(Conversations):
             await self._usage.count_changed(-1)
 
     def events(self, id: str | None = None) -> PostgresFollowing:
-        """What happens in the tables, whichever process does it, on one connection for all who
-        follow. What happens while that is lost is missed, and a warning says so."""
+        """Return the events in the tables, caused by any process.
+
+        All followers share one connection. Events that occur while it is lost are missed, and a
+        warning is logged.
+        """
         return PostgresFollowing(self._listening, None if id is None else check_id(id))
 
     async def aclose(self) -> None:
@@ -150,7 +155,7 @@ class PostgresConversationStore(Conversations):
         self._listening.drop()
         self._link.connect()
         if self._ttl is not None:
-            # Not all at the same moment, where many processes start.
+            # A random delay, so that processes that start together do not sweep together.
             self._alarm.set(min(1.0, self._ttl) * random.random())  # noqa: S311  no secret
 
     def _linked(self) -> PostgresPool:
@@ -175,7 +180,7 @@ class PostgresConversationStore(Conversations):
             ) from None
 
     async def _sweep(self) -> None:
-        """Remove what is overdue, and say so; then sleep until the next is due."""
+        """Remove and log overdue conversations. Then sleep until the next one is due."""
         delay = LONGEST_SLEEP
         try:
             [(gone, wait)] = await self._link.rows(self._sql.expire, ttl=self._ttl)
@@ -214,13 +219,15 @@ def _check_text(owner: str) -> None:
 
 
 def _key(id: str) -> str:
-    """What a message is known by: its id, or in place of a strange one its hash. The message
-    itself has its id in any case."""
+    """Return the key of a message: its id, or a hash if the id is long or has odd characters.
+
+    The stored message has its id in both cases.
+    """
     if len(id) <= _LONGEST_ID and _is_plain(id):
         return id
     return "sha256:" + hashlib.sha256(id.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _is_plain(text: str) -> bool:
-    """Neither half characters nor a zero, which no text of PostgreSQL holds."""
+    """Return whether text has neither lone surrogates nor NULs, which PostgreSQL cannot store."""
     return "\0" not in text and text.encode("utf-8", "replace").decode() == text

@@ -1,4 +1,4 @@
-"""What a PostgreSQL server may have against a call, in one sentence with a hint."""
+"""Errors of PostgreSQL, each as one sentence with a hint."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from cortext.service.stores.server_urls import scrubbed
 
 
 class _PostgresErrorRule(NamedTuple):
-    """What is said of an error with this code, or with this in its text: while it connects, libpq
-    gives no code, only the server's words. One that is `passing` may be over soon, so it is said
-    only when the time is."""
+    """The hint for an error with this code, or with text that matches the pattern.
+
+    While libpq connects, an error has no code, only the text of the server. A `passing` error may
+    end soon, so it is reported only after the time-out.
+    """
 
     code: str
     pattern: str
@@ -75,13 +77,13 @@ _KNOWN = (
 
 
 def will_stay(error: Exception) -> bool:
-    """Whether it is known that trying again does not help."""
+    """Return whether an error is known to persist, so that a retry cannot help."""
     known = _known(error)
     return known is not None and not known.passing
 
 
 def refused(error: Exception, where: str, secrets: list[str]) -> SessionStorageError:
-    """What the server at a place has against a call."""
+    """Return the error for a call that the server at `where` refused."""
     known = _known(error)
     sentence = f"PostgreSQL at {where} refused: {scrubbed(_sentence(error), secrets)}"
     return SessionStorageError(sentence, hint=known.hint if known else "")
@@ -90,7 +92,7 @@ def refused(error: Exception, where: str, secrets: list[str]) -> SessionStorageE
 def no_answer(
     error: Exception, where: str, timeout: float, secrets: list[str]
 ) -> SessionStorageError:
-    """That the time is over, and what went wrong at last."""
+    """Return the error for a call that got no answer in time. It includes the last failure."""
     known, said = _known(error), scrubbed(_sentence(error), secrets)
     if known is not None:
         sentence = f"PostgreSQL at {where} refused for {timeout:g} s: {said}"
@@ -108,6 +110,6 @@ def _known(error: Exception) -> _PostgresErrorRule | None:
 
 
 def _sentence(error: Exception) -> str:
-    """What the server said, without what libpq says around it."""
+    """Return the message of the server without the text that libpq adds around it."""
     said = str(error).strip().rpartition("FATAL: ")[2].partition("\n")[0].strip()
     return said.removeprefix("connection failed: ").rstrip(".")

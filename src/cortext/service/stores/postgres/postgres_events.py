@@ -1,4 +1,4 @@
-"""Following the conversations of a PostgreSQL database."""
+"""Subscriptions to the events of conversations in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PAUSE = 0.2
 
 
 class _Notice(msgspec.Struct, rename="camel"):
-    """What is told in a notification. Those are short: a long message is told by its number."""
+    """The content of a notification. A message too long for it is named by its number."""
 
     kind: Kind
     id: str
@@ -37,12 +37,14 @@ _notices = msgspec.json.Decoder(_Notice)
 
 
 class PostgresListener:
-    """One connection that hears for all who follow a store of this process.
+    """One connection that receives events for all followers of a store in this process.
 
-    It is there while anybody follows. When it is lost there is another soon, and a warning says
-    that events were. Whoever joins hears what happens from then on, and nothing from before: a
-    mark of ours is notified on a channel of our own, for notifications come in the order of their
-    commits, and whoever waits for the mark is let in when it is heard.
+    The connection is open while there are followers. After a lost connection, a warning says that
+    events were lost, and a new connection is opened soon.
+
+    A follower receives the events from the moment when it joins, and none from before. For that,
+    the listener sends a mark on a channel of its own. Notifications arrive in the order of their
+    commits, so the follower is added when the mark arrives.
     """
 
     def __init__(self, linked: Callable[[], PostgresPool], sql: Statements) -> None:
@@ -56,7 +58,7 @@ class PostgresListener:
         self._task: asyncio.Task[None] | None = None
 
     async def join(self, follower: PostgresFollowing) -> None:
-        """Let it hear; SessionStorageError if the server does not answer in time."""
+        """Add a follower. SessionStorageError is raised if the server does not answer in time."""
         link = self._linked()
         mark, joining = new_id(), _Joining(self.hub, follower)
         self._waiting[mark] = joining
@@ -82,14 +84,17 @@ class PostgresListener:
             await asyncio.wait([task])
 
     def drop(self) -> None:
-        """Forget all, in another loop than before."""
+        """Forget all connections and followers, because another event loop is used now."""
         self._connection = self._task = None
         self._connecting = asyncio.Lock()
         self._waiting.clear()
         self.hub.followers.clear()
 
     async def _connect(self) -> bool:
-        """Have a connection that hears, and let all in who wait; whether it is a new one."""
+        """Open a connection unless one is open. Return whether a new one was opened.
+
+        After a new connection, all waiting followers are added at once.
+        """
         async with self._connecting:
             if self._connection is not None:
                 return False
@@ -102,7 +107,7 @@ class PostgresListener:
         return True
 
     def _rest(self) -> None:
-        """Without anybody who listens there is nothing to hear."""
+        """Close the connection if nobody follows."""
         if not self.hub.followers and not self._waiting:
             self._stop()
 
@@ -111,7 +116,7 @@ class PostgresListener:
         connection, self._connection = self._connection, None
         if task is not None:
             if connection is not None:
-                # When it has ended, for it waits on the socket.
+                # Close it after the task has ended, because the task waits on the socket.
                 task.add_done_callback(lambda _: connection.pgconn.finish())
             task.cancel()
         return task
@@ -134,8 +139,10 @@ class PostgresListener:
                 log.warning("no events: %s", error)
 
     async def _hear(self, connection: Any) -> str:
-        """Pass on what is told in a while, and after one without anything see whether the server
-        is there; what went wrong."""
+        """Pass on notifications; after a silence, check the server.
+
+        Return what went wrong, or "".
+        """
         from psycopg import Error
 
         heard = False
@@ -169,17 +176,17 @@ class PostgresListener:
         self.hub.tell(notice.kind, notice.id, message)
 
     async def _fetched(self, id: str, number: int) -> Message | None:
-        """A message that was too long for a notification; None if there is nothing to tell."""
+        """Return a message that was too long for a notification; None if it cannot be read."""
         while True:
             try:
                 found = await self._linked().rows(self._sql.message, id=id, number=number)
                 break
             except CortextError as error:
-                # It is in the table, and there when the server is back.
+                # The message is in the table, so try again until the server is back.
                 log.warning("an event is late: %s", error)
                 await asyncio.sleep(_PAUSE)
         if not found:
-            # Deleted since; the notice of that follows.
+            # The message was deleted; the event of that follows.
             return None
         try:
             return decode_message(found[0][0].encode())
@@ -189,7 +196,7 @@ class PostgresListener:
 
 
 class PostgresFollowing(StoreSubscription):
-    """Events that the server notifies of, by the one connection of its store."""
+    """The events that the server sends, received over the one connection of the store."""
 
     def __init__(self, listening: PostgresListener, id: str | None) -> None:
         super().__init__(listening.hub, id)
@@ -205,7 +212,7 @@ class PostgresFollowing(StoreSubscription):
 
 
 class _Joining:
-    """Somebody who is let in when it is known that nothing from before is still on its way."""
+    """A follower that waits until no earlier event can arrive any more."""
 
     def __init__(self, hub: Hub, follower: PostgresFollowing) -> None:
         self._hub = hub
@@ -222,5 +229,5 @@ def _decoded(data: bytes) -> _Notice:
     try:
         return _notices.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        # Half characters are written as escapes, which the fast decoder refuses.
+        # Lone surrogates are written as escapes, which the fast decoder refuses.
         return record_dicts.convert(record_dicts.as_dict(json_codec.decode(data)), _Notice)

@@ -1,4 +1,4 @@
-"""The way to PostgreSQL: every call has an answer or a clear error within its time-out."""
+"""Connections to PostgreSQL: each call returns an answer or raises an error within its time-out."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ MOST_CONNECTIONS = 16
 
 
 class PostgresPool:
-    """Connections to a database, made when they are needed, and a time-out in seconds.
+    """Connections to a database, opened when they are needed, with a time-out in seconds.
 
-    A call that lost its connection is tried again until the time-out, so it may reach the
-    server twice: what is sent has to bear that. The tables are made before the first call.
+    A call that lost its connection is repeated until the time-out. So a statement may reach the
+    server twice and must be safe to repeat. The tables are created before the first call.
     """
 
     def __init__(self, url: str, *, timeout: float, schema: str, with_ttl: bool) -> None:
@@ -38,7 +38,7 @@ class PostgresPool:
             raise ValueError(f"not a URL of PostgreSQL: {said}") from None
         self._where = _where(place)
         self._secrets = secrets_of(url)
-        # One that may only be read was the master, and is not any more.
+        # A server that has become read-only is no longer the primary.
         self._lost = (
             self._psycopg.OperationalError,
             self._psycopg.errors.ReadOnlySqlTransaction,
@@ -54,7 +54,7 @@ class PostgresPool:
         self._ending: set[asyncio.Task[Any]] = set()
 
     def connect(self) -> None:
-        """Belong to the running loop from now on; nothing is sent yet."""
+        """Attach the pool to the running loop. Nothing is sent yet."""
         for connection in self._idle:
             connection.pgconn.finish()
         self._idle.clear()
@@ -70,7 +70,7 @@ class PostgresPool:
             await asyncio.wait(self._ending)
 
     async def rows(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
-        """What the server answers to a statement."""
+        """Execute a statement and return its rows."""
 
         async def ask(connection: Any) -> list[tuple[Any, ...]]:
             return await (await connection.execute(statement, values, prepare=True)).fetchall()
@@ -78,7 +78,7 @@ class PostgresPool:
         return await self._until_answered(lambda: self._with_connection(ask))
 
     async def listener(self, statement: str) -> Any:
-        """A connection of its own, which listens; whoever asked for it closes it."""
+        """Return a separate connection that listens. The caller closes it."""
 
         async def begin() -> Any:
             connection = await self._open()
@@ -92,7 +92,7 @@ class PostgresPool:
         return await self._until_answered(begin)
 
     async def is_well(self, connection: Any) -> bool:
-        """Whether the server still answers on this connection."""
+        """Return whether the server still answers on this connection."""
         try:
             async with asyncio.timeout(self.timeout):
                 await self._guarded(connection, connection.execute("select 1"))
@@ -101,7 +101,7 @@ class PostgresPool:
         return True
 
     def no_answer(self, error: Exception) -> SessionStorageError:
-        """That there was none in time, and what went wrong at last."""
+        """Return the error for a call that got no answer in time. It includes the last failure."""
         return no_answer(error, self._where, self.timeout, self._secrets)
 
     async def _until_answered(self, work: Callable[[], Awaitable[T]]) -> T:
@@ -124,7 +124,7 @@ class PostgresPool:
         try:
             answer = await self._guarded(connection, work(connection))
         except self._lost:
-            # Those that lie idle are as dead, and each would cost an attempt.
+            # The idle connections are probably broken too, and each would cost an attempt.
             idle, self._idle = [*self._idle, connection], []
             for each in idle:
                 each.pgconn.finish()
@@ -139,8 +139,10 @@ class PostgresPool:
         return answer
 
     async def _guarded(self, connection: Any, work: Awaitable[T]) -> T:
-        """The work, in a task of its own. Whoever is cancelled does not wait for the server, as
-        psycopg would to call off the statement: the connection is cut instead."""
+        """Run the work in a separate task. If the caller is cancelled, cut the connection.
+
+        psycopg would instead wait for the server to cancel the statement.
+        """
         task = asyncio.ensure_future(work)
         try:
             return await asyncio.shield(task)
@@ -162,7 +164,7 @@ class PostgresPool:
         )
 
     async def _prepare(self) -> None:
-        """The tables as this version of ours needs them."""
+        """Create or upgrade the tables for this version of cortext."""
         if self._ready:
             return
         async with self._making:
@@ -197,7 +199,7 @@ class PostgresPool:
 
 
 def _where(place: dict[str, Any]) -> str:
-    """The place that a URL names, for people; ValueError if it cannot be one."""
+    """Return the host and the database for messages. ValueError if the address is invalid."""
     host, port = place.get("host") or "its socket", place.get("port") or 5432
     database = place.get("dbname") or ""
     check_ports("PostgreSQL", [f":{each}" for each in str(port).split(",")], database)
@@ -205,11 +207,11 @@ def _where(place: dict[str, Any]) -> str:
 
 
 def _cut(connection: Any) -> None:
-    """End a connection at once: whoever waits for the server hears that it is gone."""
+    """Shut the connection down at once, so that a task that waits for the server gets an error."""
     try:
         with socket.socket(fileno=os.dup(connection.pgconn.socket)) as found:
             found.shutdown(socket.SHUT_RDWR)
-    except Exception as error:  # noqa: BLE001  it is gone already, in one of psycopg's many ways
+    except Exception as error:  # noqa: BLE001  already closed: psycopg has many errors for that
         log.debug("not cut: %s", error)
 
 

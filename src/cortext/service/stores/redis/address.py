@@ -1,4 +1,4 @@
-"""Where Redis is: one server, a cluster, or whom the sentinels call the master."""
+"""The address of Redis: one server, a cluster, or the master that sentinels name."""
 
 from __future__ import annotations
 
@@ -13,8 +13,13 @@ _OF_POOLS = frozenset(("connection_class", "max_connections", "db"))
 
 
 class ServerAddress(NamedTuple):
-    """What a URL says. `kind` is "" for one server; `hosts` are those that are asked where to
-    go; `options` are those of a connection; `secrets` is what must never be shown."""
+    """The parts of a Redis URL.
+
+    - `kind`: "" for one server, otherwise "cluster" or "sentinel"
+    - `hosts`: the server, or the first nodes or sentinels to contact
+    - `options`: the options of a connection
+    - `secrets`: texts that must never be shown
+    """
 
     kind: str
     hosts: list[tuple[str, int]]
@@ -32,15 +37,21 @@ class ServerAddress(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """For people; never with a password."""
+        """The hosts and the service, for messages. They never contain a password."""
         hosts = ",".join(f"{host}:{port}" for host, port in self.hosts)
         return self.options.get("path") or hosts + (f"/{self.service}" if self.service else "")
 
 
 def parse(redis: Any, url: str) -> ServerAddress:
-    """The place that a URL names: `redis://HOST:PORT/DB`, `redis+cluster://HOST:PORT,HOST:PORT`,
-    `redis+sentinel://HOST:PORT,HOST:PORT/SERVICE/DB`, and each as `rediss` with TLS. What stands
-    after `?` are options of redis-py. ValueError says what is wrong."""
+    """Parse the URL of Redis. ValueError says what is wrong.
+
+    The URL is one of these, with `rediss` instead of `redis` for TLS. Options of redis-py may
+    follow after `?`.
+
+    - `redis://HOST:PORT/DB`
+    - `redis+cluster://HOST:PORT,HOST:PORT`
+    - `redis+sentinel://HOST:PORT,HOST:PORT/SERVICE/DB`
+    """
     scheme = url.partition(":")[0]
     family, _, kind = scheme.partition("+")
     if kind not in ("", *_PORTS):
@@ -78,8 +89,10 @@ def _options(redis: Any, url: str, secrets: list[str]) -> dict[str, Any]:
 
 
 def _check_options(redis: Any, place: ServerAddress) -> None:
-    """What stands after `?` goes to redis-py, which would say at the first call only that it does
-    not know it, and not clearly."""
+    """Raise ValueError for an option after `?` that redis-py does not know.
+
+    redis-py itself would report the option only at the first call, and less clearly.
+    """
     connections = redis.asyncio.connection
     kind = place.options.get("connection_class", connections.Connection)
     taking = [redis.asyncio.RedisCluster] if place.kind == "cluster" else kind.__mro__
@@ -91,18 +104,20 @@ def _check_options(redis: Any, place: ServerAddress) -> None:
 
 
 def open_client(redis: Any, place: ServerAddress, timeout: float) -> Any:
-    """A client of redis-py for the running loop; nothing is sent yet. It never tries again by
-    itself: that is for whoever knows the time-out."""
+    """Return a redis-py client for the running loop. Nothing is sent yet.
+
+    The client does not retry, because only its caller knows the time-out of a call.
+    """
     never = redis.asyncio.retry.Retry(redis.backoff.NoBackoff(), 0)
     options = dict(place.options)
     if place.kind == "":
-        # The time-out of a call is ours: this one would cost a task for each write, in which
-        # Python 3.11 loses cancellations.
+        # Calls have our own time-out. That of redis-py would need a task for each write, and Python
+        # 3.11 loses cancellations in it.
         given = {"socket_timeout": None, "socket_connect_timeout": timeout / 2, "retry": never}
         pool = redis.asyncio.ConnectionPool(**{**options, **given})
         return redis.asyncio.Redis.from_pool(pool)
     secure = options.pop("connection_class", None) is not None
-    # A part of ours, so that one who does not answer leaves time to ask another.
+    # A part of our time-out, so that a silent node leaves time to try another.
     patience = {"socket_timeout": timeout / 4, "socket_connect_timeout": timeout / 4}
     if place.kind == "cluster":
         options.pop("db", None)

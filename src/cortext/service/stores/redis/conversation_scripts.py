@@ -1,7 +1,8 @@
-"""The scripts that run on a Redis server: each is one round trip, and all of it or nothing.
+"""The Lua scripts of the Redis store. Each runs in one round trip, completely or not at all.
 
-The keys of a conversation share a hash tag, `PREFIX:{ID}`, and so a slot of a cluster; the lists of
-all conversations are in a slot of their own. Times are the server's, in microseconds.
+The keys of a conversation share a hash tag, `PREFIX:{ID}`, so they are in one slot of a cluster.
+The lists of all conversations are in a slot of their own. Times are in microseconds, by the clock
+of the server.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import NamedTuple
 
 
 class ConversationScript(NamedTuple):
-    """A script, and the name under which a server that has seen it knows it."""
+    """A script, and the hash by which a server that has run it knows it."""
 
     text: str
     sha: str
@@ -23,7 +24,8 @@ def _script(text: str) -> ConversationScript:
 
 _NOW = "local t = redis.call('TIME') local now = t[1] * 1000000 + t[2]\n"
 
-# KEYS head. ARGV ms until it expires, owner, metadata, channel, event. When it was created.
+# KEYS: head. ARGV: milliseconds until it expires, owner, metadata, channel, event. Return when the
+# conversation was created.
 BEGIN = _script(
     _NOW
     + """
@@ -37,7 +39,7 @@ return at
 """
 )
 
-# KEYS head. It is to stay, and no longer to expire.
+# KEYS: head. Make a conversation permanent, so that it no longer expires.
 KEEP = _script("""
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 redis.call('PERSIST', KEYS[1])
@@ -46,8 +48,9 @@ redis.call('HSET', KEYS[1], 'kept', '1')
 return 1
 """)
 
-# KEYS head messages ids. ARGV id, message, window, ids to remember, ttl in ms, channel, event.
-# 0: no conversation; 1: the message was there; 2: it was added.
+# KEYS: head, messages, ids. ARGV: id, message, window, number of ids to remember, TTL in
+# milliseconds (0: none), channel, event. Return 0 without a conversation, 1 if the message was
+# already there, 2 if it was added.
 ADDED = 2
 ADD = _script(
     _NOW
@@ -74,14 +77,14 @@ return 2
 """
 )
 
-# KEYS head messages. ARGV window
+# KEYS: head, messages. ARGV: window. Return the head and the messages.
 GET = _script("""
 local head = redis.call('HMGET', KEYS[1], 'createdAt', 'updatedAt', 'owner', 'metadata')
 if not head[1] then return false end
 return {head, redis.call('LRANGE', KEYS[2], -ARGV[1], -1)}
 """)
 
-# KEYS head messages ids. ARGV channel, event
+# KEYS: head, messages, ids. ARGV: channel, event. Return 1 if there was a conversation.
 DELETE = _script("""
 local there = redis.call('EXISTS', KEYS[1])
 redis.call('UNLINK', KEYS[1], KEYS[2], KEYS[3])
@@ -89,8 +92,9 @@ if there == 1 then redis.call('PUBLISH', ARGV[1], ARGV[2]) end
 return there
 """)
 
-# KEYS created due owners below. ARGV id, ttl in ms, limit (0: none), owner, when it was created
-# How many there are, and the oldest of those that are too many.
+# KEYS: created, due, owners, below. ARGV: id, TTL in milliseconds (0: none), limit (0: none),
+# owner, time of creation. Return the number of conversations, and the ids of the oldest above the
+# limit.
 ENROL = _script(
     _NOW
     + """
@@ -108,7 +112,8 @@ return {count, extra}
 """
 )
 
-# KEYS created due owners below. ARGV id. Whether it was there, and how many are left.
+# KEYS: created, due, owners, below. ARGV: id. Return whether the id was listed, and how many are
+# left.
 STRIKE = _script("""
 redis.call('ZREM', KEYS[2], ARGV[1])
 local owner = redis.call('HGET', KEYS[3], ARGV[1])
@@ -121,7 +126,8 @@ end
 return {redis.call('ZREM', KEYS[1], ARGV[1]), redis.call('ZCARD', KEYS[1])}
 """)
 
-# KEYS of an owner, below it. ARGV the place of the last (-1: of all). Newest first.
+# KEYS: the list of an owner, the list of the owners below. ARGV: index of the last id to return
+# (-1: all). Return the ids of both lists, newest first.
 OF_BOTH = _script("""
 local last = tonumber(ARGV[1])
 local own = redis.call('ZRANGE', KEYS[1], 0, last, 'REV', 'WITHSCORES')
@@ -139,7 +145,7 @@ end
 return found
 """)
 
-# KEYS head. ARGV changes. All lines of the metadata; nothing without a conversation.
+# KEYS: head. ARGV: changes. Return all lines of the metadata, or nothing without a conversation.
 CHANGE = _script("""
 if redis.call('EXISTS', KEYS[1]) == 0 then return false end
 local lines = (redis.call('HGET', KEYS[1], 'metadata') or '{}') .. '\\n' .. ARGV[1]
@@ -147,7 +153,8 @@ redis.call('HSET', KEYS[1], 'metadata', lines)
 return lines
 """)
 
-# KEYS head. ARGV lines of the metadata, the same in one.
+# KEYS: head. ARGV: the lines of the metadata, and the same metadata in one line. Store that one
+# line, unless the metadata has changed.
 JOIN = _script("""
 if redis.call('HGET', KEYS[1], 'metadata') == ARGV[1] then
   redis.call('HSET', KEYS[1], 'metadata', ARGV[2])
@@ -155,7 +162,8 @@ end
 return 1
 """)
 
-# KEYS due. ARGV most. Those that are due, and in how many ms the next one is (-1: none).
+# KEYS: due. ARGV: maximum number of ids. Return the ids that are due, and the milliseconds until
+# the next one is due (-1: none).
 DUE = _script(
     _NOW
     + """
@@ -167,5 +175,6 @@ return {found, -1}
 """
 )
 
-# KEYS due. ARGV id, ms. It lives on: look again in so many ms.
+# KEYS: due. ARGV: id, milliseconds. The conversation is still alive: check it again after this
+# time.
 AGAIN = _script(_NOW + "return redis.call('ZADD', KEYS[1], 'XX', now + ARGV[2] * 1000, ARGV[1])")

@@ -1,4 +1,4 @@
-"""A connection to Redis on which events are heard, and on which others are asked for meanwhile."""
+"""A connection to Redis that receives events and sends new subscriptions at the same time."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ log: logging.Logger = logging.getLogger("cortext.conversations")
 
 
 class Lost(Exception):
-    """The connection is of no use any more."""
+    """The connection can no longer be used."""
 
 
 class Joining:
-    """Somebody who is let in when the server has answered, or told that it refused."""
+    """A follower that waits for the server's answer to its subscription."""
 
     def __init__(self, hub: Hub, follower: StoreSubscription) -> None:
         self.id: str | None = follower.id
@@ -36,9 +36,11 @@ class Joining:
 
 
 class Wire:
-    """One connection of redis-py, which is nobody else's, without anything that redis-py would do
-    by itself: it never connects anew. Any task may ask, one hears. The server answers what it is
-    asked in its order, and tells of events in between."""
+    """One redis-py connection for events, which nothing else uses. It never reconnects.
+
+    Any task may send a command; one task reads. The server answers commands in their order and
+    sends events in between.
+    """
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
@@ -47,13 +49,19 @@ class Wire:
         self._is_pinged = False
 
     async def ask(self, *words: str, joining: Joining | None = None) -> None:
-        """Send a command; `joining` gets the answer. Lost if it cannot be sent."""
-        # Its own task: redis-py closes a connection in the midst of whose use it is cancelled.
+        """Send a command.
+
+        `joining` gets the answer. Lost is raised if the command cannot be sent.
+        """
+        # Send in a separate task: redis-py closes a connection if its user is cancelled.
         await asyncio.shield(asyncio.ensure_future(self._ask(words, joining)))
 
     async def heard(self, seconds: float) -> tuple[bytes, list[bytes]] | None:
-        """What is said next, by its kind; None after so many seconds without. Lost if the one
-        before was without too, though the server was asked then."""
+        """Return the next answer or event as its kind and its words, or None.
+
+        None means an answer with an error, or no data for `seconds`. The server is then pinged;
+        Lost is raised if the next call gets no data either.
+        """
         from redis.exceptions import RedisError, ResponseError
 
         try:
@@ -81,7 +89,7 @@ class Wire:
         from redis.exceptions import RedisError
 
         async with self._asking:
-            # One that is not connected would connect, and nobody would listen there.
+            # redis-py would reconnect here, and the new connection would have no subscriptions.
             if not self._connection.is_connected:
                 raise Lost("it is closed")
             self._asked.append(joining)
@@ -91,7 +99,7 @@ class Wire:
                 raise Lost(str(error)) from None
 
     async def _ping(self) -> None:
-        """A server that stands still looks like one that has nothing to tell."""
+        """Ping the server: a server that hangs looks like a server without events."""
         if self._is_pinged:
             raise Lost("no answer")
         self._is_pinged = True

@@ -1,4 +1,4 @@
-"""The way to Redis: every call has an answer or a clear error within its time-out."""
+"""The connection to Redis: each call returns an answer or raises an error within its time-out."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ MOST_CONNECTIONS = 64
 
 
 class ReplicationError(SessionStorageError):
-    """What was written is on the server, and on fewer replicas than were asked for. It stays
-    there unless it was `undone`."""
+    """A write that reached the server, but fewer replicas than requested.
+
+    The write stays on the server unless it was `undone`.
+    """
 
     def __init__(self, have: int, wanted: int, *, undone: bool = False) -> None:
         self.have = have
@@ -40,10 +42,10 @@ class ReplicationError(SessionStorageError):
 
 
 class RedisClient:
-    """A client of redis-py, ours by its URL or somebody's own, and its time-out in seconds.
+    """A redis-py client, opened by URL or passed in by the caller, with a time-out in seconds.
 
-    A call that lost its connection is tried again until the time-out, so it may reach the
-    server twice: what is sent has to bear that. With `replicas`, writes wait for so many.
+    A call that lost its connection is repeated until the time-out. So a request may reach the
+    server twice and must be safe to repeat. With `replicas`, a write waits for so many replicas.
     """
 
     def __init__(self, url_or_client: Any, *, timeout: float, replicas: int) -> None:
@@ -61,8 +63,8 @@ class RedisClient:
         self._turns = asyncio.Semaphore(MOST_CONNECTIONS)
 
     def connect(self) -> None:
-        """Have a client for the running loop; nothing is sent yet."""
-        # Before the pool, not in it: one that makes callers wait costs a third of a round trip.
+        """Create a client for the running loop. Nothing is sent yet."""
+        # Limit calls before the pool: a pool that makes callers wait costs a third of a round trip.
         self._turns = asyncio.Semaphore(MOST_CONNECTIONS)
         redis, client = self._redis, self._given
         if self._place is not None:
@@ -76,11 +78,11 @@ class RedisClient:
 
     @property
     def sent(self) -> int:
-        """How often something was sent, of all calls: between two that are equal nothing was."""
+        """How often something was sent, over all calls. If it has not changed, nothing was sent."""
         return self._way.sent if self._way else 0
 
     async def call(self, name: str, key: Any, *arguments: Any) -> Any:
-        """The answer to a command that is about a key."""
+        """Send a command that belongs to a key, and return its answer."""
 
         async def work(way: Way) -> Any:
             answers = await way.exchange(key, (name, key, *arguments))
@@ -89,8 +91,10 @@ class RedisClient:
         return await self._until_answered(work)
 
     async def each(self, commands: Sequence[Command], *, key_at: int = 1) -> list[Any]:
-        """Send many commands that `call` would take at once, and return their answers. `key_at` is
-        the place of the key among the words of a command."""
+        """Send many commands at once, each as for `call`, and return their answers.
+
+        `key_at` is the index of the key among the words of a command.
+        """
 
         async def work(way: Way) -> list[Any]:
             answers = await way.each(commands, key_at)
@@ -103,15 +107,16 @@ class RedisClient:
     async def run(
         self, script: ConversationScript, keys: Sequence[str | bytes], *arguments: Any
     ) -> Any:
-        """The answer of a script."""
+        """Run a script and return its answer."""
         return (await self._run(script, keys, arguments))[0]
 
     async def write(self, script: ConversationScript, keys: Sequence[str], *arguments: Any) -> Any:
-        """As `run`, for what is to be on the replicas too; ReplicationError if it is not."""
+        """Run a script and wait for the replicas. ReplicationError is raised if too few have it."""
         if not self._replicas:
             return (await self._run(script, keys, arguments))[0]
-        # On the same connection: WAIT waits for what that has written. Less than the half of an
-        # attempt, for a server that has to be told the script is waited for twice.
+        # WAIT must be on the same connection, because it waits for the writes of that connection.
+        # It gets less than half of an attempt: if the server does not know the script yet, WAIT is
+        # sent twice.
         wait = ("WAIT", self._replicas, int(self.timeout / 5 * 1000))
         answer, have = await self._run(script, keys, arguments, wait)
         if have < self._replicas:
@@ -119,8 +124,10 @@ class RedisClient:
         return answer
 
     async def listener(self, lost: Exception | None = None) -> Any:
-        """A connection of its own to hear events on, to a server that answers. `lost` is what
-        ended an earlier one."""
+        """Return a separate connection for events, to a server that answers.
+
+        `lost` is the error that ended an earlier connection.
+        """
 
         async def work(way: Way) -> Any:
             connection = await way.listener()
@@ -166,16 +173,19 @@ class RedisClient:
         )
 
     def no_answer(self, last: Exception) -> SessionStorageError:
+        """Return the error for a call that got no answer in time. `last` is the last failure."""
         secure = self._place is not None and self._place.secure
-        """That the time is over, after this."""
         return no_answer(last, self._where, self.timeout, self._secrets, secure=secure)
 
     async def _attempt(self, work: Callable[[Way], Awaitable[Any]], lost: Exception | None) -> Any:
-        """One attempt, after `lost`. What will not be better the next time is our error."""
+        """Make one attempt after the error `lost`.
+
+        An error that a retry cannot fix becomes ours.
+        """
         errors, way = self._redis.exceptions, self._way
         if way is None:
             raise CortextError("this conversation store was closed in the middle of a call")
-        # A client with a time-out of its own may swallow a cancellation, in Python 3.11.
+        # In Python 3.11, a client with its own time-out may swallow a cancellation.
         task = asyncio.current_task()
         before = task.cancelling() if task else 0
         try:
@@ -183,7 +193,7 @@ class RedisClient:
                 await way.mend(lost)
             answer = await work(way)
         except errors.RedisClusterException as error:
-            # One that tells of another: of the node that was asked last.
+            # This error may wrap the error of the node that was tried last.
             told = error.__cause__
             if told is not None and (type(told) is type(error) or will_stay(told)):
                 raise self.refused(told) from None
@@ -197,12 +207,14 @@ class RedisClient:
         return answer
 
     def refused(self, error: BaseException) -> SessionStorageError:
-        """What the server has against a call."""
+        """Return the error for a call that the server refused."""
         return refused(error, self._where, self._secrets)
 
     async def _checked(self, way: Way, keys: Sequence[Any], answers: list[Any]) -> list[Any]:
-        """The answers, unless one is an error. The server does not say which key has a value of
-        another kind, so it is asked."""
+        """Return the answers, or raise the first error among them.
+
+        For a key with a wrong type, the server is asked which key it is.
+        """
         for answer in answers:
             if not isinstance(answer, Exception):
                 continue
@@ -215,7 +227,7 @@ class RedisClient:
 
 
 def _passing(errors: Any) -> tuple[type[Exception], ...]:
-    """What may be over soon: a lost connection, a failover, a slot on its way."""
+    """Return the errors that may end soon: a lost connection, a failover, a slot being moved."""
     return (
         errors.ConnectionError,
         errors.TimeoutError,

@@ -1,9 +1,11 @@
-"""Conversations on a Redis server or cluster, for any number of processes that share them.
+"""A conversation store on a Redis server or cluster, for any number of processes.
 
-Of a conversation ID there are `conv:{ID}` (a hash), `conv:{ID}:messages` and `conv:{ID}:ids`
-(lists), which expire together; of all of them `conv:{all}:created` and `conv:{all}:due` (sorted
-sets), `conv:{all}:owner` (a hash), `conv:{all}:owner:NAME` and `conv:{all}:below:NAME` (sorted
-sets).
+A conversation ID has three keys, which expire together: `conv:{ID}` (a hash), `conv:{ID}:messages`
+and `conv:{ID}:ids` (lists).
+
+All conversations together have `conv:{all}:created` and `conv:{all}:due` (sorted sets),
+`conv:{all}:owner` (a hash), and for each owner `conv:{all}:owner:NAME` and `conv:{all}:below:NAME`
+(sorted sets).
 """
 
 from __future__ import annotations
@@ -46,25 +48,29 @@ from cortext.service.stores.usage_log import StoreUsage, UsageLog, UsageMeter
 log: logging.Logger = logging.getLogger("cortext.conversations")
 
 REMEMBERED = 100
-"""How many of the last ids of messages are known at least, so that none is stored twice."""
+"""The minimum number of message ids that are remembered, so that no message is stored twice."""
 _PREFIX = re.compile(r"[A-Za-z0-9:._-]+")
 _AT_ONCE = 100
 _UNLISTED = 600_000
 _MOMENT = 0.5
 _MOST_CHANGES = 20
-"""Of metadata, before they are joined."""
+"""The number of changes after which the lines of metadata are joined into one."""
 _SAMPLE = 20
-"""Conversations whose memory is measured to estimate that of all."""
+"""The number of conversations whose memory is measured to estimate that of all."""
 
 
 class RedisConversationStore(Conversations):
-    """Conversations on a server. `create` and `delete` take two round trips, all else one; `create`
-    without a TTL takes three. The first call that changes the number of conversations takes two
-    more, which estimate their memory for the log.
+    """Conversations on a Redis server, shared by any number of processes.
 
-    The limit holds over all processes once none is creating. With `wait_replicas`, `create`,
-    `add_message` and `delete` return when so many replicas have what was written, and raise
-    ReplicationError if they do not in time. A client that was given is not closed.
+    `create` and `delete` take two round trips, and every other call takes one. `create` without a
+    TTL takes three. The first call that changes the number of conversations takes two more, to
+    estimate their memory for the log.
+
+    The limit holds over all processes when none of them is creating a conversation.
+
+    With `wait_replicas`, `create`, `add_message` and `delete` return when so many replicas have the
+    change. They raise ReplicationError if that does not happen in time. A client that the caller
+    passed in is not closed.
     """
 
     def __init__(
@@ -104,7 +110,7 @@ class RedisConversationStore(Conversations):
             await asyncio.shield(self._taking_back(id))
             raise ReplicationError(error.have, error.wanted, undone=True) from None
         except (Exception, asyncio.CancelledError):
-            # Not waited for: one whom the server did not answer has waited enough.
+            # Clean up in the background: the caller has already waited for the server.
             if self._link.sent != sent:
                 self._taking_back(id)
             raise
@@ -141,7 +147,7 @@ class RedisConversationStore(Conversations):
             max(self._window, REMEMBERED),
             self._life,
             channel,
-            # The script adds the message, and the end.
+            # The script adds the message and the closing brace.
             event[:-1] + ',"message":',
         )
         if not found:
@@ -173,12 +179,15 @@ class RedisConversationStore(Conversations):
             log.info("conversation %s deleted", id)
             await self._strike(id)
         elif self._ttl is None:
-            # Nobody sweeps, and another may have died half-way.
+            # Without a TTL there is no sweep, and another process may have died during a delete.
             await self._strike(id)
 
     def events(self, id: str | None = None) -> RedisFollowing:
-        """What happens on the server, whichever process does it, on one connection for all who
-        follow. What happens while that is lost is missed, and a warning says so."""
+        """Return the events on the server, caused by any process.
+
+        All followers share one connection. Events that occur while it is lost are missed, and a
+        warning is logged.
+        """
         return RedisFollowing(self._listening, None if id is None else check_id(id))
 
     async def aclose(self) -> None:
@@ -190,8 +199,10 @@ class RedisConversationStore(Conversations):
         self._loop = None
 
     async def _finish(self) -> None:
-        """Let what is taken back have a moment: a server that is there needs no more, and another
-        one is not waited for again."""
+        """Wait a moment for the clean-up of failed creates, then cancel it.
+
+        A server that works needs no longer than that.
+        """
         if self._undoing:
             _, late = await asyncio.wait(self._undoing, timeout=min(_MOMENT, self._link.timeout))
             for task in late:
@@ -206,7 +217,7 @@ class RedisConversationStore(Conversations):
         self._undoing.clear()
         self._link.connect()
         if self._ttl is not None:
-            # Not all at the same moment, where many processes start.
+            # A random delay, so that processes that start together do not sweep together.
             self._alarm.set(min(1.0, self._ttl) * random.random())  # noqa: S311  no secret
 
     async def _measure(self) -> StoreUsage:
@@ -247,10 +258,12 @@ class RedisConversationStore(Conversations):
         )
 
     async def _begin(self, id: str, owner: str, metadata: bytes) -> tuple[int, list[bytes]]:
-        """Make it, then list it: who finds too many in the list removes what is there. How many
-        there are, and the oldest that are too many."""
+        """Create a conversation, then list it. Return the count and the oldest ids above the limit.
+
+        It exists before it is listed, so a process that evicts a listed conversation finds it.
+        """
         head, whose, event = self._keys(id)[:1], _bytes(owner), self._event("created", id)
-        # Until it is listed nobody would look after it, so it expires in any case.
+        # Until it is listed nobody would remove it, so it expires in any case.
         life = self._life or _UNLISTED
         created = await self._link.write(scripts.BEGIN, head, life, whose, metadata, *event)
         found = await self._link.write(
@@ -261,7 +274,7 @@ class RedisConversationStore(Conversations):
         return found
 
     def _taking_back(self, id: str) -> asyncio.Task[None]:
-        """Remove what a failed `create` may have left: nobody knows its id, and it would count."""
+        """Start to remove what a failed `create` may have left, which would count for the limit."""
         task = asyncio.ensure_future(self._take_back(id))
         self._undoing.add(task)
         task.add_done_callback(self._undoing.discard)
@@ -283,7 +296,7 @@ class RedisConversationStore(Conversations):
         return bool(await send(scripts.DELETE, self._keys(id), *event))
 
     async def _strike(self, id: str) -> bool:
-        """Take it off the lists; whether it was this call that did."""
+        """Remove a conversation from the lists. Return whether this call removed it."""
         struck, count = await self._link.run(scripts.STRIKE, self._all, id)
         if struck:
             await self._usage.count_is(count)
@@ -295,7 +308,7 @@ class RedisConversationStore(Conversations):
         await self._strike(id)
 
     async def _sweep(self) -> None:
-        """Strike off what the server let expire, and say so; then sleep until the next is due."""
+        """Unlist and log what the server has expired. Then sleep until the next one is due."""
         delay = LONGEST_SLEEP
         try:
             found, milliseconds = await self._link.run(scripts.DUE, self._all[1:2], _AT_ONCE)
@@ -334,7 +347,7 @@ class RedisConversationStore(Conversations):
         return [_entry(id, *head) for id, head in zip(ids, heads, strict=True) if head[0]]
 
     async def _listed(self, owner: str | None, last: int, *, below: bool) -> list[str]:
-        """The ids of a list, up to the place of the last; -1 is that of all."""
+        """Return the ids of a list up to the index `last`, where -1 means all."""
         key = self._all[0] if owner is None else _bytes(f"{self._all[2]}:{owner}")
         if below:
             beside = _bytes(f"{self._all[3]}:{owner}")
@@ -351,7 +364,7 @@ def _entry(
     try:
         about = of_lines(metadata or b"")
     except ValueError as error:
-        # One that something else wrote must not hide all others.
+        # Metadata that another program wrote must not hide the other conversations.
         log.warning("the metadata of conversation %s cannot be read: %s", id, error)
     return ConversationEntry(
         id, from_micros(int(created)), from_micros(int(updated)), _text(owner), about

@@ -1,4 +1,4 @@
-"""What a Redis server may have against a call, in one sentence with a hint."""
+"""Errors of Redis, each as one sentence with a hint."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from cortext.service.stores.server_urls import scrubbed
 
 
 class _RedisErrorRule(NamedTuple):
-    """What is said of an error in whose text the pattern is found. One that is `passing` may be
-    over soon, so it is said only when the time is."""
+    """The sentence and the hint for an error whose text matches the pattern.
+
+    A `passing` error may end soon, so it is reported only after the time-out.
+    """
 
     pattern: str
     sentence: str
@@ -122,13 +124,13 @@ def is_wrong_type(error: BaseException) -> bool:
 
 
 def will_stay(error: BaseException) -> bool:
-    """Whether it is known that trying again does not help."""
+    """Return whether an error is known to persist, so that a retry cannot help."""
     known = _known(error)
     return known is not None and not known.passing
 
 
 def refused(error: BaseException, where: str, secrets: list[str]) -> SessionStorageError:
-    """What the server at a place has against a call."""
+    """Return the error for a call that the server at `where` refused."""
     known, text = _known(error), scrubbed(_said(error), secrets)
     if known is None:
         return SessionStorageError(f"Redis at {where} refused: {text}")
@@ -139,8 +141,10 @@ def refused(error: BaseException, where: str, secrets: list[str]) -> SessionStor
 def no_answer(
     error: BaseException, where: str, timeout: float, secrets: list[str], *, secure: bool
 ) -> SessionStorageError:
-    """That the time is over, and what went wrong at last. Two of whom one speaks TLS and the other
-    does not mostly wait for each other."""
+    """Return the error for a call that got no answer in time. It includes the last failure.
+
+    If only one side uses TLS, both sides usually wait for each other, so a hint names TLS.
+    """
     known, text = _known(error), scrubbed(_said(error), secrets)
     if known is not None:
         waited = f"Redis at {where} {known.sentence}, also after {timeout:g} s"
@@ -155,7 +159,10 @@ def no_answer(
 
 
 def wrong_type(where: str, found: Sequence[tuple[str, str]]) -> SessionStorageError:
-    """Of keys with the type that each has on the server: which is not what we keep there."""
+    """Return the error for keys that hold values of another type than cortext stores there.
+
+    `found` has each key with its type on the server.
+    """
     for key, kind in found:
         if kind not in ("none", _kind_of(key)):
             return SessionCorruptedError(
@@ -183,7 +190,7 @@ def _known(error: BaseException) -> _RedisErrorRule | None:
 
 
 def _said(error: BaseException) -> str:
-    """The words of the server or of the system, in one line, without what runs there."""
+    """Return the message of the server or the system in one line, without the name of a script."""
     text = " ".join(_SCRIPT.sub("", str(error)).split()).rstrip(".")
     if found := _CONNECTING.match(text):
         return strerror(int(found[1])) if found[1] != "1" else found[2]

@@ -1,4 +1,4 @@
-"""Following the conversations of a Redis server."""
+"""Subscriptions to the events of conversations in Redis."""
 
 from __future__ import annotations
 
@@ -22,13 +22,17 @@ _events = msgspec.json.Decoder(Event)
 
 
 class RedisListener:
-    """One connection that hears for all who follow a store of this process: by a channel for each
-    conversation that somebody follows, and by the pattern of all channels for who follows all.
+    """One connection that receives events for all followers of a store in this process.
 
-    It is there while anybody follows. When it is lost there is another soon, in a cluster with
-    another node, and a warning says that events were. Whoever joins hears what happens from then
-    on, and nothing from before: the server answers every subscription, also to what is subscribed
-    already, and its answer stands between the two.
+    It subscribes to the channel of each followed conversation. For followers of all conversations
+    it subscribes to a pattern of all channels.
+
+    The connection is open while there are followers. After a lost connection, a warning says that
+    events were lost, and a new connection is opened soon. In a cluster it goes to another node.
+
+    A follower receives the events from the moment when it joins, and none from before. The server
+    answers every subscription, even a repeated one, and this answer separates the earlier events
+    from the later ones.
     """
 
     def __init__(self, linked: Callable[[], RedisClient], channels: str) -> None:
@@ -41,7 +45,7 @@ class RedisListener:
         self._task: asyncio.Task[None] | None = None
 
     async def join(self, follower: RedisFollowing) -> None:
-        """Let it hear; SessionStorageError if the server does not answer in time."""
+        """Add a follower. SessionStorageError is raised if the server does not answer in time."""
         link = self._linked()
         joining = Joining(self.hub, follower)
         self._waiting.add(joining)
@@ -67,14 +71,17 @@ class RedisListener:
         await self._stop()
 
     def drop(self) -> None:
-        """Forget all, in another loop than before."""
+        """Forget all connections and followers, because another event loop is used now."""
         self._wire = self._task = None
         self._connecting = asyncio.Lock()
         self._waiting.clear()
         self.hub.followers.clear()
 
     async def _connect(self, lost: Exception | None = None) -> bool:
-        """Have a connection that hears for all who follow or wait; whether it is a new one."""
+        """Open a connection unless one is open. Return whether a new one was opened.
+
+        A new connection subscribes for all followers, and for those that wait.
+        """
         async with self._connecting:
             if self._wire is not None:
                 return False
@@ -100,12 +107,11 @@ class RedisListener:
             try:
                 await self._wire.ask(*self._words(joining.id), joining=joining)
             except Lost:
-                # Whoever listens notices, and asks again for all who wait.
+                # The listening task notices the loss and subscribes again for everyone who waits.
                 return
 
     async def _rest(self, id: str | None) -> None:
-        """Nobody has to hear of what nobody follows, and without anybody there is nothing to
-        hear."""
+        """Unsubscribe from what nobody follows. Without any follower, close the connection."""
         if not self.hub.followers and not self._waiting:
             await self._stop()
         elif self._wire is not None and not self._is_wanted(id):
@@ -145,12 +151,12 @@ class RedisListener:
             except CortextError as error:
                 log.warning("no events: %s", error)
             except Exception:
-                # Whatever it was: nobody else would notice that nothing is heard any more.
+                # Catch everything: otherwise this task would end, and nobody would notice that
+                # events stop.
                 log.exception("no events")
 
     async def _hear(self, found: Wire) -> Exception | None:
-        """Pass on what is said next. What went wrong: that is also that nothing was said for a
-        while, not even when it was asked for."""
+        """Pass on the next event. Return the error if the connection is lost, otherwise None."""
         try:
             said = await found.heard(_LISTEN)
             if said is not None:
@@ -164,8 +170,8 @@ class RedisListener:
             return
         event = _decoded(words[-1])
         if event is not None:
-            # One who follows all is told by the pattern alone, and one who follows this by its
-            # channel: what both are subscribed to comes twice.
+            # An event comes twice if both its channel and the pattern are subscribed. The channel
+            # serves the followers of one conversation, the pattern the followers of all.
             channel = words[-2].decode("utf-8", "replace")
             id = channel.removeprefix(self._channels) if kind == b"message" else None
             self.hub.pass_on(id, event)
@@ -177,7 +183,7 @@ class RedisListener:
 
 
 class RedisFollowing(StoreSubscription):
-    """Events that the server publishes, by the one connection of its store."""
+    """The events that the server publishes, received over the one connection of the store."""
 
     def __init__(self, listening: RedisListener, id: str | None) -> None:
         super().__init__(listening.hub, id)

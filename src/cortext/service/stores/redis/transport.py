@@ -1,7 +1,7 @@
-"""How commands get to a Redis server and answers back: to one server, or into a cluster.
+"""Transport of commands to one Redis server or to a cluster.
 
-Below the methods of redis-py that would try again, measure and translate by themselves, for each
-of them costs; its connections, their pools and its knowledge of a cluster are what is used.
+This module uses the connections, pools and cluster map of redis-py. It does not use the command
+methods of redis-py, because their retries, metrics and conversions cost time.
 """
 
 from __future__ import annotations
@@ -16,31 +16,35 @@ Command = Sequence[Any]
 
 
 class Way(ABC):
-    """Sends commands that belong to one key. Errors are redis-py's."""
+    """A transport for commands that belong to one key. Errors are those of redis-py."""
 
     def __init__(self, redis: Any, client: Any) -> None:
         self._redis = redis
         self._client = client
         self.sent: int = 0
-        """How often something was sent: what failed before that was not done."""
+        """How often something was sent. A call that failed before that had no effect."""
 
     @abstractmethod
     async def exchange(self, key: Any, *commands: Command) -> list[Any]:
-        """The answers, in one round trip over one connection; errors that the server answered
-        are among them."""
+        """Send commands over one connection in one round trip, and return their answers.
+
+        An error that the server answers is one of the answers.
+        """
 
     @abstractmethod
     async def mend(self, error: Exception) -> None:
-        """Called before another attempt, with what went wrong at the last one."""
+        """Prepare for another attempt after an error."""
 
     @abstractmethod
     async def listener(self) -> Any:
-        """A connection of its own to hear events on. It is not connected yet."""
+        """Return a separate connection for events. It is not connected yet."""
 
     @abstractmethod
     async def each(self, commands: Sequence[Command], key_at: int) -> list[Any]:
-        """Return the answers to commands that may be about different keys. `key_at` is the place
-        of the key among the words of a command."""
+        """Send commands that may belong to different keys, and return their answers.
+
+        `key_at` is the index of the key among the words of a command.
+        """
 
     async def aclose(self) -> None:
         await self._client.aclose()
@@ -60,7 +64,7 @@ class Way(ABC):
 
 
 class ToServer(Way):
-    """One server, or the master that sentinels name: a pool knows."""
+    """The transport to one server, or to the master that sentinels name."""
 
     async def exchange(self, key: Any, *commands: Command) -> list[Any]:
         pool = self._client.connection_pool
@@ -74,7 +78,7 @@ class ToServer(Way):
         return await self.exchange("", *commands) if commands else []
 
     async def mend(self, error: Exception) -> None:
-        """A pool looks at its connections by itself."""
+        """Do nothing: the pool checks its connections."""
 
     async def listener(self) -> Any:
         return self._client.connection_pool.make_connection()
@@ -87,7 +91,7 @@ class ToServer(Way):
 
 
 class IntoCluster(Way):
-    """The node that has a key's slot, by what the nodes said last."""
+    """The transport to a cluster: each command goes to the node that has the slot of its key."""
 
     def __init__(self, redis: Any, client: Any) -> None:
         super().__init__(redis, client)
@@ -102,7 +106,7 @@ class IntoCluster(Way):
         answers = await self._at(node, commands)
         found = answers[0]
         if isinstance(found, errors.AskError) and not isinstance(found, errors.MovedError):
-            # On its way to another node, which has to be asked for it by this word.
+            # The slot is being moved to another node, which answers only after ASKING.
             node = self._client.get_node(host=found.host, port=found.port)
             if node is None:
                 raise found
@@ -117,12 +121,15 @@ class IntoCluster(Way):
         return [answers[0] for answers in found]
 
     async def mend(self, error: Exception) -> None:
-        """Whatever it was, the slots may be elsewhere now."""
+        """Load the map of slots again, because an error may mean that slots have moved."""
         await self._learn()
 
     async def listener(self) -> Any:
-        """Any node hears what is published at any other, so it is another one than the last time:
-        that one may be gone, or stand still."""
+        """Return a connection to a node, if possible to another one than last time.
+
+        The last node may be gone or may hang. Every node receives the events that are published at
+        any other node.
+        """
         if not self._learned:
             await self._learn()
         masters = self._client.get_primaries()
@@ -136,7 +143,7 @@ class IntoCluster(Way):
 
     async def aclose(self) -> None:
         await self._client.aclose()
-        # The client takes itself for closed when only its nodes were used.
+        # The client considers itself closed if only its nodes were used.
         for nodes in ("nodes_cache", "startup_nodes"):
             await self._client.nodes_manager.aclose(nodes)
         self._learned = 0
@@ -146,14 +153,14 @@ class IntoCluster(Way):
         try:
             return await self._talk(connection, commands)
         except (self._redis.exceptions.ConnectionError, self._redis.exceptions.TimeoutError):
-            # The others that lie idle are as dead, and each would cost an attempt.
+            # The idle connections are probably broken too, and each would cost an attempt.
             await getattr(node, "disconnect_free_connections", node.disconnect)()
             raise
         finally:
             node.release(connection)
 
     async def _learn(self) -> None:
-        """Who has which slots; those who want to know at the same time ask once."""
+        """Load the map of slots. Concurrent callers share one request."""
         before = self._learned
         async with self._learning:
             if self._learned == before:
@@ -162,7 +169,7 @@ class IntoCluster(Way):
 
 
 def packed(words: Command) -> bytes:
-    """A command as Redis reads it. redis-py's own way takes an eighth of a round trip."""
+    """Encode a command for Redis. The encoder of redis-py takes an eighth of a round trip."""
     parts = [b"*%d\r\n" % len(words)]
     for word in words:
         data = word if type(word) is bytes else str(word).encode()
