@@ -1,11 +1,11 @@
-"""cortext keeps every conversation with AI agents, finds it again and reopens it."""
+"""cortext stores conversations with AI agents, finds them again and reopens them."""
 
 from __future__ import annotations
 
 __version__ = "0.2.0.dev0"
 
-# A name of our own instead of typing's: importing typing would double the time that
-# `import cortext` takes. Type checkers take any TYPE_CHECKING for true.
+# Not `typing.TYPE_CHECKING`: importing typing would double the time of `import cortext`.
+# Type checkers treat any variable of this name as true.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cortext.catalog.document_index import SessionIndex

@@ -1,4 +1,4 @@
-"""`python -m cortext`."""
+"""The entry point of `python -m cortext`."""
 
 import sys
 

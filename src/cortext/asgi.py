@@ -1,11 +1,11 @@
-"""The HTTP service as an ASGI application, for servers and applications of your own.
+"""The HTTP service as an ASGI application, for your own servers and applications.
 
-from cortext import MemoryConversationStore
-from cortext.asgi import create_app
+    from cortext import MemoryConversationStore
+    from cortext.asgi import create_app
 
-app = create_app(MemoryConversationStore(), tokens={"a-long-secret-of-annas": "anna"})
+    app = create_app(MemoryConversationStore(), tokens={"a-long-secret-of-annas": "anna"})
 
-Serve it with any ASGI server, or mount it in a FastAPI or Starlette application.
+Serve the application with any ASGI server, or mount it in a FastAPI or Starlette application.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The time, from one place, so that a test can hold it still."""
+"""The current time. All code gets it from this module, so that a test can replace it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def now() -> datetime:
-    """The current time, aware, in UTC."""
+    """Return the current time in UTC, with its time zone."""
     return datetime.now(UTC)
 
 
 def ago(micros: int, at: float | None = None) -> str:
-    """How long ago a time is, as people say it; in microseconds since 1970. `at` is the time, in
-    seconds, where many are told."""
+    """Return how long ago a time is, in words such as "2 hours ago".
+
+    `micros` is the time in microseconds since 1970. `at` is the current time in seconds, for a
+    caller that describes many times.
+    """
     minutes = int((at or now().timestamp()) - micros / 1_000_000) // 60
     for size, name in ((1440, "day"), (60, "hour"), (1, "minute")):
         if minutes >= 2 * size:
@@ -25,5 +28,5 @@ def ago(micros: int, at: float | None = None) -> str:
 
 
 def from_micros(micros: int) -> datetime:
-    """The time that is so many microseconds after the beginning of 1970."""
+    """Return the UTC time that is this many microseconds after the start of 1970."""
     return _EPOCH + timedelta(microseconds=micros)

@@ -1,7 +1,8 @@
-"""Settings: which there are, where each may stand, and what holds.
+"""The settings: their definitions, the files that set them, and their values.
 
-The environment wins over the workspace's file, that over the user's, that over the
-default. Every command reads this: tomllib is imported only where a file says something.
+The environment overrides the workspace's file. The workspace's file overrides the user's file, and
+that file overrides the default. Every command reads the settings, so tomllib is imported only if a
+file sets something.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from cortext.errors import CortextError
 
 BIGGEST_FILE = 1_000_000
 ENVIRONMENT = "the environment"
-# Beyond any use, and small enough for every clock and database.
+# More than anybody needs, and small enough for every clock and database.
 _MOST = 1_000_000_000
 _MOST_DOTS = 100
 _LONG_NUMBER = rb"(?<![0-9_])[0-9_]{4300}"
@@ -32,14 +33,14 @@ class UnknownSettingError(CortextError, LookupError):
 
 
 class BadSettingError(CortextError, ValueError):
-    """A value that a setting cannot have, or a setting where it may not stand."""
+    """A setting cannot have this value, or cannot be set in this file."""
 
 
 class Setting(NamedTuple):
     """The definition of one setting. `kind` is choice, tool, whole, number, path or paths.
 
-    A setting of the kind `tool` is one of its choices or the name of a tool. Which tools there are
-    is known in a layer above, and checked there.
+    A value of the kind `tool` is one of `choices` or the name of a tool. A higher layer knows the
+    tools and checks the name.
     """
 
     name: str
@@ -53,12 +54,12 @@ class Setting(NamedTuple):
 
     @property
     def variable(self) -> str:
-        """The environment variable that sets it."""
+        """The environment variable that sets this setting."""
         return "CORTEXT_" + self.name.upper().replace(".", "_")
 
     @property
     def allowed(self) -> str:
-        """What it can be, in words."""
+        """The allowed values, in words."""
         if self.kind == "choice":
             return f"{', '.join(self.choices[:-1])} or {self.choices[-1]}"
         if self.kind == "tool":
@@ -80,12 +81,12 @@ class Setting(NamedTuple):
         if self.kind == "paths":
             return isinstance(value, list) and all(map(_is_folder, cast("list[Any]", value)))
         kinds = int if self.kind == "whole" else (int, float)
-        # True is an int for Python; NaN is in no range.
+        # For Python, True is an int. NaN fails the range check.
         number = isinstance(value, kinds) and not isinstance(value, bool)
         return number and self.least <= value <= self.most
 
     def parse(self, text: str) -> Any:
-        """The value that a word of the environment or of a command line stands for."""
+        """Return the value that a text of the environment or of a command line represents."""
         if self.kind == "paths":
             return [part for part in text.split(os.pathsep) if part]
         kinds = {"whole": (int,), "number": (int, float)}.get(self.kind, ())
@@ -112,7 +113,7 @@ SETTINGS: tuple[Setting, ...] = (
         "What happens to keys and passwords before a commit; by default they are masked where the "
         "archive keeps the original, and refused elsewhere.",
         ("mask", "warn", "refuse", "off"),
-        # A workspace that somebody else made must not switch it off.
+        # A workspace made by somebody else must not turn this off.
         in_workspace=False,
     ),
     Setting(
@@ -137,7 +138,7 @@ SETTINGS: tuple[Setting, ...] = (
         "whole",
         "Days that deleted conversations stay in the trash.",
         most=36_500,
-        # The trash is one for all workspaces: none of them may empty it.
+        # All workspaces share one trash, so no workspace may empty it.
         in_workspace=False,
     ),
     Setting(
@@ -184,7 +185,7 @@ SETTINGS: tuple[Setting, ...] = (
         [],
         "paths",
         "Further folders of session documents, which lists and searches look into.",
-        # A workspace that somebody else made must not have a person's folders read.
+        # A workspace made by somebody else must not make cortext read a person's folders.
         in_workspace=False,
     ),
 )
@@ -192,14 +193,14 @@ _BY_NAME = {setting.name: setting for setting in SETTINGS}
 
 
 class SettingValue(NamedTuple):
-    """What a setting is, and what says so: `default`, `the environment`, or a file's path."""
+    """The value of a setting, and its origin: `default`, `the environment`, or a file's path."""
 
     value: Any
     origin: str
 
 
 class Config:
-    """Every setting with its value. `warnings` name what was passed over."""
+    """Every setting with its value. `warnings` describes unknown settings that were ignored."""
 
     def __init__(self, values: dict[str, SettingValue], warnings: list[str]) -> None:
         self._values = values
@@ -207,9 +208,10 @@ class Config:
 
     @classmethod
     def load(cls, root: str | None) -> Config:
-        """What holds in the workspace at `root`, or outside any; a CortextError names what cannot.
+        """Load the settings of the workspace at `root`, or those outside any workspace for None.
 
-        A file that is not there is fine; one that cannot be read is an error.
+        A missing file is not an error. A file that cannot be read, or a value that is not allowed,
+        raises a CortextError that names it.
         """
         values = {setting.name: SettingValue(setting.default, "default") for setting in SETTINGS}
         warnings: list[str] = []
@@ -220,7 +222,7 @@ class Config:
         return cls(values, warnings)
 
     def get(self, name: str) -> SettingValue:
-        """Raises UnknownSettingError."""
+        """Return the value and origin of a setting; UnknownSettingError if there is none."""
         return self._values[definition(name).name]
 
     def __getitem__(self, name: str) -> Any:
@@ -228,7 +230,7 @@ class Config:
 
 
 def definition(name: str) -> Setting:
-    """The setting of this name, or UnknownSettingError."""
+    """Return the setting of this name; UnknownSettingError if there is none."""
     try:
         return _BY_NAME[name]
     except KeyError:
@@ -236,7 +238,7 @@ def definition(name: str) -> Setting:
 
 
 def check_text(setting: Setting, text: str) -> Any:
-    """The value that `text` gives a setting, or BadSettingError."""
+    """Return the value that `text` gives to a setting; BadSettingError if it is not allowed."""
     value = setting.parse(text)
     _checked(setting, value, "")
     return value
@@ -251,20 +253,26 @@ def workspace_file(root: str) -> str:
 
 
 def nearest(name: str) -> str:
-    """The known name that is most like this one, or nothing."""
+    """Return the most similar name of a setting, or "" if none is similar."""
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(name.lower(), _BY_NAME, 1)), "")
 
 
 def read_settings(path: str) -> tuple[bytes, dict[tuple[str, ...], Any]]:
-    """A file's bytes and all that it sets, by the parts of each key; nothing if it is missing."""
+    """Return the bytes of a settings file and its values; both are empty if the file is missing.
+
+    The values are in a dict. Its keys are tuples of the parts of each TOML key.
+    """
     data = _read(path)
     return data, parse_settings(data, path)
 
 
 def parse_settings(data: bytes, path: str) -> dict[tuple[str, ...], Any]:
-    """What the bytes of a file set. `path` is for the error of what is not TOML."""
+    """Return the values that the bytes of a settings file set.
+
+    `path` is used in the CortextError that is raised if the bytes are not TOML.
+    """
     lines = [line for line in map(bytes.strip, data.split(b"\n")) if line[:1] not in (b"", b"#")]
     if not lines:
         return {}
@@ -272,11 +280,11 @@ def parse_settings(data: bytes, path: str) -> dict[tuple[str, ...], Any]:
     import tomllib
 
     try:
-        # The parser takes much memory for a number before Python refuses it.
+        # The parser needs much memory for a long number before Python refuses the number.
         if found := re.search(_LONG_NUMBER, data):
             line = data.count(b"\n", 0, found.start()) + 1
             raise ValueError(f"a number has too many digits (at line {line})")
-        # The parser takes minutes over a key of very many parts.
+        # The parser needs minutes for a key with very many parts.
         if max(line.count(b".") for line in lines) > _MOST_DOTS:
             raise RecursionError
         return _flat(tomllib.loads(data.decode("utf-8-sig")))
@@ -348,7 +356,7 @@ def _read(path: str) -> bytes:
 
 
 def _read_file(path: str) -> bytes:
-    # A pipe in the place of the file must not wait for a writer.
+    # If the path is a pipe, opening it must not wait for a writer.
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):

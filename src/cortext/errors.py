@@ -1,4 +1,4 @@
-"""Everything that cortext raises on purpose.
+"""Every error that cortext raises on purpose.
 
     CortextError
     ├── AmbiguousIdError          (also LookupError)
@@ -11,10 +11,10 @@
         ├── SessionOwnerError     (also PermissionError)
         ├── CheckpointTypeError   (also TypeError)
         ├── NewerVersionError
-        └── ReplicationError      (of service.stores.redis)
+        └── ReplicationError      (in service.stores.redis)
 
-An error carries its facts as attributes, builds its own sentence from them, and
-may carry a `hint`: what the person can do next.
+An error has its facts as attributes and builds its message from them. It may have a `hint`, which
+says what the person can do next.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 
 
 class CortextError(Exception):
-    """The base of all our errors."""
+    """The base class of all cortext errors."""
 
     hint: str = ""
 
@@ -32,7 +32,7 @@ class CortextError(Exception):
         super().__init__(sentence)
         if hint:
             self.hint = hint
-            # A traceback shows notes: a program's author reads the hint where it failed.
+            # A traceback shows notes, so a programmer sees the hint too.
             self.add_note(f"hint: {hint}")
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -40,20 +40,26 @@ class CortextError(Exception):
 
 
 def reason_of(error: OSError) -> str:
-    """Why the system did not do something, to stand in a sentence."""
+    """Return the operating system's reason for a failure, in lower case for use in a sentence."""
     return (error.strerror or str(error)).lower()
 
 
 def why(error: Exception) -> str:
-    """Why something cannot be read, to stand behind its name: what the system says without its
-    number, and a sentence of ours as it is."""
+    """Return why a file cannot be read, as text to print after its name.
+
+    For an error of the operating system this is its text without the error number. For any other
+    error it is the error's message.
+    """
     if isinstance(error, OSError) and not isinstance(error, CortextError) and error.strerror:
         return reason_of(error)
     return str(error)
 
 
 def where_and_why(error: Exception) -> str:
-    """The same with the file that it is, where nothing else names that."""
+    """Return the reason as `why` does, after the name of the file if the error has one.
+
+    Use this function where nothing else names the file.
+    """
     file = getattr(error, "filename", None)
     if isinstance(file, bytes):
         file = file.decode("utf-8", "surrogateescape")
@@ -68,7 +74,7 @@ def _rebuild(kind: type[CortextError], args: tuple[Any, ...], facts: dict[str, A
 
 
 class AmbiguousIdError(CortextError, LookupError):
-    """Several sessions are meant by what was given; or, by nothing at all, several are active."""
+    """Several sessions match the given text, or several are active and no text was given."""
 
     def __init__(self, given: str, ids: Sequence[str]) -> None:
         self.given = given
@@ -80,7 +86,7 @@ class AmbiguousIdError(CortextError, LookupError):
 
 
 class InvalidIdError(CortextError, ValueError):
-    """An id that could not safely be a file name."""
+    """The id cannot be used safely as a file name."""
 
     def __init__(self, id: object) -> None:
         shown = repr(id)
@@ -93,7 +99,7 @@ class InvalidIdError(CortextError, ValueError):
 
 
 class InvalidTransitionError(CortextError, ValueError):
-    """A change of status that the lifecycle does not have."""
+    """The status of a conversation cannot change in this way."""
 
     def __init__(self, old: str, new: str) -> None:
         self.old = old
@@ -102,7 +108,7 @@ class InvalidTransitionError(CortextError, ValueError):
 
 
 class SessionStorageError(CortextError):
-    """A store could not do what it was asked; what it held before is intact."""
+    """A store could not do what was requested. The data that it held before is intact."""
 
     def __init__(
         self, sentence: str, *, path: str = "", errno: int | None = None, hint: str = ""
@@ -121,7 +127,7 @@ class SessionNotFoundError(SessionStorageError, LookupError):
 
 
 class SessionCorruptedError(SessionStorageError, ValueError):
-    """A file that is there and cannot be read whole. It is never changed by reading it."""
+    """A file exists but cannot be read completely. Reading never changes the file."""
 
     def __init__(self, path: str, reason: str, *, line: int | None = None, hint: str = "") -> None:
         self.line = line
@@ -131,7 +137,7 @@ class SessionCorruptedError(SessionStorageError, ValueError):
 
 
 class SessionLockedError(SessionStorageError, TimeoutError):
-    """Another writer held the session for longer than we were ready to wait."""
+    """Another process held the session for longer than the waiting time."""
 
     def __init__(self, path: str, *, holder: str, waited: float) -> None:
         self.holder = holder
@@ -145,8 +151,10 @@ class SessionLockedError(SessionStorageError, TimeoutError):
 
 
 class SessionOwnerError(SessionStorageError, PermissionError):
-    """Someone named as the owner of a session who is not: nothing was read or written. It does not
-    say who is."""
+    """The session belongs to another owner than the given one. Nothing was read or written.
+
+    The error does not say who the owner is.
+    """
 
     def __init__(self, id: str) -> None:
         self.id = id
@@ -157,7 +165,7 @@ class SessionOwnerError(SessionStorageError, PermissionError):
 
 
 class CheckpointTypeError(SessionStorageError, TypeError):
-    """A checkpoint holds a type that is not allowed. Nothing was constructed or written."""
+    """A checkpoint contains a type that is not allowed. No object was created or written."""
 
     def __init__(
         self, type: str, *, thread: str, checkpoint: str = "", is_kind: bool = False
@@ -165,7 +173,7 @@ class CheckpointTypeError(SessionStorageError, TypeError):
         self.type = type
         self.thread = thread
         self.checkpoint = checkpoint
-        # Stored data, which anybody may have changed: nothing in it may act on a terminal.
+        # Anybody may have changed the stored data, so control characters are escaped.
         shown, at = (repr(text[:200])[1:-1] for text in (type, checkpoint))
         where = f"thread {thread}" + (f", checkpoint {at}" if at else "")
         super().__init__(
@@ -177,7 +185,7 @@ class CheckpointTypeError(SessionStorageError, TypeError):
 
 
 class NewerVersionError(SessionStorageError):
-    """A file written by a later release than this one."""
+    """The file was written by a later release of cortext."""
 
     def __init__(self, path: str, *, found: str, known: str) -> None:
         self.found = found

@@ -14,10 +14,10 @@ DISTRIBUTION = "cortext-sessions"
 
 
 def install_command(name: str) -> str:
-    """Return the shell command that installs what an extra, or a package we require, needs.
+    """Return the shell command that installs an extra, or a package that cortext requires.
 
-    The command names packages of the extra, never `cortext-sessions[extra]`: no package index
-    has cortext under that name.
+    The command names the packages of the extra, never `cortext-sessions[extra]`, because no package
+    index has cortext under that name.
     """
     packages = _requirements(name)
     prefix = Path(sys.prefix)
@@ -36,7 +36,7 @@ def install_command(name: str) -> str:
 
 
 def _requirements(name: str) -> list[str]:
-    """Find the requirements of an extra, or of one package, in our own metadata."""
+    """Return the requirements of an extra or of one package, from the metadata of cortext."""
     from importlib.metadata import PackageNotFoundError, requires  # slow to import
 
     try:
@@ -60,9 +60,9 @@ def _package_name(requirement: str) -> str:
 
 
 def _uv_tool_command(receipt: Path, packages: list[str]) -> str:
-    """Repeat the `uv tool install` of a receipt, with further packages.
+    """Return the `uv tool install` command of a receipt, with further packages.
 
-    uv replaces the packages added earlier, so the command names them again.
+    The command names the packages added earlier again, because uv would otherwise remove them.
     """
     import tomllib
 
@@ -82,7 +82,7 @@ def _uv_tool_command(receipt: Path, packages: list[str]) -> str:
 
 
 def _uv_requirement(entry: dict[str, Any]) -> str:
-    """Return an entry of a receipt as uv takes it on the command line."""
+    """Return an entry of a receipt in the form that uv accepts on the command line."""
     extras = f"[{','.join(entry['extras'])}]" if entry.get("extras") else ""
     for key in ("directory", "editable", "path"):
         if key in entry:
@@ -96,7 +96,7 @@ def _uv_requirement(entry: dict[str, Any]) -> str:
 
 
 def _git_url(recorded: str) -> str:
-    """Return the URL of a git source: a receipt has `https://host/repository?rev=REVISION#COMMIT`."""
+    """Return the pip URL of a git source in a receipt (`https://host/repo?rev=REV#COMMIT`)."""
     url = urlsplit(recorded)
     query = parse_qs(url.query)
     revision = next((f"@{query[key][0]}" for key in ("rev", "tag", "branch") if key in query), "")

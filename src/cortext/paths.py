@@ -1,15 +1,15 @@
-"""Where things live: the literals of the specifications, and nothing else knows them."""
+"""The paths of all files and folders that cortext uses. No other module contains them."""
 
 from __future__ import annotations
 
 import os
 
 _FEW = 100
-"""Folders that are looked at to know a workspace."""
+"""The number of folders to check when a workspace is looked for."""
 
 
 def _at_home(name: str) -> str:
-    """A path below the person's home; an empty `$HOME` counts as not set."""
+    """Return a path below the person's home folder; an empty `$HOME` counts as not set."""
     if os.environ.get("HOME") == "":
         import pwd
 
@@ -18,40 +18,40 @@ def _at_home(name: str) -> str:
 
 
 def data_home() -> str:
-    """`$XDG_DATA_HOME`, or `~/.local/share`; a relative value counts as not set."""
+    """Return `$XDG_DATA_HOME`, or `~/.local/share`; a relative value counts as not set."""
     value = os.environ.get("XDG_DATA_HOME", "")
     return value if os.path.isabs(value) else _at_home(".local/share")
 
 
 def config_home() -> str:
-    """`$XDG_CONFIG_HOME`, or `~/.config`; a relative value counts as not set."""
+    """Return `$XDG_CONFIG_HOME`, or `~/.config`; a relative value counts as not set."""
     value = os.environ.get("XDG_CONFIG_HOME", "")
     return value if os.path.isabs(value) else _at_home(".config")
 
 
 def cache_home() -> str:
-    """`$XDG_CACHE_HOME`, or `~/.cache`; a relative value counts as not set."""
+    """Return `$XDG_CACHE_HOME`, or `~/.cache`; a relative value counts as not set."""
     value = os.environ.get("XDG_CACHE_HOME", "")
     return value if os.path.isabs(value) else _at_home(".cache")
 
 
 def document_dir() -> str:
-    """The default folder of session documents."""
+    """Return the default folder of session documents."""
     return os.path.join(data_home(), "src/opencode/sessions")
 
 
 def project_document_dir(root: str | os.PathLike[str]) -> str:
-    """The folder of session documents that belong to one project."""
+    """Return the folder of the session documents of one project."""
     return os.path.join(root, ".src/opencode/sessions")
 
 
 def personal_workspace() -> str:
-    """The workspace of conversations that were had outside any workspace."""
+    """Return the workspace for conversations that took place outside any workspace."""
     return os.path.join(data_home(), "cortext", "personal")
 
 
 def current_folder() -> str:
-    """Where we are; where that was removed, what the shell calls it still."""
+    """Return the current folder; if that was removed, the path that the shell has in `$PWD`."""
     try:
         return os.getcwd()
     except FileNotFoundError:
@@ -59,8 +59,11 @@ def current_folder() -> str:
 
 
 def workspace_root(start: str | os.PathLike[str] | None = None) -> str:
-    """The nearest parent that has a `.workspace/`, or conversations: a clone may have only these.
-    Outside any, the personal workspace."""
+    """Return the nearest parent folder that is a workspace, or else the personal workspace.
+
+    A workspace contains `.workspace/` or conversations, because a clone may have only the latter.
+    The search begins at `start`, by default the current folder.
+    """
     folder: str = os.path.abspath(os.fspath(start or current_folder()))
     while not (os.path.isdir(f"{folder}/.workspace") or _has_conversations(folder)):
         parent = os.path.dirname(folder)
@@ -71,7 +74,7 @@ def workspace_root(start: str | os.PathLike[str] | None = None) -> str:
 
 
 def _has_conversations(folder: str) -> bool:
-    """Whether `conversations/DATE/NAME/.session/` is below it."""
+    """Return whether a folder contains `conversations/DATE/NAME/.session/`."""
     try:
         days = [name for name in os.listdir(f"{folder}/conversations") if name.count("-") == 2]
         return any(
@@ -84,96 +87,96 @@ def _has_conversations(folder: str) -> bool:
 
 
 def catalog() -> str:
-    """The derived database that lists are made from."""
+    """Return the path of the catalog, the derived database for lists of conversations."""
     return os.path.join(cache_home(), "cortext", "catalog.sqlite3")
 
 
 def former_catalog() -> str:
-    """Where earlier versions had that."""
+    """Return the path at which earlier versions stored the catalog."""
     return os.path.join(data_home(), "cortext", "catalog.sqlite3")
 
 
 def words() -> str:
-    """The derived full-text index."""
+    """Return the path of the derived full-text index."""
     return os.path.join(cache_home(), "cortext", "words.sqlite3")
 
 
 def checked() -> str:
-    """What `cortext doctor` found sound, so that it need not read it again."""
+    """Return the file that lists what `cortext doctor` found intact and need not read again."""
     return os.path.join(cache_home(), "cortext", "checked.json")
 
 
 def known_workspaces() -> str:
-    """The file that names every workspace in which cortext was used."""
+    """Return the file that lists every workspace in which cortext was used."""
     return os.path.join(data_home(), "cortext", "workspaces")
 
 
 def trash() -> str:
-    """What commands deleted."""
+    """Return the folder of deleted conversations."""
     return os.path.join(data_home(), "cortext", "trash")
 
 
 def archive() -> str:
-    """Our copies of the tools' transcripts, below the names of the tools."""
+    """Return the folder of our copies of transcripts; it has one folder for each tool."""
     return os.path.join(data_home(), "cortext", "archive")
 
 
 def service_tokens() -> str:
-    """The tokens of who may ask `cortext serve`: a file each, under the client's name."""
+    """Return the folder of the access tokens for `cortext serve`: one file for each client name."""
     return os.path.join(data_home(), "cortext", "tokens")
 
 
 def running() -> str:
-    """What hooks wrote down about sessions of tools that are going on."""
+    """Return the folder of temporary state, such as what hooks record about running sessions."""
     return os.path.join(data_home(), "cortext", "running")
 
 
 def log_file() -> str:
-    """What went wrong where nobody could be told."""
+    """Return the log of errors that could not be shown to a person."""
     return os.path.join(data_home(), "cortext", "errors.log")
 
 
 def aurora_home() -> str:
-    """`$AURORA_HOME`, or `~/.aurora`; a relative value counts as not set."""
+    """Return `$AURORA_HOME`, or `~/.aurora`; a relative value counts as not set."""
     value = os.environ.get("AURORA_HOME", "")
     return value if os.path.isabs(value) else _at_home(".aurora")
 
 
 def spawn_sessions() -> str:
-    """The sessions of `aur spawn`."""
+    """Return the folder of the sessions of `aur spawn`."""
     return os.path.join(aurora_home(), "spawn", "sessions")
 
 
 def program_sessions() -> str:
-    """The sessions of programs that do not say where to keep them."""
+    """Return the default folder for sessions of programs that use cortext as a library."""
     return os.path.join(data_home(), "cortext", "programs")
 
 
 def known_programs() -> str:
-    """The file that names every other folder in which programs keep sessions as logs."""
+    """Return the file that lists the other folders of sessions that programs store as logs."""
     return os.path.join(data_home(), "cortext", "program-folders")
 
 
 def known_documents() -> str:
-    """The file that names every other folder in which programs keep sessions as documents."""
+    """Return the file that lists the other folders of sessions that programs store as documents."""
     return os.path.join(data_home(), "cortext", "document-folders")
 
 
 def redaction_key() -> str:
-    """What the marks of redacted secrets are made with."""
+    """Return the file with the key for the marks that replace redacted secrets."""
     return os.path.join(data_home(), "cortext", "redaction.key")
 
 
 def unfinished_redact() -> str:
-    """Return the file that names the conversations a running redact changes."""
+    """Return the file that names the conversations that a running redaction changes."""
     return f"{redaction_key()}.begun"
 
 
 def setup_record() -> str:
-    """Return the file that names what `cortext setup` wrote."""
+    """Return the file that records what `cortext setup` wrote."""
     return os.path.join(data_home(), "cortext", "setup.json")
 
 
 def watch_mark() -> str:
-    """What `cortext watch` holds for as long as it runs."""
+    """Return the lock file that `cortext watch` holds while it runs."""
     return os.path.join(data_home(), "cortext", "watch.lock")

@@ -1,4 +1,4 @@
-"""Appending lines to a file that others append to as well."""
+"""Durable appends to a file of lines that several processes may write to."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ _OPEN = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 class Appender:
     """One file of lines, open for appending; safe to use from several threads.
 
-    `append` returns when the lines are on stable storage. A line whose id is
-    already there is not written again: ids are compared with the last few thousand
-    that this appender wrote or saw others write, and at its first look with those
-    in the file's last 64 KB and in its last 100 lines, or `first_lines`, however long.
-    A file that is gone is a FileNotFoundError, any other failure a SessionStorageError.
+    `append` returns when the lines are on stable storage. A line whose id is already in the file is
+    not written again. The appender knows the last few thousand ids that it wrote, or that it saw
+    other processes write. When it opens the file, it reads the ids in the last 64 KB and in the
+    last 100 lines (or `first_lines`), however long these lines are.
+
+    A missing file raises FileNotFoundError. Any other failure raises SessionStorageError.
     """
 
     def __init__(
@@ -53,9 +54,12 @@ class Appender:
         self._ids: dict[str, None] = {}
 
     def append(self, lines: Sequence[tuple[str, bytes]]) -> int:
-        """Write `(id, line)` pairs that are new, each line with its newline; how many were."""
+        """Write the `(id, line)` pairs whose id is new, and return how many were written.
+
+        Each line includes its newline.
+        """
         if self._pid and self._forked():
-            # A thread of the parent may hold it, and there is no such thread here.
+            # A thread of the parent may hold the lock, and the child does not have that thread.
             self._threads = threading.Lock()
         try:
             with self._threads:
@@ -88,8 +92,8 @@ class Appender:
             fd, start = self._fd, self._seen
             self._write(data)
             self._remember(new)
-        # Outside the lock: writers that wait here share one journal commit. Also after a
-        # retry that found its lines there: it acknowledges them.
+        # Sync outside the lock, so that waiting writers share one journal commit. Sync also if
+        # a retry found its lines in the file: returning acknowledges them.
         try:
             sync_data(fd)
         except OSError as error:
@@ -107,7 +111,7 @@ class Appender:
         return self._pid != os.getpid()
 
     def _follow(self, now: os.stat_result) -> None:
-        """Have the file open that the path names now, and know what others wrote to it."""
+        """Open the file that the path names now, and read the ids that other processes wrote."""
         cut = False
         if now.st_ino != self._inode or self._forked():
             first = self._inode < 0
@@ -115,8 +119,8 @@ class Appender:
             self._fd = os.open(self._path, _OPEN)
             now = os.fstat(self._fd)
             self._inode, self._pid = now.st_ino, os.getpid()
-            # A file that took the place of one that we know is read whole: some of what we
-            # wrote may be in it, and some may not.
+            # A file that replaced the one we knew is read from its start: it may contain some
+            # of our lines, or none.
             self._seen = _first_look(self._fd, now.st_size, self._first_lines) if first else 0
             cut = self._seen > 0
         size = now.st_size
@@ -129,14 +133,14 @@ class Appender:
             self._seen = min(self._seen, size)
             new = read_range(self._fd, self._seen, size)
         if cut:
-            # It began somewhere in a line.
+            # The read began in the middle of a line: skip the rest of that line.
             new = new[new.find(b"\n") + 1 :]
         if new:
             self._remember(self._ids_in(new))
         self._seen = size
 
     def _mend_tail(self) -> int:
-        """End the last line if it is a record; else set it aside and cut it off."""
+        """End the last line with a newline if it is a record; otherwise move it to `PATH.torn`."""
         tail, _ = read_last_lines(self._path, 1)
         size = os.fstat(self._fd).st_size
         if self._is_record(tail):
@@ -154,7 +158,7 @@ class Appender:
                 del self._ids[id]
 
     def _write(self, data: bytes) -> None:
-        """Write under the lock; a failed write leaves no part of itself behind."""
+        """Write under the lock. A failed write leaves no partial data in the file."""
         try:
             written = os.write(self._fd, data)
             if written < len(data):
@@ -165,16 +169,16 @@ class Appender:
         self._seen += len(data)
 
     def _undo(self, fd: int, start: int, data: bytes, error: OSError) -> None:
-        """After a failed sync nobody knows what is on the disk, and syncing again would lie.
+        """Rewrite the file after a failed sync: nobody knows what is on the disk.
 
-        If our lines are still the last ones, the file is written anew without them.
-        Otherwise others wrote after them: it is written anew as it is, and the caller is
-        told that the lines may be there.
+        Syncing again could report success wrongly. If our lines are still the last ones, the new
+        file does not contain them. If others wrote after them, the new file is a full copy, and the
+        error says that the lines may be there.
         """
         with self._lock:
             end = os.fstat(fd).st_size
             if data and end == start + len(data) and self._is_current(fd):
-                # A new file: whoever saw our lines must not count on them.
+                # Readers may have seen our lines: only a new file makes them read again.
                 self._rewrite(fd, read_range(fd, 0, start))
                 return
             self._rewrite(fd, read_file(self._path))
@@ -199,7 +203,7 @@ class Appender:
 
 
 def _first_look(fd: int, size: int, lines: int) -> int:
-    """Where the part begins that a first look reads; a line may have begun before it."""
+    """Return the offset at which the first read begins; it may be in the middle of a line."""
     start, ended = size, 0
     while start > 0 and ended <= lines:
         end, start = start, max(start - FIRST_LOOK, 0)

@@ -1,4 +1,4 @@
-"""Folders of files that belong together: they appear, change and go in one step."""
+"""Folders of files that belong together: each folder appears, changes or disappears in one step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cortext.durability.replace_file import link_or_copy, make_private_dir, temp
 
 
 def write_folder(temp_dir: str, files: Mapping[str, Iterable[bytes]]) -> str:
-    """A folder with these files, synced, that has no place yet."""
+    """Write the files, synced, into a new temporary folder in `temp_dir`, and return its path."""
     fresh = os.path.join(temp_dir, temp_name("new"))
     try:
         make_private_dir(fresh)
@@ -25,7 +25,11 @@ def write_folder(temp_dir: str, files: Mapping[str, Iterable[bytes]]) -> str:
 
 
 def place_folder(fresh: str, target: str, *, below: str) -> None:
-    """Give a fresh folder its place; the names of its parents up to `below` are durable too."""
+    """Move a fresh folder to `target`, durably.
+
+    The folders from the parent of `target` up to `below` are synced too, so that their names are
+    durable as well.
+    """
     try:
         os.rename(fresh, target)
     except BaseException:
@@ -39,13 +43,16 @@ def place_folder(fresh: str, target: str, *, below: str) -> None:
 
 
 def swap_folder(fresh: str, target: str) -> None:
-    """Put a fresh folder in the place of one that is there; other files of that one stay."""
+    """Replace the folder `target` by the folder `fresh`, in one step where the system can.
+
+    Files of `target` that `fresh` does not have are linked or copied into the new folder.
+    """
     try:
         new = os.listdir(fresh)
         for name in {*os.listdir(target)}.difference(new):
             link_or_copy(os.path.join(target, name), os.path.join(fresh, name))
         sync_dir(fresh)
-        # Several renames would be several instants, and a crash between them a mix.
+        # A crash between several renames would leave a mix of old and new files.
         if not _exchange(fresh, target):
             for name in new:
                 os.rename(os.path.join(fresh, name), os.path.join(target, name))
@@ -56,7 +63,11 @@ def swap_folder(fresh: str, target: str) -> None:
 
 
 def remove_folder(target: str, temp_dir: str) -> None:
-    """Remove a folder for good: it is gone at once, and its files after that."""
+    """Remove a folder permanently.
+
+    The folder is first renamed into `temp_dir`, so it disappears in one step. Then its files are
+    deleted.
+    """
     gone = os.path.join(temp_dir, temp_name("deleted"))
     os.rename(target, gone)
     sync_dir(os.path.dirname(target))
@@ -64,14 +75,14 @@ def remove_folder(target: str, temp_dir: str) -> None:
 
 
 def _remove(folder: str, *, ignore_errors: bool = False) -> None:
-    # Loaded when it is needed: it takes as long as everything else here.
+    # Imported on first use: shutil takes as long to import as the rest of this module.
     import shutil
 
     shutil.rmtree(folder, ignore_errors=ignore_errors)
 
 
 def _exchange(first: str, second: str) -> bool:
-    """Each gets the other's name, in one instant; False where the system has no such thing."""
+    """Swap the names of two folders in one step; return False if the system cannot do that."""
     import ctypes
 
     libc = ctypes.CDLL(None, use_errno=True)

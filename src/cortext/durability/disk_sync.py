@@ -1,4 +1,4 @@
-"""Telling the disk to keep what it was given."""
+"""System calls that force written data to stable storage."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import sys
 if sys.platform == "darwin":
 
     def sync_file(fd: int) -> None:
-        """What was written to the file is on stable storage: here fsync alone does not say so."""
+        """Put the file's data on stable storage. On macOS, fsync leaves it in the drive's cache."""
         fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
 
     sync_data = sync_file
 else:
 
     def sync_file(fd: int) -> None:
-        """What was written to the file, and what the system knows of it, is on stable storage."""
+        """Put the file's data and metadata on stable storage."""
         os.fsync(fd)
 
     def sync_data(fd: int) -> None:
-        """What was written to the file is on stable storage, and can be found there."""
+        """Put the file's data on stable storage, with only the metadata needed to read it."""
         os.fdatasync(fd)
 
 
 def sync_dir(path: str) -> None:
-    """Make the names in a folder durable."""
+    """Put the names of the files in a folder on stable storage."""
     fd = os.open(path or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(fd)

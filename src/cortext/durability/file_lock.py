@@ -1,4 +1,8 @@
-"""Locks: flock on a sidecar file that is never unlinked, so that it never has two holders."""
+"""Locks between processes: flock on a separate lock file.
+
+The lock file is never deleted. Otherwise two processes could each lock a different file of the same
+name.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +22,12 @@ _BUSY = (errno.EWOULDBLOCK, errno.EACCES)
 
 
 class FileLock:
-    """A lock between processes and between holders in one process.
+    """A lock between processes, and between several holders in one process. It is not reentrant.
 
-    Not reentrant. `with lock:` waits up to `wait` seconds, then raises
-    SessionLockedError, which names the holder where the system tells. With
-    `keep_open` the file stays open between uses, until `close`. A `shared` lock
-    has any number of holders, but none while somebody holds an exclusive one.
+    `with lock:` waits up to `wait` seconds and then raises SessionLockedError. The error names the
+    holder if the system knows it. With `keep_open`, the lock file stays open between uses, until
+    `close`. Several holders can have a `shared` lock at the same time, but not while somebody holds
+    an exclusive lock.
     """
 
     def __init__(
@@ -44,7 +48,7 @@ class FileLock:
         self._pid = 0
 
     def __enter__(self) -> FileLock:
-        # A forked child shares the parent's open file, and with it the lock.
+        # A forked child shares the parent's open file, and therefore the parent's lock.
         if self._fd < 0 or self._pid != os.getpid():
             self._open()
         try:
@@ -59,7 +63,7 @@ class FileLock:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # Unlocked, not only closed: a child that was forked meanwhile has the file open too.
+        # Closing is not enough: a child forked in the meantime also has the file open.
         fcntl.flock(self._fd, fcntl.LOCK_UN)
         if not self._keep_open:
             self.close()
@@ -116,7 +120,7 @@ def try_flock(fd: int, kind: int = fcntl.LOCK_EX) -> bool:
 
 
 def holder_of(fd: int) -> str:
-    """Who holds the lock on an open file, as far as the system tells."""
+    """Return which process holds the lock on an open file, "another process" if unknown."""
     inode = f":{os.fstat(fd).st_ino}"
     try:
         with open("/proc/locks", encoding="ascii") as locks:

@@ -1,7 +1,7 @@
-"""Reading the SQLite databases of other programs.
+"""Access to the SQLite databases of other programs.
 
-Such a file may be damaged, or made to do harm: a pipe, a view that never ends, a row of a gigabyte.
-Every database that cortext did not make is opened here, with bounds on what reading it may cost.
+Such a file may be damaged or malicious: a pipe, a view that never ends, a row of a gigabyte. Every
+database that cortext did not create is opened through this module, with limits on time and memory.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cortext.durability.read_files import open_file
 
 _LARGEST_ROW = 256 << 20
 _STEPS = 20_000_000
-"""Instructions of SQLite's virtual machine that the smallest database may take: about a second."""
+"""The number of SQLite VM instructions allowed for the smallest database: about a second."""
 _STEPS_PER_BYTE = 20  # a plain read of all rows takes less than one
 _STEPS_AT_ONCE = 10_000
 _BESIDE = ("-wal", "-shm", "-journal")
@@ -31,8 +31,9 @@ def open_foreign(
 ) -> Generator[sqlite3.Connection]:
     """Open another program's database for reading.
 
-    `timeout` is how many seconds another process may hold a lock. An `immutable` database is read
-    without looking at the files beside it, and without making any.
+    `timeout` is the number of seconds to wait if another process holds a lock. If `immutable` is
+    true, SQLite neither reads nor creates the files beside the database (`-wal`, `-shm`,
+    `-journal`).
 
     Raises:
         OSError: The file, or a file that SQLite would read beside it, is not a regular file.
@@ -52,17 +53,17 @@ def open_foreign(
 
 
 def find_tables(db: sqlite3.Connection) -> set[str]:
-    """Return the names of the tables that hold rows of their own.
+    """Return the names of the ordinary tables.
 
-    Views, virtual tables and tables with computed columns are left out: reading one row of them may
-    take any time and any memory.
+    Views, virtual tables and tables with computed columns are left out: reading one of their rows
+    may take unlimited time and memory.
     """
     names = [name for (name,) in db.execute(_TABLES).fetchall()]
     return {name for name in names if db.execute(_COMPUTED, (name,)).fetchone() is None}
 
 
 def explain_failure(error: Exception) -> str:
-    """Say why a database could not be read, to follow its name."""
+    """Return why a database could not be read, as text to print after its name."""
     code = getattr(error, "sqlite_errorcode", None)
     if code == sqlite3.SQLITE_INTERRUPT:
         return "reading it takes more work than a database of its size needs"

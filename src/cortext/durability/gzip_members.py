@@ -1,7 +1,7 @@
-"""Compressed files that grow: gzip members one after the other, each of which says its length.
+"""Compressed files that can grow: a sequence of gzip members, each with its length in its header.
 
-`zcat` reads them. A member's length stands in the extra field of its header, so that the end of
-a file is found without unpacking the rest; a file that another program packed is read as well.
+`zcat` reads these files. The length is in the extra field of a member's header, so the end of a
+file is found without decompressing the rest. Gzip files of other programs can be read as well.
 """
 
 from __future__ import annotations
@@ -16,20 +16,24 @@ from cortext.durability.read_files import open_file, read_range
 
 SUFFIX = ".gz"
 MOST = 1 << 20
-"""Bytes that one member holds at most, before they are packed."""
+"""The largest number of uncompressed bytes in one member."""
 _MAGIC = b"\x1f\x8b\x08"
-# FEXTRA; no time, no flags, no system; twelve bytes of extra: `CX`, eight bytes, two lengths.
+# Flag FEXTRA; no time, no system. Extra field of 12 bytes: `CX`, its length 8, two lengths.
 _BEGIN = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x0c\0CX\x08\0"
 _HEAD = struct.Struct(f"<{len(_BEGIN)}sII")
 _END = struct.Struct("<II")
 _LEVEL = 6
 _LARGEST = 1 << 28
-"""Ours are far smaller: one that is to hold more was made to fill the memory."""
+"""The largest size of a member to decompress; a larger one was made to fill the memory."""
 _CACHED = 4
 
 
 class Member(NamedTuple):
-    """Where a member is in its file, and where its bytes are in what the file holds."""
+    """The position of a member in the compressed file, and of its bytes in the uncompressed data.
+
+    `at` and `packed` are the offset and length in the file. `start` and `size` are the offset and
+    length in the uncompressed data.
+    """
 
     at: int
     packed: int
@@ -38,7 +42,7 @@ class Member(NamedTuple):
 
 
 class BrokenMemberError(ValueError):
-    """A member that cannot be unpacked whole; `data` is what can be had of it."""
+    """A member that cannot be decompressed completely; `data` holds the bytes that could be."""
 
     def __init__(self, member: Member, data: bytes) -> None:
         self.member = member
@@ -50,7 +54,7 @@ class BrokenMemberError(ValueError):
 
 
 def pack(data: bytes | memoryview) -> bytes:
-    """One member."""
+    """Return the data compressed as one member."""
     packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
     body = packer.compress(data) + packer.flush()
     end = _END.pack(zlib.crc32(data), len(data))
@@ -58,15 +62,15 @@ def pack(data: bytes | memoryview) -> bytes:
 
 
 def is_packed(fd: int) -> bool:
-    """Whether an open file is a compressed one."""
+    """Return whether an open file is a gzip file."""
     return os.pread(fd, len(_MAGIC), 0) == _MAGIC
 
 
 class Packed:
-    """An open compressed file, of which any part can be had: `size` bytes.
+    """An open compressed file with random access to its uncompressed data of `size` bytes.
 
-    `rest` is how many bytes of the file come after its last whole member: of a write that was
-    not done to its end, or of one that goes on.
+    `gaps` describes damaged parts. `end` is the offset after the last complete member. `rest` is
+    the number of bytes after that: the start of a write that failed, or that is still in progress.
     """
 
     def __init__(self, fd: int) -> None:
@@ -94,7 +98,7 @@ class Packed:
         self.rest = length - self.end
 
     def _lengths(self) -> tuple[int, int] | None:
-        """What the header says that begins here; None if none of ours does."""
+        """Return the lengths in the header at `end`; None if no header of our format is there."""
         head = os.pread(self._fd, _HEAD.size, self.end)
         if len(head) < _HEAD.size:
             return None
@@ -102,15 +106,18 @@ class Packed:
         return (packed, size) if begin == _BEGIN and packed > _HEAD.size + _END.size else None
 
     def _foreign(self, length: int) -> tuple[int, int]:
-        """The lengths of a member that another program wrote; nothing if there is no whole one."""
+        """Return the lengths of a member of another program; zeros if it is not complete."""
         after, size = self.end, 0
         for data, place in _inflate(self._fd, self.end, length):
             after, size = place, size + len(data)
         return (after - self.end, size) if after > self.end else (0, 0)
 
     def read(self, start: int, end: int, name: Callable[[str], None] | None = None) -> bytes:
-        """Bytes `start` to `end` of what it holds; BrokenMemberError. With `name`, that is passed
-        what is damaged of them, and a newline stands in its place."""
+        """Return bytes `start` to `end` of the uncompressed data.
+
+        Raises BrokenMemberError if a member in this range is damaged. With `name`, that function is
+        called with a description of the damage instead, and a newline replaces the missing bytes.
+        """
         found: list[bytes] = []
         for member in self._between(start, end):
             try:
@@ -131,14 +138,14 @@ class Packed:
         return self.members[max(first, 0) : last]
 
     def member(self, member: Member) -> bytes:
-        """The bytes of one member, checked; BrokenMemberError."""
+        """Return the verified, uncompressed bytes of a member; BrokenMemberError if damaged."""
         if (known := self._cache.get(member.at)) is not None:
             return known
         if member.size > _LARGEST:
             raise BrokenMemberError(member, b"")
         data = self.raw(member)
         try:
-            # No more than it says that it holds: it may be made to fill the memory.
+            # Decompress no more than the stated size: the file may be made to fill the memory.
             inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
             unpacked = inflater.decompress(data, member.size + 1)
         except zlib.error:
@@ -151,18 +158,21 @@ class Packed:
         return unpacked
 
     def raw(self, member: Member) -> bytes:
-        """The bytes of one member as they are in the file."""
+        """Return the compressed bytes of a member, as they are in the file."""
         return read_range(self._fd, member.at, member.at + member.packed)
 
 
 def read_packed(path: str, name: Callable[[str], None] | None = None) -> Iterator[bytes]:
-    """What a compressed file holds, from its beginning. What is damaged of it is passed to
-    `name` in a sentence, and hides nothing else; a newline stands in its place."""
+    """Yield the uncompressed data of a file, from its beginning.
+
+    Damage does not stop the reading. A newline follows the readable part of a damaged member, and
+    `name`, if given, is called with a sentence about each damaged part.
+    """
     fd = open_file(path)
     try:
         packed = Packed(fd)
         for member in packed.members:
-            if member.size > 8 * MOST:  # of another program
+            if member.size > 8 * MOST:  # written by another program
                 yield from (data for data, _ in _inflate(fd, member.at, member.at + member.packed))
                 continue
             try:
@@ -181,8 +191,11 @@ def read_packed(path: str, name: Callable[[str], None] | None = None) -> Iterato
 
 
 def _inflate(fd: int, at: int, length: int) -> Iterator[tuple[bytes, int]]:
-    """One gzip member of any program: its bytes, and after each where the next would begin; that
-    is `at` unless its end was found."""
+    """Yield the data of one gzip member in blocks, each with the offset of the next member.
+
+    Any program may have written the member. The offset is `at` until a block reaches the end of the
+    member.
+    """
     inflater, place = zlib.decompressobj(zlib.MAX_WBITS | 16), at
     while place < length and not inflater.eof:
         block = os.pread(fd, min(MOST, length - place), place)
@@ -199,7 +212,7 @@ def _inflate(fd: int, at: int, length: int) -> Iterator[tuple[bytes, int]]:
 
 
 def _salvage(data: bytes, most: int) -> bytes:
-    """What can be unpacked of a broken member, no more than it was to hold."""
+    """Return the bytes that can be decompressed from a broken member, at most `most`."""
     inflater, found = zlib.decompressobj(zlib.MAX_WBITS | 16), b""
     for place in range(0, len(data), 256):
         block, before = data[place : place + 256], inflater.copy()
@@ -214,7 +227,7 @@ def _salvage(data: bytes, most: int) -> bytes:
 
 
 def _in_steps(decompress: Callable[[bytes], bytes], block: bytes) -> Iterator[bytes]:
-    """What a block gives before it is broken: a step that fails gives nothing of itself."""
+    """Decompress byte by byte, because a step that fails returns none of its data."""
     for place in range(len(block)):
         try:
             yield decompress(block[place : place + 1])
@@ -223,7 +236,7 @@ def _in_steps(decompress: Callable[[bytes], bytes], block: bytes) -> Iterator[by
 
 
 def _find(fd: int, at: int, length: int) -> int | None:
-    """Where the next member of ours begins."""
+    """Return the offset of the next member in our format; None if there is none."""
     while at < length:
         block = os.pread(fd, MOST, at)
         found = block.find(_BEGIN)

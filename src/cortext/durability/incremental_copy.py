@@ -1,7 +1,7 @@
-"""A compressed copy that follows a growing file: only what is new of it is read and packed.
+"""A compressed copy of a growing file: each update reads and compresses only the new part.
 
-Nothing that a copy holds is lost: where the file is no longer a continuation of it, the copy is
-kept under a number (`NAME.~1.gz`) and a new one is begun. One process at a time may write a copy.
+A copy never loses data. If the file is no longer a continuation of its copy, the copy is renamed to
+a number (`NAME.~1.gz`) and a new copy is begun. Only one process at a time may write a copy.
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ from cortext.durability.read_files import open_file, read_range
 from cortext.durability.replace_file import make_private_dir, replace, storage_errors, write_all
 
 RESTS = 60.0
-"""Seconds after which a last line without a newline is taken for the end."""
+"""Seconds without a change after which a last line without a newline counts as complete."""
 FOLD = 32
-"""Members that were added before small ones are joined."""
+"""The number of added members after which small members are joined."""
 _TAIL = 1 << 16
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class CopyState(NamedTuple):
-    """What is known of a copy. It can be lost: it is found again by unpacking.
+    """What is known about a copy. A lost state can be computed again by decompressing the copy.
 
-    `print` is how the file looked when all of it was taken, `length` how many of its bytes the
-    copy holds, `packed` how long the copy is, `digest` of the last bytes that it holds, `added`
-    how many members were added since small ones were joined.
+    `print` is the fingerprint of the file when the copy was complete, or "" if it is not. `length`
+    is the number of bytes of the file that the copy holds, and `packed` is the size of the copy.
+    `digest` is a checksum of the last bytes held. `added` is the number of members added since
+    small members were joined.
     """
 
     print: str = ""
@@ -41,7 +42,11 @@ class CopyState(NamedTuple):
 
 
 class Followed(NamedTuple):
-    """What was done: `change` is "new", "grown", "replaced", or "" for nothing."""
+    """The result of an update: `change` is "new", "grown", "replaced", or "" if nothing changed.
+
+    `known` is the new state of the copy, and `read` the number of bytes that were read from the
+    file.
+    """
 
     known: CopyState
     change: str = ""
@@ -49,18 +54,22 @@ class Followed(NamedTuple):
 
 
 def print_of(found: os.stat_result) -> str:
-    """What changes whenever a file does."""
+    """Return a fingerprint that changes whenever the file changes."""
     return f"{found.st_mtime_ns}-{found.st_size}-{found.st_ino}"
 
 
 def follow(
     source: str, target: str, known: CopyState | None, *, temp_dir: str, document: bool = False
 ) -> Followed:
-    """Bring a copy up to its file. A `document` is a file that is not appended to but written
-    anew: its copy is replaced as well, unless the new one is shorter or broken off. A file that
-    was only cut leaves its copy as it is.
+    """Update a copy from its file, and return what changed.
 
-    OSError where the file cannot be read, SessionStorageError where the copy cannot be written.
+    A `document` is a file that is always rewritten as a whole, so its copy is replaced as a whole.
+    If the new version is shorter or incomplete, the old copy is stored under a number first. If a
+    file was only truncated, its copy stays as it is.
+
+    Raises:
+        OSError: The file cannot be read.
+        SessionStorageError: The copy cannot be written.
     """
     if known and known.print == print_of(os.stat(source)) and _length(target) == known.packed:
         return Followed(known)
@@ -112,7 +121,7 @@ def _take(
 
 
 class TailBuffer:
-    """Passes blocks on, counts their bytes and keeps the last of them."""
+    """A filter that passes blocks on, counts their bytes and remembers the last 64 KB."""
 
     def __init__(self, before: bytes = b"") -> None:
         self._last = before
@@ -130,8 +139,11 @@ class TailBuffer:
 
 
 def extend(target: str, base: CopyState, blocks: Iterable[bytes], *, temp_dir: str) -> CopyState:
-    """Add blocks to a copy, durably, after what is known of it; what stands behind that was not
-    written to its end and is cut. A failed write leaves the copy as it was."""
+    """Append blocks to a copy, durably, and return its state with new `packed` and `added`.
+
+    The blocks follow the part that `base` describes. Any bytes after that part belong to an
+    unfinished write and are cut off. A failed write leaves the copy as it was.
+    """
     make_private_dir(os.path.dirname(target))
     fd = os.open(target, _APPEND, 0o600)
     added = 0
@@ -159,7 +171,7 @@ def extend(target: str, base: CopyState, blocks: Iterable[bytes], *, temp_dir: s
 
 
 def _cut(target: str, length: int) -> None:
-    """Take away what was not written to its end."""
+    """Remove the bytes of an unfinished write from the end of a copy."""
     if _length(target) > length:
         fd = os.open(target, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
@@ -178,13 +190,15 @@ def _pieces(blocks: Iterable[bytes]) -> Iterator[bytes | memoryview]:
 
 
 def stamp(target: str, mtime_ns: int) -> None:
-    """The time of a copy is that of its file: readers fall back on it."""
+    """Set the time of a copy to the time of its file, because readers use it as a fallback."""
     os.utime(target, ns=(mtime_ns, mtime_ns))
 
 
 def fold(target: str, *, temp_dir: str) -> int:
-    """Join small members; large ones are copied as they are, and so is all of a copy that is
-    damaged. The length of the copy."""
+    """Join the small members of a copy, and return the size of the copy.
+
+    Large members are copied unchanged. A damaged copy is not changed at all.
+    """
     fd = open_file(target)
     found = os.fstat(fd)
     try:
@@ -214,8 +228,11 @@ def _joined(packed: Packed) -> Iterator[bytes]:
 
 
 def sound_copy(target: str, known: CopyState | None) -> CopyState:
-    """What is known of a copy, if that still holds, else what unpacking it tells. A copy that is
-    damaged before its end is set aside, for a new one to be begun."""
+    """Return the state of a copy: `known` if it still matches, otherwise found by decompressing.
+
+    If the copy is damaged before its end, it is stored under a number and the result is an empty
+    state, so that a new copy is begun.
+    """
     length = _length(target)
     if known and known.packed == length:
         return known
@@ -241,7 +258,7 @@ def sound_copy(target: str, known: CopyState | None) -> CopyState:
 
 
 def set_generation_aside(target: str) -> str:
-    """Give a copy a number, the first that is free, so that a new one can be begun."""
+    """Rename a copy to the first free number, to make room for a new copy; return the new path."""
     bare = target.removesuffix(SUFFIX)
     number = 1
     while os.path.lexists(kept := f"{bare}.~{number}{SUFFIX}"):
@@ -252,7 +269,7 @@ def set_generation_aside(target: str) -> str:
 
 
 def _continues(fd: int, size: int, base: CopyState) -> bool:
-    """Whether a file goes on from what its copy holds."""
+    """Return whether the file begins with the data of its copy, judged by the end of that data."""
     if size < base.length:
         return False
     if not base.length:
@@ -261,8 +278,7 @@ def _continues(fd: int, size: int, base: CopyState) -> bool:
 
 
 def _is_beginning(fd: int, size: int, target: str, base: CopyState) -> bool:
-    """Whether a file is only the beginning of what its copy holds: it was cut, and the copy is
-    the better one."""
+    """Return whether the file is equal to its copy, or is a truncated version of it."""
     if size > base.length:
         return False
     start = max(size - _TAIL, 0)
@@ -279,7 +295,7 @@ def _is_beginning(fd: int, size: int, target: str, base: CopyState) -> bool:
 
 
 def _is_whole(fd: int, size: int, before: int) -> bool:
-    """Whether a document looks like one, and no shorter than before."""
+    """Return whether a document has both its brackets and is no shorter than before."""
     ends = os.pread(fd, 64, 0).lstrip()[:1] + os.pread(fd, 64, max(size - 64, 0)).rstrip()[-1:]
     return size >= before and ends in (b"{}", b"[]")
 
@@ -298,7 +314,7 @@ def _blocks(fd: int, start: int, end: int) -> Iterator[bytes]:
     while start < end:
         block = read_range(fd, start, min(start + MOST, end))
         if not block:
-            break  # it was cut meanwhile: the next look sees that
+            break  # the file was truncated in the meantime: the next update notices
         start += len(block)
         yield block
 

@@ -1,4 +1,4 @@
-"""The end of a file, without reading the rest."""
+"""Reading the end of a file without reading the rest."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ CHUNK = 32 * 1024
 
 
 def read_last_lines(path: str, count: int) -> tuple[bytes, bool]:
-    """The last `count` lines of a file, and whether they begin where the file does.
+    """Return the last `count` lines of a file, and whether they are the whole file.
 
-    A last line without a newline counts as one. The read grows until it holds
-    them all, so a huge line costs its own size and no more.
+    A last line without a newline counts as a line. The read grows until it contains all these
+    lines, so a huge line costs only its own size.
     """
     fd = open_file(path)
     try:
@@ -33,7 +33,7 @@ def read_last_lines(path: str, count: int) -> tuple[bytes, bool]:
 
 
 def _start_of_last(data: bytes, count: int) -> int:
-    """Where the last `count` lines begin, if a line before them proves it; else -1."""
+    """Return where the last `count` lines begin, or -1 if `data` may not contain all of them."""
     if count <= 0:
         return len(data)
     cut = len(data) - 1 if data.endswith(b"\n") else len(data)

@@ -1,4 +1,7 @@
-"""Who is alive: a long-running writer holds a lock for as long as it lives, and signs it."""
+"""Marks that show which sessions are open: a process holds a lock for as long as it runs.
+
+The lock file contains the process id of the holder.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +15,22 @@ _OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class LiveMark:
-    """Says that this process has a session open; the system takes it back when we die."""
+    """A mark that says that this process has a session open.
+
+    The operating system releases the mark when the process ends.
+    """
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._fd = -1
 
     def take(self) -> str | None:
-        """None when the mark is ours now, else who has it."""
+        """Take the mark; return None on success, otherwise which process holds it."""
         if self._fd >= 0:
             return None
         make_private_dir(os.path.dirname(self._path))
         fd = os.open(self._path, _OPEN, 0o600)
-        # Several times, because one who only asks holds the lock for an instant.
+        # Try several times: `live_holder` of another process holds the lock for an instant.
         if not any(try_flock(fd) for _ in range(3)):
             holder = _signature(fd)
             os.close(fd)
@@ -39,19 +45,22 @@ class LiveMark:
 
     def release(self) -> None:
         if self._fd >= 0:
-            # Unlocked, not only closed: a child that was forked meanwhile has the file open too.
+            # Closing is not enough: a child forked in the meantime also has the file open.
             fcntl.flock(self._fd, fcntl.LOCK_UN)
             os.close(self._fd)
             self._fd = -1
 
 
 def mark_path(folder: str, id: str = "") -> str:
-    """Where the mark of a session is that is kept in a folder; without an id, where all are."""
+    """Return the path of a session's mark, or of the folder of all marks if `id` is empty.
+
+    `folder` is the folder that the session is stored in.
+    """
     return f"{folder}/.cortext/live/{id}"
 
 
 def live_holder(path: str) -> str | None:
-    """Who has a session open now; None when nobody has. Writes nothing."""
+    """Return a description of the process that has a session open, or None. Nothing is written."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Reading: no locks, nothing written, and only regular files."""
+"""Reading of regular files, without locks and without writing anything."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from collections.abc import Iterable, Iterator
 
 
 def open_file(path: str) -> int:
-    """A descriptor for reading; a folder, pipe or device in the place of a file is an OSError."""
+    """Open a regular file for reading and return its descriptor; OSError for anything else.
+
+    A folder, pipe or device is refused.
+    """
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
@@ -18,12 +21,12 @@ def open_file(path: str) -> int:
 
 
 def read_file(path: str) -> bytes:
-    """All bytes of a file."""
+    """Return all bytes of a file."""
     return read_file_and_stat(path)[0]
 
 
 def read_small_file(path: str, most: int) -> bytes:
-    """Return all bytes of a file; OSError if there are more than `most`."""
+    """Return all bytes of a file; OSError if the file is larger than `most` bytes."""
     fd = open_file(path)
     try:
         size = os.fstat(fd).st_size
@@ -35,7 +38,7 @@ def read_small_file(path: str, most: int) -> bytes:
 
 
 def read_file_and_stat(path: str) -> tuple[bytes, os.stat_result]:
-    """All bytes of a file, and what the file that they came from looked like."""
+    """Return all bytes of a file, and the `stat` result of the file they were read from."""
     fd = open_file(path)
     try:
         found = os.fstat(fd)
@@ -45,7 +48,7 @@ def read_file_and_stat(path: str) -> tuple[bytes, os.stat_result]:
 
 
 def read_first_line(path: str, most: int) -> bytes:
-    """The first line of a file without its newline, or as much of it as is asked for."""
+    """Return the first line of a file without its newline, at most `most` bytes of it."""
     fd = open_file(path)
     try:
         return os.pread(fd, most, 0).partition(b"\n")[0]
@@ -54,11 +57,14 @@ def read_first_line(path: str, most: int) -> bytes:
 
 
 def stat_all(fd: int, names: Iterable[str]) -> list[int]:
-    """The time in nanoseconds, the size and the inode of each file of a folder that is open as
-    `fd`, one after the other; -1 three times for what is not there, or leads nowhere."""
+    """Return the time in nanoseconds, the size and the inode of each file, in one flat list.
+
+    The names are relative to the folder that is open as `fd`. A file that does not exist, or a
+    broken link, has -1 three times.
+    """
     found: list[int] = []
     stat = os.stat
-    # A plain loop: with many files this is what a list takes its time for.
+    # A plain loop, because a list of many files spends most of its time here.
     for name in names:
         try:
             now = stat(name, dir_fd=fd)
@@ -70,7 +76,10 @@ def stat_all(fd: int, names: Iterable[str]) -> list[int]:
 
 
 def read_blocks(path: str, size: int = 1 << 20) -> Iterator[bytes]:
-    """A file as it is now, in blocks of whole lines; only the last may end without a newline."""
+    """Yield a file in blocks of whole lines; only the last block may end without a newline.
+
+    Lines that are appended during the reading are not included.
+    """
     fd = open_file(path)
     try:
         at, end, kept = 0, os.fstat(fd).st_size, list[bytes]()
@@ -88,7 +97,7 @@ def read_blocks(path: str, size: int = 1 << 20) -> Iterator[bytes]:
 
 
 def read_tail(path: str, most: int) -> bytes:
-    """The last bytes of a file."""
+    """Return the last `most` bytes of a file, or the whole file if it is shorter."""
     fd = open_file(path)
     try:
         size = os.fstat(fd).st_size
@@ -98,7 +107,7 @@ def read_tail(path: str, most: int) -> bytes:
 
 
 def read_range(fd: int, start: int, end: int) -> bytes:
-    """Bytes `start` to `end` of an open file, fewer if it ends before."""
+    """Return bytes `start` to `end` of an open file, or fewer if the file ends earlier."""
     data = os.pread(fd, end - start, start)
     while len(data) < end - start:
         more = os.pread(fd, end - start - len(data), start + len(data))

@@ -1,4 +1,7 @@
-"""Whole files: written beside, synced, renamed. Readers see the old or the new, never a mix."""
+"""Atomic replacement of whole files: write a temporary file, sync it, rename it.
+
+Readers see the old file or the new file, never a mix.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ _OPEN = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @contextmanager
 def storage_errors(doing: str, path: str) -> Generator[None]:
-    """An OSError inside becomes one sentence that says what failed, where and why."""
+    """Turn an OSError inside the block into a SessionStorageError: what failed, where and why."""
     try:
         yield
     except OSError as error:
@@ -36,7 +39,7 @@ def storage_errors(doing: str, path: str) -> Generator[None]:
 
 @contextmanager
 def collect_errors(failures: list[CortextError], doing: str, path: str) -> Generator[None]:
-    """Add what fails inside to `failures`, as one sentence, and continue after the block."""
+    """Add an error inside the block to `failures`, as one sentence, and suppress it."""
     try:
         with storage_errors(doing, path):
             yield
@@ -45,7 +48,7 @@ def collect_errors(failures: list[CortextError], doing: str, path: str) -> Gener
 
 
 def hint_for(error: OSError) -> str:
-    """What a person can do about it, where that is known."""
+    """Return what a person can do about an error, or "" if that is unknown."""
     return _HINTS.get(error.errno or 0, "")
 
 
@@ -62,7 +65,7 @@ _HINTS = {
 
 
 def make_private_dir(path: str) -> None:
-    """The folder and its missing parents, each for this user only from its first instant."""
+    """Create a folder and its missing parents, durably and for this user only."""
     try:
         if stat.S_ISDIR(os.stat(path).st_mode):
             return
@@ -81,7 +84,11 @@ def make_private_dir(path: str) -> None:
 
 
 def side_dir(folder: str) -> str:
-    """`.cortext` inside a folder: our locks, temp files and indexes, which git passes over."""
+    """Return the path of `.cortext` inside a folder, and create that if it is missing.
+
+    It contains our locks, temporary files and indexes. Its `.gitignore` makes git ignore all of
+    them.
+    """
     path = os.path.join(folder, ".cortext")
     ignore = os.path.join(path, ".gitignore")
     try:
@@ -97,9 +104,10 @@ def side_dir(folder: str) -> str:
 def replace(
     path: str, chunks: Iterable[bytes | memoryview], *, temp_dir: str | None = None
 ) -> os.stat_result:
-    """Put `chunks` where `path` is, durably, and return what the new file looks like.
+    """Replace the file `path` durably by one with these chunks, and return its `stat` result.
 
-    A symbolic link in the place of the file is refused.
+    A symbolic link at `path` is refused with an OSError. The temporary file is written in
+    `temp_dir`, by default beside the file.
     """
     folder, name = os.path.split(path)
     refuse_link(path)
@@ -115,7 +123,10 @@ def replace(
 
 
 def write_new(path: str, chunks: Iterable[bytes | memoryview]) -> os.stat_result:
-    """A new file with these bytes, synced; it must not exist."""
+    """Create a file with these bytes, sync it and return its `stat` result.
+
+    FileExistsError if the file exists already.
+    """
     fd = os.open(path, _OPEN, 0o600)
     try:
         for chunk in chunks:
@@ -146,18 +157,25 @@ def remove_if_there(path: str) -> bool:
 
 
 def link_over(source: str, target: str, temp_dir: str) -> None:
-    """Make `target` another name of the file that `source` names now, or else a copy of it."""
+    """Make `target` a hard link to the file `source`, or a copy where links are not supported.
+
+    An existing `target` is replaced.
+    """
     temp = os.path.join(temp_dir, temp_name(os.path.basename(target)))
     link_or_copy(source, temp)
     try:
         os.rename(temp, target)
     finally:
-        # Two names of one file: rename leaves the first where it is.
+        # If both paths already name the same file, rename does nothing and leaves `temp`.
         remove_if_there(temp)
 
 
 def set_aside(path: str, suffix: str) -> str:
-    """Give a file that cannot be read a name of its own, never one that is taken."""
+    """Give a file a second name, `PATH.SUFFIX` or `PATH.SUFFIX-N`, and return that name.
+
+    A name that is in use is never overwritten. The file also keeps its first name, and the caller
+    can then replace it. If the file already has such a second name, that name is returned.
+    """
     for number in range(1, 10_000):
         kept = f"{path}.{suffix}" if number == 1 else f"{path}.{suffix}-{number}"
         try:
@@ -172,7 +190,7 @@ def set_aside(path: str, suffix: str) -> str:
 
 
 def link_or_copy(source: str, target: str) -> None:
-    """A second name for a file, or a copy where the file system has no such thing."""
+    """Create a hard link to a file, or a copy where the file system does not support links."""
     try:
         os.link(source, target, follow_symlinks=False)
     except OSError as error:
@@ -182,21 +200,24 @@ def link_or_copy(source: str, target: str) -> None:
 
 
 def remove_set_aside(path: str) -> None:
-    """What was set aside of a file goes with it."""
+    """Remove everything that was set aside from a file."""
     for other in all_set_aside(path):
         os.unlink(other)
 
 
 def all_set_aside(path: str) -> list[str]:
-    """The files that hold what was set aside of one. They are asked for by their names, whose
-    numbers go up from 1: a folder may have very many files. A person may have removed some."""
+    """Return the paths of the files that were set aside from a file.
+
+    Their names are checked in turn, because listing a folder of very many files takes longer. The
+    numbers go up from 1, but a person may have removed some of the files.
+    """
     return sorted(
         each for kind in ("torn", "corrupt", "replaced") for each in _numbered(f"{path}.{kind}")
     )
 
 
 def _numbered(path: str) -> Iterator[str]:
-    """What is there of `path`, `path-2`, `path-3` and so on."""
+    """Yield each of `path`, `path-2`, `path-3` and so on that exists."""
     number = last = 1
     while number <= last + _LONGEST_GAP:
         name = path if number == 1 else f"{path}-{number}"
@@ -207,15 +228,15 @@ def _numbered(path: str) -> Iterator[str]:
 
 
 def temp_name(name: str) -> str:
-    """A name that nobody else uses, hidden, and that `sweep_temps` knows."""
+    """Return a unique hidden file name that `sweep_temps` recognizes."""
     return f".{name[:100]}.{os.urandom(8).hex()}.tmp"
 
 
 def sweep_temps(folder: str) -> None:
-    """Remove what writers that were killed left behind: it may hold words that were deleted."""
+    """Remove old temporary files of writers that were killed: they may contain deleted text."""
     limit = time.time() - _ABANDONED_SECONDS
     for name in filter(_TEMP.fullmatch, os.listdir(folder)):
-        # A writer at work has put its own in place meanwhile, or another sweeps too.
+        # A writer may have renamed its file in the meantime, or another process removed it.
         with suppress(FileNotFoundError):
             _sweep(os.path.join(folder, name), limit)
 
@@ -225,7 +246,7 @@ def _sweep(path: str, limit: float) -> None:
     if found.st_mtime >= limit:
         return
     if stat.S_ISDIR(found.st_mode):
-        # Imported here: it would be a tenth of what importing a SessionManager takes.
+        # Imported on first use: shutil would add a tenth to the import time of SessionManager.
         import shutil
 
         shutil.rmtree(path)
@@ -235,5 +256,5 @@ def _sweep(path: str, limit: float) -> None:
 
 _LONGEST_GAP = 32
 _TEMP = re.compile(r"\..*\.[0-9a-f]{16}\.tmp")
-# Nobody writes one file for that long.
+# No writer takes this long for one file.
 _ABANDONED_SECONDS = 3600

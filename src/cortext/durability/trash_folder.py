@@ -1,4 +1,4 @@
-"""The trash: what a person deleted, with where it was, until it is emptied."""
+"""The trash: deleted files with their original paths, until the trash is emptied."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _INFO = "info.json"
 
 
 class TrashEntry(NamedTuple):
-    """One thing in the trash, and the places that its files came from."""
+    """One entry of the trash, with the original paths of its files."""
 
     id: str
     label: str
@@ -36,13 +36,16 @@ class TrashEntry(NamedTuple):
 
 
 class Trash:
-    """A folder of entries; each holds its files under numbers and says where they were."""
+    """A folder of entries. Each entry holds numbered files and a note with their paths."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
 
     def put(self, label: str, paths: list[str]) -> TrashEntry:
-        """Move files or folders here. The note comes first, so a crash forgets no place."""
+        """Move files or folders into the trash as one entry.
+
+        The note with their original paths is written first, so a crash loses no path.
+        """
         with storage_errors("move to the trash", paths[0]):
             for path in paths:
                 os.lstat(path)
@@ -55,7 +58,7 @@ class Trash:
                 "origins": list(entry.origins),
             }
             make_private_dir(self._folder)
-            # Beside the trash, where what is left of a crash is no entry that nobody understands.
+            # Written beside the trash, so that a crash leaves no incomplete entry in it.
             fresh = write_folder(os.path.dirname(self._folder), {_INFO: [json_codec.encode(info)]})
             place_folder(fresh, folder, below=self._folder)
             for number, origin in enumerate(entry.origins):
@@ -63,8 +66,11 @@ class Trash:
         return entry
 
     def list(self) -> list[TrashEntry]:
-        """What is here, the latest first. What has no note, or none that anybody understands, is
-        not shown; SessionStorageError if nobody lets us read one."""
+        """Return the entries, the latest first.
+
+        A folder without a valid note is left out. SessionStorageError if a note exists but cannot
+        be read.
+        """
         try:
             names = os.listdir(self._folder)
         except FileNotFoundError:
@@ -73,7 +79,11 @@ class Trash:
         return sorted(found, key=lambda entry: entry.deleted_at, reverse=True)
 
     def restore(self, id: str) -> TrashEntry:
-        """Put everything back where it was, or nothing when a place is taken again."""
+        """Move all files of an entry back to their original paths.
+
+        If one of these paths is in use again, nothing is moved and a SessionStorageError is raised.
+        SessionNotFoundError if the trash has no such entry.
+        """
         entry = self._read(check_id(id))
         if entry is None:
             raise SessionNotFoundError(id, path=self._folder)
@@ -98,7 +108,7 @@ class Trash:
         return entry
 
     def empty(self, older_than_days: float = 0) -> list[TrashEntry]:
-        """Remove for good what was deleted that long ago, and say what."""
+        """Permanently remove the entries deleted at least that many days ago, and return them."""
         limit = clock.now() - timedelta(days=older_than_days)
         gone = [entry for entry in self.list() if entry.deleted_at <= limit]
         for entry in gone:
@@ -107,12 +117,12 @@ class Trash:
         return gone
 
     def _remove(self, id: str) -> None:
-        """An entry goes in one step: without its note, nobody would know what the rest of it is."""
+        """Remove an entry in one step: files without their note would be unidentifiable."""
         remove_folder(os.path.join(self._folder, id), os.path.dirname(self._folder))
 
     def _read(self, name: str) -> TrashEntry | None:
         path = os.path.join(self._folder, name, _INFO)
-        # One that is there and left out would outlive an emptying of the trash.
+        # Report an unreadable note: a skipped entry would survive when the trash is emptied.
         with storage_errors("read", path):
             try:
                 with open(path, "rb") as file:
@@ -128,7 +138,10 @@ class Trash:
 
 
 def move(source: str, target: str) -> None:
-    """Move durably; across file systems the copy is complete before the original goes."""
+    """Move a file or folder durably.
+
+    Across file systems, the original is removed only when the copy is complete.
+    """
     try:
         os.rename(source, target)
     except OSError as error:
@@ -136,7 +149,7 @@ def move(source: str, target: str) -> None:
             raise
         _copy_whole(source, target)
         if _is_real_dir(source):
-            # In one step: half a conversation in its place would look like one that is damaged.
+            # Remove in one step: half of a conversation would look like a damaged one.
             remove_folder(source, os.path.dirname(source))
         else:
             os.unlink(source)
@@ -145,8 +158,10 @@ def move(source: str, target: str) -> None:
 
 
 def _copy_whole(source: str, target: str) -> None:
-    """It has its name when all of it is there; what is left of a crash has one that doctor knows,
-    and that is in nobody's way."""
+    """Copy under a temporary name, and rename when everything is there.
+
+    `doctor` recognizes the temporary name that a crash may leave behind.
+    """
     folder, name = os.path.split(target)
     temp = os.path.join(folder, temp_name(name))
     try:
@@ -162,7 +177,7 @@ def _copy_whole(source: str, target: str) -> None:
 
 
 def _copy(source: str, target: str) -> None:
-    """A file, a link or a whole folder, synced."""
+    """Copy a file, a link or a whole folder, and sync the copy."""
     if os.path.islink(source):
         os.symlink(os.readlink(source), target)
         return

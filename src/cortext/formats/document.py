@@ -1,4 +1,4 @@
-"""The document: head and records in one JSON object, one record a line."""
+"""The document format: head and records in one JSON object, with one record on each line."""
 
 from __future__ import annotations
 
@@ -23,14 +23,17 @@ from cortext.model.session_head import HEAD, decode_head, encode_head
 
 
 class EncodedRecords(NamedTuple):
-    """Records with the bytes that they have in a file, so that nobody encodes them again."""
+    """Records with their encoded bytes, so that no record is encoded twice."""
 
     items: tuple[Any, ...] = ()
     data: bytes | memoryview = b""
 
     def extended(self, items: Sequence[SessionMessage | ToolInvocation]) -> EncodedRecords:
-        """The block of `items`, encoding only what comes after those that are in this one."""
-        # A snapshot: another thread may be adding to the list.
+        """Return the block for `items`; only items that are not in this block yet are encoded.
+
+        If `items` does not begin with the items of this block, all of them are encoded again.
+        """
+        # Copy the list, because another thread may append to it.
         items = tuple(items)
         known = len(self.items)
         same = len(items) >= known and all(map(is_, items, self.items))
@@ -40,7 +43,7 @@ class EncodedRecords(NamedTuple):
 
 
 class DecodedDocument(NamedTuple):
-    """A document, with the blocks that it was made of."""
+    """The session of a document, with the encoded blocks that it was read from."""
 
     session: Session
     messages: EncodedRecords
@@ -52,7 +55,7 @@ class DecodedDocument(NamedTuple):
 def encode(
     session: Session, messages: EncodedRecords, history: EncodedRecords
 ) -> list[bytes | memoryview]:
-    """The file in chunks, from blocks that hold all the session's records."""
+    """Return the file in chunks. The two blocks must contain all records of the session."""
     head = json_codec.encode(encode_head(session, HEAD))
     return [
         head[:-1], _MESSAGES, messages.data, _HISTORY, history.data, _END,
@@ -60,7 +63,7 @@ def encode(
 
 
 def decode(data: bytes) -> DecodedDocument:
-    """The session of a file; ValueError says why it is none."""
+    """Return the session of a file; ValueError says what is wrong with the file."""
     cuts = _cuts(data)
     if cuts is None or may_hide_type(data, cuts[0]):
         return _decode_slowly(data)
@@ -68,7 +71,7 @@ def decode(data: bytes) -> DecodedDocument:
     messages_at, history_at = cuts
     try:
         head = record_dicts.as_dict(_any.decode(data[:messages_at] + b"}"))
-        # From bracket to bracket: the marks hold those around the records.
+        # The slices include the brackets, which are part of the marks.
         messages = _messages.decode(view[messages_at + len(_MESSAGES) - 2 : history_at + 2])
         history = _history.decode(view[history_at + len(_HISTORY) - 2 : 2 - len(_END)])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -87,7 +90,7 @@ def decode(data: bytes) -> DecodedDocument:
 
 
 def decode_version(data: bytes) -> dict[str, Any]:
-    """Only what tells the version of a file."""
+    """Return a dict with only the version of a file; empty if the file cannot be read."""
     try:
         return {"version": _version.decode(data).version}
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -95,7 +98,10 @@ def decode_version(data: bytes) -> dict[str, Any]:
 
 
 def salvage(data: bytes, id: str) -> tuple[Session, list[Damage]]:
-    """What can be read of a damaged file, line by line: records stand one to a line."""
+    """Return a session with all readable records of a damaged file, and the damages.
+
+    The file is read line by line, because each record is on its own line.
+    """
     damages: list[Damage] = []
     messages: list[SessionMessage] = []
     history: list[ToolInvocation] = []
@@ -121,7 +127,7 @@ class _Version(msgspec.Struct):
     version: Any = None
 
 
-# JSON text holds no raw newline but between values, so these marks stand nowhere else.
+# JSON has raw newlines only between values, so these marks occur nowhere else.
 _MESSAGES = b',"messages":[\n'
 _HISTORY = b'\n],"tool_history":[\n'
 _END = b"\n]}\n"
@@ -132,7 +138,7 @@ _history = msgspec.json.Decoder(list[ToolInvocation])
 
 
 def _cuts(data: bytes) -> tuple[int, int] | None:
-    """Where messages and history begin in a file of our own layout; None for any other."""
+    """Return where messages and history begin in our own layout; None for another layout."""
     messages, history = data.find(_MESSAGES), data.rfind(_HISTORY)
     if messages > 0 and messages + len(_MESSAGES) - 1 <= history and data.endswith(_END):
         return messages, history
@@ -162,7 +168,7 @@ def _decode_slowly(data: bytes) -> DecodedDocument:
 def _salvaged(
     data: bytes, id: str, messages: list[SessionMessage], history: list[ToolInvocation]
 ) -> Session:
-    """A session from its readable records, with the head if its line can be closed."""
+    """Return a session of the readable records, with the head if its line can be completed."""
     head: dict[str, Any] = {}
     cut = data.find(b',"messages":[')
     if cut > 0:

@@ -1,4 +1,4 @@
-"""The folder: `session.json` is the head, `messages.jsonl` has a record a line."""
+"""The folder format: `session.json` is the head, `messages.jsonl` has one record on each line."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ FOLDER = Format(
 
 
 def encode_head(session: Session, stored: StoredRecords | None = None) -> bytes:
-    """`session.json`, indented: people read it, and it stands in diffs."""
+    """Return the content of `session.json`, indented for people and for diffs."""
     data = head_to_dict(session, FOLDER, stored)
     messages = session.messages if stored is None else stored.messages
     tokens = tokens_of(session, messages)
@@ -56,7 +56,7 @@ def encode_head(session: Session, stored: StoredRecords | None = None) -> bytes:
 
 
 def decode_head(data: bytes, notes: list[str]) -> dict[str, Any]:
-    """The head of `session.json`; ValueError says why it is none."""
+    """Return the head in `session.json`; ValueError says what is wrong with it."""
     head = record_dicts.as_dict(json_codec.decode(data, notes))
     for derived in TOKENS:
         head.pop(derived, None)

@@ -1,4 +1,4 @@
-"""A session in two parts, a head and lines: what log, folder and service have in common."""
+"""Sessions stored as a head and lines: the common part of the log, folder and service formats."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from cortext.model.session_head import HeadTable, decode_head, encode_head
 
 
 class Format(NamedTuple):
-    """One arrangement of head and records. `count_key` is its key for how many records the
-    head knew when it was written; `always_counts` says that it is always there."""
+    """One way to store the head and the records of a session.
+
+    `count_key` is the key for the number of records that existed when the head was written. If
+    `always_counts` is true, every head has this key.
+    """
 
     head: HeadTable
     records: RecordTable
@@ -23,13 +26,16 @@ class Format(NamedTuple):
 
 
 def with_checksums(format: Format) -> Format:
-    """The same arrangement, whose lines are written with a checksum each."""
+    """Return the same format, but with a checksum in every written line."""
     return format._replace(records=format.records._replace(checksums=True))
 
 
 class StoredRecords(NamedTuple):
-    """What stands on disk already when only a head is written: the messages, the ids of
-    the tool calls in their lines, and the tool calls in the head."""
+    """The records that are already on disk when only a head is written.
+
+    `in_lines` contains the ids of the tool calls in lines. `in_head` contains the tool calls in the
+    head, each with the number of messages before it.
+    """
 
     messages: Sequence[SessionMessage]
     in_lines: frozenset[str]
@@ -39,8 +45,11 @@ class StoredRecords(NamedTuple):
 def head_to_dict(
     session: Session, format: Format, stored: StoredRecords | None = None
 ) -> dict[str, Any]:
-    """The head, with the tool calls that no line carries: those after the last message,
-    or, where lines and a head are `stored` already, all that are not in those lines."""
+    """Return the head as a dict, with the tool calls that are in no line.
+
+    These are the tool calls after the last message. If records are already `stored`, they are all
+    tool calls that are not in the stored lines.
+    """
     data = encode_head(session, format.head)
     placed = place_invocations(session)
     if stored is None:
@@ -61,7 +70,7 @@ def head_to_dict(
 
 
 def encode_records(session: Session, format: Format) -> list[bytes]:
-    """Every record as a line, each with the tool calls that came before it."""
+    """Return each message as a line, together with the tool calls that came before it."""
     riding: dict[int, list[ToolInvocation]] = {}
     for position, invocation in place_invocations(session):
         riding.setdefault(position, []).append(invocation)
@@ -72,7 +81,7 @@ def encode_records(session: Session, format: Format) -> list[bytes]:
 
 
 def place_invocations(session: Session) -> list[tuple[int, ToolInvocation]]:
-    """Each tool call with the number of messages before it: by time, never out of order."""
+    """Return each tool call with the number of messages before it, by time, in recorded order."""
     placed: list[tuple[int, ToolInvocation]] = []
     position, messages = 0, session.messages
     for invocation in session.tool_history:
@@ -83,14 +92,14 @@ def place_invocations(session: Session) -> list[tuple[int, ToolInvocation]]:
 
 
 def join(head: dict[str, Any], lines: RecordBlock, format: Format) -> Session:
-    """The session of a head and its lines; ValueError says what the head lacks."""
+    """Return the session of a head and its lines; ValueError says what is wrong with the head."""
     riding = {call.id for _, call in lines.invocations}
     trailing = [pair for pair in calls_in_head(head) if pair[1].id not in riding]
     head = {name: value for name, value in head.items() if name != INVOCATIONS}
     known = head.pop(format.count_key, 0)
     session = record_dicts.convert(decode_head(head, format.head), Session)
     session.messages = lines.messages
-    # Calls in the head were recorded before any message that came after that head.
+    # Tool calls in the head are older than messages that were appended after that head.
     placed = sorted([*trailing, *lines.invocations], key=lambda pair: pair[0])
     session.tool_history = [invocation for _, invocation in placed]
     later = lines.messages[known:] if isinstance(known, int) and known >= 0 else lines.messages
@@ -100,7 +109,7 @@ def join(head: dict[str, Any], lines: RecordBlock, format: Format) -> Session:
 
 
 def calls_in_head(head: dict[str, Any]) -> list[tuple[int, ToolInvocation]]:
-    """The tool calls that a head holds, each with the number of messages before it."""
+    """Return the tool calls in a head, each with the number of messages before it."""
     return [_trailing(item) for item in record_dicts.dicts(head.get(INVOCATIONS), INVOCATIONS)]
 
 

@@ -1,7 +1,7 @@
-"""What of a session an agent gets to read when all of it would be too much.
+"""Selection of the messages for an agent when the whole history would be too long.
 
-The first request and the latest exchanges stay, the newest of the others fill what is left of
-the budget, and each request that is left out has a line with the command that shows it.
+The first request and the latest exchanges are always included. The newest other exchanges fill the
+rest of the budget. Each request that is left out gets a line with the command that shows it.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from cortext.model.session import Session
 
 BUDGET = 200_000
 LEAST = 4_000
-"""A budget below this one is this one: the requests that stay have to be told."""
-_LATEST = 3  # exchanges stay
-_REQUEST = 100  # characters are shown of a request that is left out
-_HOLES = _LATEST + 2  # that what stays can have, where a part of it does not
+"""The smallest budget. A smaller value counts as this one, so that the main requests fit."""
+_LATEST = 3  # the number of latest exchanges that are always included
+_REQUEST = 100  # characters shown of a request that is left out
+_HOLES = _LATEST + 2  # the largest number of gaps in the part that is always included
 
 Record = Past | Left
-Placed = tuple[int, Record]  # with the place of the part that it tells
+Placed = tuple[int, Record]  # the index of the part that the record shows, and the record
 
 
 class View(NamedTuple):
-    """What is told of a history, and of how many of its messages."""
+    """The records to show of a history, and the number of messages that they contain."""
 
     records: list[Record]
     messages: int
@@ -44,9 +44,9 @@ class View(NamedTuple):
 def render_briefing_history(
     session: Session, *, nonce: str, show: Show, budget: int = BUDGET
 ) -> str:
-    """The fenced history of a session in at most `budget` characters (or `LEAST`).
+    """Return the history of a session as text of at most `budget` characters (or `LEAST`).
 
-    `show` is the command that shows the message of a number, counted from 1.
+    `show` returns the command that shows the message with a number, counted from 1.
     """
     view = window(history(session, show, live=True), nonce=nonce, show=show, budget=budget)
     total = len(session.messages) - sum(map(is_abandoned, session.messages))
@@ -54,7 +54,7 @@ def render_briefing_history(
 
 
 def window(parts: Sequence[HistoryPart], *, nonce: str, show: Show, budget: int = BUDGET) -> View:
-    """What to tell of a history, so that it is rendered in at most `budget` characters."""
+    """Select the records of a history that fit into `budget` characters when rendered."""
     total = sum(part.messages for part in parts)
     page = _BudgetedHistory(parts, nonce, show)
     room = max(budget, LEAST) - len(render_history([], nonce, shown=total, total=total + 1))
@@ -74,7 +74,7 @@ def window(parts: Sequence[HistoryPart], *, nonce: str, show: Show, budget: int 
 
 
 def _exchanges(parts: Sequence[HistoryPart]) -> tuple[list[int], list[range]]:
-    """The places that stay, and the exchanges between them, the oldest first."""
+    """Return the indexes that are always included, and the other exchanges, the oldest first."""
     asked = [place for place, part in enumerate(parts) if part.role == "user"]
     if not asked:
         return list(range(len(parts))), []
@@ -86,33 +86,36 @@ def _exchanges(parts: Sequence[HistoryPart]) -> tuple[list[int], list[range]]:
 
 
 class _BudgetedHistory:
-    """The measures of one rendering."""
+    """The sizes of records and lines in one rendering."""
 
     def __init__(self, parts: Sequence[HistoryPart], nonce: str, show: Show) -> None:
         self.parts, self.nonce, self.show = parts, nonce, show
         last = parts[-1].number if parts else 1
-        self.line = self.measure(Left("x" * (_REQUEST + 60) + show(last)))  # the longest of ours
+        self.line = self.measure(Left("x" * (_REQUEST + 60) + show(last)))  # our longest line
         self.head = self.measure(Past("assistant", datetime.max.replace(tzinfo=UTC), ""))
         self.thin = self.measure(Past("user", datetime.min.replace(tzinfo=UTC), ""))
-        self.least = 2 * self.head + self.line + 100  # what is left of a message that is cut
+        self.least = 2 * self.head + self.line + 100  # the smallest size of a shortened message
 
     def measure(self, record: Record) -> int:
         return len(render_record(record, self.nonce)) + 1
 
     def line_of(self, exchange: range) -> int:
-        """About what the line for an exchange takes that is left out."""
+        """Estimate the size of the line that replaces an exchange."""
         return self.line - max(_REQUEST - self.parts[exchange[0]].least, 0)
 
     def size(self, places: Sequence[int], enough: int) -> int:
-        """What the parts take; of what is more than enough, only that it is more."""
+        """Return the size of the parts; if it is more than `enough`, a lower bound is returned."""
         least = len(places) * self.thin + sum([self.parts[place].least for place in places])
         if least > enough:
             return least
         return sum([self.measure(self.parts[place].past) for place in places])
 
     def pinned(self, places: Sequence[int], room: int) -> list[Placed]:
-        """What stays, whole if it fits; else the longest texts without their middle and, where
-        that is still too much, of all that is no request only the newest."""
+        """Return the parts that are always included, shortened if they do not fit.
+
+        The longest texts lose their middle. If that is not enough, only requests and the newest
+        other parts remain.
+        """
         if self.size(places, room) <= room:
             return [(place, self.parts[place].past) for place in places]
         room -= _HOLES * self.line
@@ -138,9 +141,9 @@ class _BudgetedHistory:
         return records
 
     def fill(self, others: Sequence[range], room: int) -> set[range]:
-        """The newest exchanges that fit beside the lines of those that do not.
+        """Return the newest exchanges that fit beside the lines for the omitted ones.
 
-        The first that does not fit is the last that is tried, unless it is a very long one.
+        The search stops at the first exchange that does not fit, unless that exchange is very long.
         """
         kept, most = set[range](), max(room // 2, self.line)
         left = sum(map(self.line_of, others))
@@ -156,8 +159,11 @@ class _BudgetedHistory:
         return kept
 
     def lines(self, left: Sequence[range], room: int) -> list[Placed]:
-        """A line for each exchange that is left out; if they are too many, for the first and
-        the latest ones, and one for all between them."""
+        """Return a line for each omitted exchange.
+
+        If there are too many, the first and the latest ones get a line each, and the others share
+        one.
+        """
         first, last = 0, len(left)
         records: list[Placed] = []
         while first < last:
@@ -176,7 +182,7 @@ class _BudgetedHistory:
         return records
 
     def _by_importance(self, places: Sequence[int]) -> list[int]:
-        """The latest request, the first one, the other requests, and then the newest."""
+        """Return the latest request, the first, the other requests, and then the newest parts."""
         newest = list(reversed(places))
         asked = [place for place in newest if self.parts[place].role == "user"]
         return list(dict.fromkeys((*asked[:1], *asked[-1:], *asked, *newest)))
@@ -194,10 +200,10 @@ class _BudgetedHistory:
         return Left(f"{what}: {self.show(start)}")
 
     def _cut(self, part: HistoryPart, longest: int) -> list[Record]:
-        """A message in at most that many characters: its beginning and its end."""
+        """Return the beginning and the end of a message in at most `longest` characters."""
         text, past = part.past.text, part.past
         half = (longest - 2 * self.head - self.line) // 2
-        head = tail = min(half, len(text))  # each character takes one or more when rendered
+        head = tail = min(half, len(text))  # a rendered character has a length of at least one
         while (size := len(render_text(text[:head]))) > half:
             head = min(head * half // size, head * 15 // 16)
         while (size := len(render_text(text[len(text) - tail :]))) > half:
@@ -214,13 +220,13 @@ class _BudgetedHistory:
 
 
 def _beginning(text: str) -> str:
-    """The first words of a request, without what would be longer when it is rendered."""
+    """Return the first words of a request, without characters that need an escape."""
     words = one_line(text, _REQUEST)
     return words if escape(words) == words else "".join(c for c in words if escape(c) == c)
 
 
 def _level(sizes: Sequence[int], room: int) -> int:
-    """The size to which the longest have to be cut so that all fit; the shortest come first."""
+    """Return the size to which the longest items must be cut so that all fit; `sizes` is sorted."""
     for place, size in enumerate(sizes):
         share = room // (len(sizes) - place)
         if size > share:

@@ -1,7 +1,7 @@
-"""Adding to a person's JSON file, and taking it out again, without touching a byte of theirs.
+"""Insertions into a person's JSON file, and their removal, without changing any other byte.
 
-Comments and trailing commas (JSONC) are read, and kept with everything else. What is added
-follows the indentation and the line ends that the file has.
+Comments and trailing commas (JSONC) are accepted and preserved. Inserted text follows the
+indentation and the line ends of the file.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 _DEEPEST = 100
-# Each is matched at one place and never goes back, so that no text makes them slow.
+# Each pattern is matched at one place without backtracking, so that no text makes it slow.
 _SPACE = re.compile(r"(?:[ \t\r\n\ufeff]++|//[^\r\n]*+|/\*.*?\*/)*+", re.DOTALL)
 _SAME_LINE = re.compile(r"(?:[ \t]*+(?://[^\r\n]*+|/\*[^\r\n]*?\*/))*+")
 _BLANK = re.compile(r"[ \t\r\n]*+\Z")
@@ -24,7 +24,7 @@ Path = Sequence[str | int]
 
 
 class Insertion(NamedTuple):
-    """A text that is put in before position `at`."""
+    """A text to insert before position `at`."""
 
     at: int
     text: str
@@ -40,7 +40,7 @@ class JsonItem(NamedTuple):
 
 
 class JsonSpan(NamedTuple):
-    """A value and where it stands. `items` is None unless it is an object or an array."""
+    """A value and its position. `items` is None unless the value is an object or an array."""
 
     start: int
     end: int
@@ -48,14 +48,14 @@ class JsonSpan(NamedTuple):
     items: list[JsonItem] | None = None
 
     def at(self, key: str | int) -> JsonSpan | None:
-        """What a key names; the last one, as readers of JSON take it."""
+        """Return the value of a key, or None. If a key occurs twice, the last value counts."""
         found = [item.value for item in self.items or () if item.key == key]
         return found[-1] if found else None
 
 
-@lru_cache(maxsize=1)  # whoever changes a text asks several times what is in it
+@lru_cache(maxsize=1)  # callers parse the same text several times
 def parse(text: str) -> JsonSpan:
-    """The whole text as one value; ValueError says where it is no JSON."""
+    """Return the whole text as one value; ValueError says where it is not JSON."""
     start = _skip(text, 0)
     value = _value(text, start, 0)
     end = _skip(text, value.end)
@@ -65,8 +65,11 @@ def parse(text: str) -> JsonSpan:
 
 
 def append(text: str, path: Sequence[str], element: Any) -> list[Insertion]:
-    """What puts an element at the end of the array at `path`. What is missing on the way is made:
-    objects, and the array. ValueError if something else is in the way."""
+    """Return the insertions that add an element to the end of the array at `path`.
+
+    A missing array, and missing objects on the way to it, are created. ValueError if another kind
+    of value is there.
+    """
     root = value = parse(text)
     for depth, key in enumerate(path):
         if not isinstance(value.plain, dict):
@@ -84,8 +87,11 @@ def append(text: str, path: Sequence[str], element: Any) -> list[Insertion]:
 
 
 def put(text: str, path: Sequence[str], made: Any) -> list[Insertion]:
-    """What makes `made` the value at `path`, where there is none yet, with the objects that are
-    missing on the way. ValueError if something else is there, or in the way."""
+    """Return the insertions that set the value at `path`, which must not exist yet.
+
+    Missing objects on the way are created. ValueError if `path` already has a value, or if a value
+    on the way is not an object.
+    """
     root = value = parse(text)
     for depth, key in enumerate(path):
         if not isinstance(value.plain, dict):
@@ -100,7 +106,7 @@ def put(text: str, path: Sequence[str], made: Any) -> list[Insertion]:
 
 
 def insert(text: str, insertions: Sequence[Insertion]) -> str:
-    """The text with these put in; those at one position in their order."""
+    """Return the text with these insertions; those at the same position keep their order."""
     parts: list[str] = []
     last = 0
     for at, added in sorted(insertions, key=lambda each: each.at):
@@ -110,8 +116,10 @@ def insert(text: str, insertions: Sequence[Insertion]) -> str:
 
 
 def remove(text: str, path: Path) -> str:
-    """The text without the item at `path`; LookupError if there is none. An item that `append`
-    put in last goes as it came."""
+    """Return the text without the item at `path`; LookupError if there is none.
+
+    Removing the item that `append` added last restores the text.
+    """
     container = parse(text)
     for key in path[:-1]:
         container = container.at(key) or JsonSpan(0, 0, None)
@@ -123,7 +131,7 @@ def remove(text: str, path: Path) -> str:
     before = items[number - 1].comma + 1 if number else container.start + 1
     start = _after_comments(text, before, item.start)
     if text[start : start + 1] in ("\r", "\n") and text[item.value.end] not in "\r\n":
-        # It may end a comment, which must not swallow what follows.
+        # Keep a newline that may end a comment; otherwise the comment would include what follows.
         start += 2 if text.startswith("\r\n", start) else 1
     cuts = [(start, item.value.end)]
     if item.comma >= 0:
@@ -141,7 +149,7 @@ def _insert(
     items = container.items or []
     newline = "\r\n" if "\r\n" in text else "\n"
     inside = text[container.start + 1 : items[0].start if items else container.end - 1]
-    # What stands on one line stays there; an empty file has no lines yet.
+    # A container on one line stays on one line. An empty file has no layout yet.
     broad = "\n" in inside if items else "\n" in text[root.start : root.end] or not root.items
     unit = _indentation(text, root.items[0].start) if root.items else "  "
     if items:
@@ -170,20 +178,20 @@ def _written(element: Any, newline: str, unit: str, indent: str) -> str:
 
 
 def _indentation(text: str, at: int) -> str:
-    """The white space that begins the line of a position."""
+    """Return the white space at the beginning of the line that contains a position."""
     start = max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
     line = text[start:at]
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
 def _line_end(text: str, at: int) -> int:
-    """Behind the comments that follow on the same line."""
+    """Return the position after the comments that follow on the same line."""
     found = _SAME_LINE.match(text, at)
     return found.end() if found else at
 
 
 def _after_comments(text: str, start: int, end: int) -> int:
-    """Where the white space before `end` begins, behind the last comment since `start`."""
+    """Return the end of the last comment between `start` and `end`, or `start` if there is none."""
     found = start
     for comment in re.finditer(r"//[^\r\n]*|/\*.*?\*/", text[start:end], re.DOTALL):
         found = start + comment.end()

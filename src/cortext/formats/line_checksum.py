@@ -1,8 +1,9 @@
-"""A checksum at the end of a line: what tells a flipped bit that is still valid JSON.
+"""Checksums at the end of lines, which reveal a flipped bit that leaves the JSON valid.
 
-`,"crc":"1c291ca3"}` ends the line in the place of `}`, and is the CRC-32 of the line without it. It
-is of bytes, not of values, so nobody has to agree on how JSON is written to check it. A line
-without one is as good as ever. That an editor ended lines with CRLF is no damage.
+A sealed line ends with `,"crc":"1c291ca3"}` instead of `}`. The value is the CRC-32 of the line
+without the checksum. It covers bytes, not values, so a check does not depend on how JSON is
+formatted. Lines without a checksum are valid. Line ends of CRLF, as some editors write them, are
+not damage.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ _SEALS = re.compile(rb',"crc":"[0-9a-f]{8}"\}(?=\r*\n)')
 
 
 def seal(line: bytes) -> bytes:
-    """A line, one JSON object without its newline, with its checksum."""
+    """Return a line with its checksum; the line is one JSON object without a newline."""
     return b'%b,"crc":"%08x"}' % (line[:-1], crc32(line))
 
 
 def unseal(line: bytes) -> bytes:
-    """A line without its checksum; as it is, if it has none."""
+    """Return a line without its checksum; a line without a checksum is unchanged."""
     return line.rstrip(b"\r")[:-_LENGTH] + b"}" if is_sealed(line) else line
 
 
@@ -35,28 +36,31 @@ def is_sealed(line: bytes) -> bool:
 
 
 def is_sound(line: bytes) -> bool:
-    """Whether a line is as it was sealed; also one that never was."""
+    """Return whether the checksum of a line is correct; True also for a line without a checksum."""
     return not is_sealed(line) or crc32(unseal(line)) == _sum_of(line)
 
 
 def reseal(line: bytes) -> bytes:
-    """A line that was changed on purpose, with the checksum that it has now, if it had one."""
+    """Return a line that was changed on purpose with a new checksum, if it had a checksum."""
     return seal(unseal(line)) if is_sealed(line) else line
 
 
 def unseal_lines(data: bytes, start: int, end: int) -> bytes | None:
-    """Whole lines without their checksums; None if there are none. JSON text holds no raw quote or
-    newline, so what is taken stands at the end of a line and nowhere else."""
+    """Return whole lines without their checksums; None if there are no checksums.
+
+    JSON has no raw quotes or newlines inside of strings, so only checksums at line ends are
+    removed.
+    """
     if data.find(_MARK, start, end) < 0:
         return None
     return _SEALS.sub(b"}", data[start:end])
 
 
 def mended(line: bytes) -> bytes | None:
-    """A sealed line in which one bit is flipped, as it was; None if that is not what is wrong.
+    """Return a sealed line with one flipped bit repaired; None if the damage is of another kind.
 
-    A checksum is linear: which bit is wrong follows from the difference of the two sums. That other
-    damage looks like a single wrong bit has a chance of 8 x the length of the line to 2 ** 32.
+    CRC-32 is linear, so the difference of the two checksums identifies the wrong bit. The chance
+    that other damage looks like one wrong bit is 8 x the length of the line to 2 ** 32.
     """
     body = bytearray(unseal(line))
     wrong = crc32(body) ^ _sum_of(line)
@@ -67,7 +71,7 @@ def mended(line: bytes) -> bytes | None:
         if wrong in bits:
             body[place] ^= 1 << bits[wrong]
             return seal(bytes(body))
-        # What the difference was one byte earlier.
+        # Step the difference back by one byte.
         byte = starts[wrong >> 24]
         wrong = ((wrong ^ table[byte]) << 8) & 0xFFFFFFFF | byte
     return None
@@ -79,7 +83,7 @@ def _sum_of(line: bytes) -> int:
 
 @cache
 def _table() -> list[int]:
-    """What one byte does to a CRC-32."""
+    """Return the lookup table of CRC-32, with an entry for each byte."""
     found: list[int] = []
     for value in range(256):
         for _ in range(8):

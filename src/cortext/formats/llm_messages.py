@@ -1,9 +1,9 @@
-"""Messages of `llm` (as its `Message.to_dict` has them) as records of ours and back.
+"""Conversion between messages of `llm` (from its `Message.to_dict`) and our records.
 
-A message comes back as it was: what role and content do not say of it stands in a record's
-`extra`. One with several results has a record for each, so that people and other programs find
-them; the last of these is the one with the message. A record that was made elsewhere becomes the
-message that says the same.
+A message is equal after a round trip: a record's `extra` has what role and content cannot express.
+A message with several results becomes a record for each result, so that people and other programs
+find them. The last of these records has the whole message. A record of another program becomes a
+message with the same content.
 """
 
 from __future__ import annotations
@@ -18,16 +18,18 @@ from cortext.model.message import ROLES, Role, SessionMessage
 from cortext.model.record_dicts import as_dict
 
 KEY = "llm"
-"""The name in `extra` under which a message stands."""
+"""The key in `extra` of the original message."""
 PART = "part_of"
-"""In the place of a message: the id of the record that has it."""
+"""The key in `extra`, instead of a message, of the id of the record that has the message."""
 _NO_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 Json = dict[str, Any]
 
 
 def records_of(item: Any, id: str, **fields: Any) -> list[SessionMessage]:
-    """The records of a message; the last has this id and `fields`. ValueError if it is no JSON
-    object."""
+    """Return the records of a message; ValueError if the message is not a JSON object.
+
+    The last record has this id and `fields`.
+    """
     item = as_dict(item)
     parts = _parts(item)
     results = [part for part in parts if part.get("type") == "tool_result"]
@@ -48,10 +50,10 @@ def records_of(item: Any, id: str, **fields: Any) -> list[SessionMessage]:
 
 
 def items_of(records: Iterable[SessionMessage]) -> list[Json]:
-    """The messages of records: their own, or those that say what another program recorded."""
+    """Return the original messages of records, or new ones for records of other programs."""
     items: list[Json] = []
     names: dict[str, str] = {}
-    joined = False  # whether the last one holds results that another program recorded
+    joined = False  # whether the last item contains results that another program recorded
     for record in records:
         own = record.extra.get(KEY)
         if isinstance(own, dict):
@@ -69,7 +71,7 @@ def items_of(records: Iterable[SessionMessage]) -> list[Json]:
 
 
 def text_of(part: Json) -> str:
-    """What a person reads of a part."""
+    """Return the text of a part that a person can read."""
     kind = part.get("type")
     if kind == "text":
         return _text(part.get("text"))
@@ -115,7 +117,7 @@ def _call(part: Json, results: dict[Any, Json]) -> Json:
         "arguments": part.get("arguments"),
     }
     if part.get("server_executed"):
-        # The provider answered it itself: no result follows.
+        # The provider executed the call, so no result follows.
         call["result"] = _text(results.get(id, {}).get("output")) or "done"
     return call
 
@@ -133,7 +135,7 @@ def _result(part: Json) -> Json:
 
 
 def _made(record: SessionMessage, names: dict[str, str]) -> list[Json]:
-    """The messages of a record of another program; `names` are those of the calls so far."""
+    """Return the messages for a record of another program; `names` maps call ids to names."""
     if record.role == "tool" and record.tool_call_id:
         name = names.get(record.tool_call_id) or _name(record.name or "")
         return [
@@ -143,7 +145,7 @@ def _made(record: SessionMessage, names: dict[str, str]) -> list[Json]:
     if record.content.strip():
         said.append({"type": "text", "text": record.content})
     if record.role != "assistant":
-        # What a tool or a prompt said in another program is no instruction to this model.
+        # System and tool text of another program must not become an instruction to this model.
         role = "assistant" if record.role == "tool" else "user"
         return [{"role": role, "parts": said}] if said else []
     results: list[Json] = []
@@ -166,7 +168,7 @@ def _made_result(id: str, name: str, value: Any) -> Json:
 
 
 def _name(name: str) -> str:
-    """The name of a call, as providers take it."""
+    """Return a call's name with only the characters that providers accept."""
     return _NO_NAME.sub("_", name)[:64] or "tool"
 
 

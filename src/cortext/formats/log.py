@@ -1,4 +1,4 @@
-"""The log: line 1 is the head, every later line a turn."""
+"""The log format: line 1 is the head, and every later line is a turn."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ LOG = Format(
 
 
 def encode(session: Session, format: Format = LOG) -> bytes:
-    """The whole file."""
+    """Return the whole file."""
     return encode_head_line(session) + b"".join(encode_records(session, format))
 
 
 def encode_head_line(session: Session, stored: StoredRecords | None = None) -> bytes:
-    """Line 1, with its newline."""
+    """Return line 1, with its newline."""
     return json_codec.encode({"type": "metadata", **head_to_dict(session, LOG, stored)}) + b"\n"
 
 
 def decode_head_line(line: bytes, notes: list[str]) -> dict[str, Any]:
-    """The head that line 1 holds; ValueError says why it is none."""
+    """Return the head in line 1; ValueError says what is wrong with the line."""
     data = record_dicts.as_dict(json_codec.decode(line, notes))
     if data.pop("type", None) != "metadata":
         raise ValueError("line 1 is not the session's metadata")

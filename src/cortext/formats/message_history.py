@@ -1,4 +1,4 @@
-"""A session as it is told: its messages as text, its tool calls as stubs, in order."""
+"""The history of a session in order: messages as text, tool calls as short stubs."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 
 Show = Callable[[int], str]
-"""The command that shows the whole message of a number, counted from 1."""
+"""A function that returns the command which shows the message with a number, counted from 1."""
 
 
 class _Made:
-    """A call that was made, and its result as soon as one is found; read when it is told."""
+    """A tool call with its result, if there is one. The call is parsed only when it is needed."""
 
     __slots__ = ("_call", "answer", "number", "reply", "result", "timestamp")
 
@@ -27,7 +27,7 @@ class _Made:
         self._call, self.number, self.timestamp = call, number, timestamp
         self.result: ToolResult | None = None
         self.reply: SessionMessage | None = None
-        self.answer = 0  # the number of the message that is the reply
+        self.answer = 0  # the number of the reply message
 
     @property
     def call(self) -> ToolCall:
@@ -45,9 +45,12 @@ class _Made:
 
 
 class HistoryPart:
-    """A piece of a history: the number of the message that holds it, how many messages it
-    stands for, and what is told of them. Stubs are made when they are asked for: of a long
-    history most never are."""
+    """A part of a history: a message, or the tool calls of a message.
+
+    `number` is the number of the message, and `messages` is how many messages the part represents.
+    The text of tool calls is created on first use, because most parts of a long history are never
+    shown.
+    """
 
     __slots__ = ("_calls", "_past", "_show", "messages", "number")
 
@@ -60,7 +63,10 @@ class HistoryPart:
 
     @classmethod
     def of_calls(cls, calls: Sequence[_Made], messages: int, show: Show) -> HistoryPart:
-        """The calls of one message, which itself counts if nothing else tells of it."""
+        """Return the part for the calls of one message.
+
+        `messages` is 1 if no other part represents the message itself, and 0 otherwise.
+        """
         messages += sum([call.answer > 0 for call in calls])
         part = cls(calls[0].number, messages, Past("tool", calls[0].timestamp, ""))
         part._calls, part._show = calls, show
@@ -72,7 +78,7 @@ class HistoryPart:
 
     @property
     def least(self) -> int:
-        """A number of characters that its text has at least."""
+        """A lower bound for the number of characters of the text."""
         return len(self._past.text)
 
     @property
@@ -84,14 +90,17 @@ class HistoryPart:
 
 
 def is_abandoned(message: SessionMessage) -> bool:
-    """Whether the person went back to before this message, and took another way."""
+    """Return whether the person went back before this message and continued differently."""
     return bool(message.extra) and message.extra.get("abandoned") is True
 
 
 def history(session: Session, show: Show, *, live: bool = False) -> list[HistoryPart]:
-    """Every message and every recorded tool call. A result stands with its call; a tool call
-    that is recorded twice, in a message and beside it, is told once. `live`: without what was
-    abandoned, as a model should have it."""
+    """Return every message and every recorded tool call, in order.
+
+    A result is shown together with its call. A tool call that is recorded both in a message and
+    beside it appears once. With `live`, abandoned messages are left out, as a model should see the
+    history.
+    """
     made, answers = _calls(session.messages)
     recorded = _recorded(session, made)
     parts: list[HistoryPart] = []
@@ -116,11 +125,10 @@ def history(session: Session, show: Show, *, live: bool = False) -> list[History
 
 
 def _calls(messages: Sequence[SessionMessage]) -> tuple[dict[int, list[_Made]], set[int]]:
-    """The calls by the number of their message, and the numbers of the messages that are
-    results of them."""
+    """Return the calls by the number of their message, and the numbers of their result messages."""
     made: dict[int, list[_Made]] = {}
     answers: set[int] = set()
-    waiting: dict[str, _Made] = {}  # by id, the latest: some tools count ids anew in each turn
+    waiting: dict[str, _Made] = {}  # the latest call of each id: some tools reuse ids in each turn
     latest: list[_Made] = []
     for number, message in enumerate(messages, 1):
         if message.tool_calls:
@@ -137,14 +145,13 @@ def _calls(messages: Sequence[SessionMessage]) -> tuple[dict[int, list[_Made]], 
 
 
 def _unanswered(calls: list[_Made], name: str | None) -> _Made | None:
-    """The call that a result without an id belongs to: the first one that waits."""
+    """Return the first call without a result, for a result without an id; None if there is none."""
     waiting = (call for call in calls if not call.answer and name in (None, call.call.name))
     return next(waiting, None)
 
 
 def _recorded(session: Session, made: dict[int, list[_Made]]) -> dict[int, list[_Made]]:
-    """The recorded tool calls that no message made, by the number of the message after them:
-    the one that holds them, but for those after the last."""
+    """Return the recorded tool calls that are in no message, by the number of the next message."""
     if not session.tool_history:
         return {}
     same: dict[str, _Made] = {}

@@ -1,8 +1,7 @@
-"""Items of OpenAI's Responses API, which openai-agents keeps, as messages of ours and back.
+"""Conversion between items of OpenAI's Responses API and our messages, for openai-agents.
 
-An item comes back as it was: what role and content do not say of it stands in the message's
-`extra`, and a long text stands once. A message that was made elsewhere becomes the items that say
-the same.
+An item is equal after a round trip: a message's `extra` has what role and content cannot express. A
+long text is stored only once. A message of another program becomes items with the same content.
 """
 
 from __future__ import annotations
@@ -17,18 +16,18 @@ from cortext.model.message import ROLES, Role, SessionMessage
 from cortext.model.record_dicts import as_dict
 
 KEY = "openai_agents"
-"""The name in `extra` under which an item stands."""
+"""The key in `extra` of the original item."""
 _TEXT = f"{KEY}_text"
-"""The name beside it for the keys that lead to where in the item the message's content belongs."""
+"""The key in `extra` of the path in the item at which the message's content belongs."""
 _LONG = 64
-"""Characters of a text that is not stored a second time."""
+"""The length in characters from which a text is not stored twice."""
 _PLAIN = ["content", "role"]
-"""The keys, in the runner's order, of an item that role and content tell whole."""
+"""The keys, in the runner's order, of an item that role and content express completely."""
 _HOSTED = frozenset(
     ("code_interpreter_call", "file_search_call", "image_generation_call", "mcp_call",
      "mcp_list_tools", "web_search_call")
 )  # fmt: skip
-"""Calls that the server answers in the same item."""
+"""Types of calls that the server answers in the same item."""
 _OTHER_CALLS = frozenset(("mcp_approval_request", "program"))
 _ANSWERS = frozenset(("mcp_approval_response", "tool_search_output"))
 _GIVEN = ("arguments", "action", "operation", "input", "queries", "code")
@@ -36,8 +35,10 @@ _NO_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 def message_of(item: Any, **fields: Any) -> SessionMessage:
-    """The message of an item; `fields` are its own, as a timestamp or an id. ValueError if it is
-    no JSON object."""
+    """Return the message of an item; ValueError if the item is not a JSON object.
+
+    `fields` are further fields of the message, such as its timestamp or id.
+    """
     item = as_dict(item)
     kind = item.get("type")
     if isinstance(kind, str) and kind != "message":
@@ -60,7 +61,7 @@ def message_of(item: Any, **fields: Any) -> SessionMessage:
 
 
 def items_of(message: SessionMessage) -> list[dict[str, Any]]:
-    """The items of a message: its own, or those that say what another program recorded."""
+    """Return the original item of a message, or new items for a message of another program."""
     own = message.extra.get(KEY)
     if isinstance(own, dict):
         return [_whole(cast("dict[str, Any]", own), message)]
@@ -68,7 +69,7 @@ def items_of(message: SessionMessage) -> list[dict[str, Any]]:
         return [_answer(message)]
     items: list[dict[str, Any]] = []
     if message.content.strip():
-        # What a tool or a prompt said in another program is no instruction to this agent.
+        # System and tool text of another program must not become an instruction to this agent.
         role = "assistant" if message.role == "assistant" else "user"
         items.append({"content": message.content, "role": role})
     for data in message.tool_calls or ():
@@ -77,8 +78,10 @@ def items_of(message: SessionMessage) -> list[dict[str, Any]]:
 
 
 def text_of(content: Any, depth: int = DEEPEST) -> str:
-    """What a person reads of the content of an item: text, or a list of parts. What is nested
-    deeper than a message may be says nothing."""
+    """Return the readable text of an item's content, which is text or a list of parts.
+
+    Parts that are nested deeper than `depth` are ignored.
+    """
     if isinstance(content, str):
         return content
     if isinstance(content, dict):
@@ -100,13 +103,13 @@ def _is_plain(item: dict[str, Any]) -> bool:
 
 
 def _extra(item: dict[str, Any], text: str) -> dict[str, Any]:
-    """What keeps an item, beside the text of its message."""
+    """Return the `extra` that preserves an item, without the text that the message already has."""
     path = _way_to(text, item) if len(text) >= _LONG else ""
     return {KEY: _with(item, path, None), _TEXT: path} if path else {KEY: item}
 
 
 def _way_to(text: str, item: dict[str, Any]) -> str:
-    """The keys that lead to a text; none where it is put together from several."""
+    """Return the path of a text in an item; "" if the text consists of several parts."""
     for name in ("content", "output"):
         value = item.get(name)
         if value == text:
@@ -119,7 +122,7 @@ def _way_to(text: str, item: dict[str, Any]) -> str:
 
 
 def _with(item: dict[str, Any], path: str, text: str | None) -> dict[str, Any]:
-    """A copy of an item that has a text where the keys lead."""
+    """Return a copy of an item with `text` at a path."""
     if "/" not in path:
         return {**item, path: text}
     name, at, last = path.split("/")
@@ -129,7 +132,7 @@ def _with(item: dict[str, Any], path: str, text: str | None) -> dict[str, Any]:
 
 
 def _whole(own: dict[str, Any], message: SessionMessage) -> dict[str, Any]:
-    """An item with its text; without, where somebody changed the file so that it has no place."""
+    """Return an item with its text; without the text if the path was changed and does not fit."""
     path = message.extra.get(_TEXT)
     if not isinstance(path, str):
         return own
@@ -173,7 +176,7 @@ def _call_of(item: dict[str, Any], kind: str) -> dict[str, Any]:
 
 
 def _made_call(data: dict[str, Any]) -> list[dict[str, Any]]:
-    """The items of a call that another program recorded; without an id it has none."""
+    """Return the items of a call that another program recorded; none if the call has no id."""
     call = tool_call_stubs.read_call(data)
     if not call.id:
         return []

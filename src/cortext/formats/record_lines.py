@@ -1,4 +1,4 @@
-"""Records as lines of JSON: the codec that log, folder and service share."""
+"""Records as lines of JSON: the codec that the log, folder and service formats share."""
 
 from __future__ import annotations
 
@@ -26,8 +26,11 @@ INVOCATIONS = "tool_invocations"
 
 
 class RecordTable(NamedTuple):
-    """One dialect of a record: other names for some fields, what marks a line as one, and whether
-    lines are written with a checksum. They are read with and without."""
+    """One dialect of a record.
+
+    `names` maps some fields to other names, and `type` is the value of the key that marks a record.
+    With `checksums`, lines are written with a checksum. Lines can always be read with and without.
+    """
 
     names: Mapping[str, str] = {}
     type: str = ""
@@ -35,13 +38,13 @@ class RecordTable(NamedTuple):
 
     @property
     def reserved(self) -> frozenset[str]:
-        """The keys that a line needs for itself."""
+        """The keys that a line uses itself."""
         own = {"type", INVOCATIONS} if self.type else {INVOCATIONS}
         return record_dicts.message_keys(self.names) | own | {line_checksum.KEY}
 
 
 class Damage(NamedTuple):
-    """One thing that is wrong with a file. Fatal: something that was written is missing."""
+    """One problem of a file. A problem is fatal if data that was written is missing."""
 
     detail: str
     line: int | None = None
@@ -50,14 +53,17 @@ class Damage(NamedTuple):
 
 
 TORN = "the last line is torn"
-"""How the detail begins of a last line that was not written to its end."""
+"""The beginning of `Damage.detail` for an incomplete last line."""
 _MORE = "more is wrong from here on than is told line by line"
 MOST_DAMAGES = 1000
-"""Of one file so many are told one by one: a file of broken lines is not to fill the memory."""
+"""The largest number of damages listed for one file, so that they do not fill the memory."""
 
 
 def add_damage(damages: list[Damage], damage: Damage) -> None:
-    """Tell one more; after very many, only that there are more, and whether anything was lost."""
+    """Add a damage to the list, up to a maximum number.
+
+    After that, one last entry says that there are more, and whether any of them is fatal.
+    """
     if len(damages) < MOST_DAMAGES:
         damages.append(damage)
     elif len(damages) == MOST_DAMAGES:
@@ -74,7 +80,7 @@ class Record(NamedTuple):
 
 
 class RecordBlock(NamedTuple):
-    """What a block of lines holds; an invocation stands before the message at its position."""
+    """The records of a block of lines. Each invocation has the number of messages before it."""
 
     messages: list[SessionMessage]
     invocations: list[tuple[int, ToolInvocation]]
@@ -84,7 +90,7 @@ class RecordBlock(NamedTuple):
 def encode_record(
     message: SessionMessage, table: RecordTable, invocations: Sequence[ToolInvocation] = ()
 ) -> bytes:
-    """One line, with its newline: a message, and the tool calls that came just before it."""
+    """Return one line, with its newline: a message, and the tool calls just before it."""
     if type(message) is not SessionMessage:
         raise ValueError(f"a message is a SessionMessage, not {type(message).__name__}")
     if not (message.extra or invocations or table.names):
@@ -99,12 +105,12 @@ def encode_record(
 
 
 def encode_plain(message: SessionMessage) -> bytes:
-    """A message without unknown keys, as a JSON object."""
+    """Return a message without unknown keys as a JSON object."""
     return b"{" + json_codec.encode(message)[len(_TURN) :]
 
 
 def decode_record(line: bytes, table: RecordTable, notes: list[str]) -> Record:
-    """The record of one line; ValueError says why it is none."""
+    """Return the record of one line; ValueError says what is wrong with the line."""
     data = record_dicts.as_dict(json_codec.decode(line_checksum.unseal(line), notes))
     if table.type:
         found = data.pop("type", table.type)
@@ -118,7 +124,10 @@ def decode_record(line: bytes, table: RecordTable, notes: list[str]) -> Record:
 def decode_lines(
     data: bytes, table: RecordTable, first_line: int = 1, start: int = 0
 ) -> RecordBlock:
-    """Every record of `data` from `start`; what cannot be read is named and hides nothing else."""
+    """Return every record of `data` from `start`.
+
+    A line that cannot be read is listed in `damages`, and does not affect the other lines.
+    """
     end = data.rfind(b"\n", start) + 1 or start
     messages = _decode_plain(data, start, end, table)
     if messages is not None:
@@ -134,7 +143,7 @@ def decode_lines(
 
 
 def first_records(data: bytes, table: RecordTable, count: int) -> bytes:
-    """The lines of the first `count` records, as they are."""
+    """Return the lines of the first `count` records, unchanged."""
     end = 0
     while count > 0 and end < len(data):
         stop = data.find(b"\n", end) + 1 or len(data)
@@ -149,7 +158,7 @@ def in_time_order(messages: Sequence[SessionMessage]) -> bool:
 
 
 def sorted_lines(data: bytes, table: RecordTable) -> bytes:
-    """The lines in the order of time; one that cannot be read stays after the one before it."""
+    """Return the lines sorted by time; an unreadable line stays after the line before it."""
     rows: list[tuple[datetime, bytes]] = []
     when = datetime.min.replace(tzinfo=UTC)
     for line in data.split(b"\n"):
@@ -160,7 +169,7 @@ def sorted_lines(data: bytes, table: RecordTable) -> bytes:
 
 
 def record_ids(data: bytes) -> list[str]:
-    """The ids in whole lines, for telling a retry from a new record."""
+    """Return the ids in whole lines, to distinguish a retry from a new record."""
     try:
         return [found.id for found in _ids.decode_lines(data)]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -190,14 +199,17 @@ def _id_of(line: bytes) -> str:
 
 
 def may_hide_type(data: bytes, start: int = 0) -> bool:
-    """Whether typed decoding might take an unknown key of a record for our own mark."""
+    """Return whether a record may have an unknown key `type` that looks like our own mark.
+
+    Typed decoding would drop such a key.
+    """
     return _UNKNOWN_TYPE.search(data, start) is not None
 
 
 def _decode_plain(
     data: bytes, start: int, end: int, table: RecordTable
 ) -> list[SessionMessage] | None:
-    """All lines in one go, when each is as we write it; None when one is not."""
+    """Decode all lines in one pass; return None if a line differs from how we write lines."""
     if table.names or (not table.type and may_hide_type(data, start)):
         return None
     try:
@@ -210,7 +222,7 @@ def _decode_plain(
 def _decode_with_extra(
     data: bytes, start: int, end: int, table: RecordTable
 ) -> list[SessionMessage] | None:
-    """The same where lines have keys that we do not know, and are else as we write them."""
+    """Decode lines in the form in which we write them, but with unknown keys; None for others."""
     known = _KEYS | {"type"} if table.type else _KEYS
     messages: list[SessionMessage] = []
     try:
@@ -232,7 +244,7 @@ def _decode_whole(data: bytes, start: int, end: int) -> list[SessionMessage]:
     try:
         return _plain.decode_lines(lines)
     except msgspec.ValidationError:
-        # Checksums are looked for only here: few files have any.
+        # Search for checksums only after a failure, because few files have any.
         bare = line_checksum.unseal_lines(data, start, end)
         if bare is None:
             raise

@@ -1,4 +1,4 @@
-"""The service: a head and a list of records in camelCase, for memory, Redis and Postgres."""
+"""The service format: a head and a list of records in camelCase, for memory, Redis and Postgres."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ SERVICE = Format(
 
 
 def encode(session: Session) -> tuple[dict[str, Any], list[bytes]]:
-    """The head, and one line of JSON a record."""
+    """Return the head, and one line of JSON for each record."""
     return head_to_dict(session, SERVICE), encode_records(session, SERVICE)
 
 
 def decode(head: dict[str, Any], records: list[bytes]) -> Session:
-    """The inverse of `encode`; ValueError says what is wrong."""
+    """Return the session of a head and its records; ValueError says what is wrong."""
     lines = decode_lines(b"".join(records), SERVICE.records)
     for damage in lines.damages:
         if damage.fatal:

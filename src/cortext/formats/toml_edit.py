@@ -1,4 +1,4 @@
-"""Adding a line to a person's TOML file without touching a byte of theirs."""
+"""Insertions into a person's TOML file, and their removal, without changing any other byte."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ from cortext.formats.json_edit import Insertion
 
 _MOST_PARTS = 16
 _KEY = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.){0,40}+"|'[^'\n]{0,40}+')"""
-# The parser takes minutes over a key of very many parts.
+# The parser needs minutes for a key with very many parts.
 _LONG_KEY = re.compile(rf"(?<![\w.-]){_KEY}(?:[ \t]*+\.[ \t]*+{_KEY}){{{_MOST_PARTS}}}")
 
 
 def put_first(text: str, key: str, values: Sequence[str]) -> list[Insertion]:
-    """What makes a list of words the value of a key outside any table, where there is none yet.
-    ValueError if the text is no TOML, or has such a key."""
+    """Return the insertion of a top-level key with a list of strings.
+
+    ValueError if the text is not TOML or already has this key.
+    """
     mark = "\ufeff" if text.startswith("\ufeff") else ""
     before = read_toml(text.removeprefix(mark))
     if key in before:
         raise ValueError(f"it has a `{key}` already")
     newline = "\r\n" if "\r\n" in text else "\n"
-    # The first line is outside any table, whatever follows.
+    # The first line is always outside any table.
     line = f"{key} = {json.dumps(list(values))}{newline}"
     if read_toml(line + text.removeprefix(mark)) != {key: list(values), **before}:
         raise ValueError("it cannot be added to")
@@ -32,7 +34,7 @@ def put_first(text: str, key: str, values: Sequence[str]) -> list[Insertion]:
 
 
 def take_out(text: str, key: str, values: Sequence[str]) -> str:
-    """The text without the line that `put_first` wrote, wherever it stands now."""
+    """Return the text without the line that `put_first` wrote, wherever the line is now."""
     for newline in ("\r\n", "\n"):
         line = f"{key} = {json.dumps(list(values))}{newline}"
         at = text.find(line)
@@ -42,8 +44,10 @@ def take_out(text: str, key: str, values: Sequence[str]) -> str:
 
 
 def put_table(text: str, name: Sequence[str], values: Mapping[str, object]) -> list[Insertion]:
-    """What adds a table at the end, where there is none of this name yet. ValueError if there is,
-    or if the text cannot have it."""
+    """Return the insertion of a new table at the end.
+
+    ValueError if the table exists already, or if the text cannot have such a table.
+    """
     before = read_toml(text.removeprefix("\ufeff"))
     wanted: dict[str, object] = dict(values)
     for part in reversed(name[1:]):
@@ -61,8 +65,10 @@ def put_table(text: str, name: Sequence[str], values: Mapping[str, object]) -> l
 
 
 def take_out_table(text: str, name: Sequence[str], values: Mapping[str, object]) -> str:
-    """The text without the table that `put_table` wrote, wherever it stands now, and what was added
-    to it since; as it is if there is none with these values, or if it cannot be cut out."""
+    """Return the text without the table that `put_table` wrote, and without later additions to it.
+
+    The text is unchanged if it has no table with these values, or if the table cannot be removed.
+    """
     before = read_toml(text.removeprefix("\ufeff"))
     there = before.get(name[0])
     table = cast("dict[str, object]", there).get(name[1]) if isinstance(there, dict) else None
@@ -82,7 +88,7 @@ def take_out_table(text: str, name: Sequence[str], values: Mapping[str, object])
 
 
 def _without_block(text: str, name: Sequence[str], values: Mapping[str, object]) -> str:
-    """Without exactly what we wrote, and the empty line before it."""
+    """Remove exactly the lines that we wrote, and the empty line before them."""
     for newline in ("\r\n", "\n"):
         block = newline.join(table_lines(name, values)) + newline
         at = text.find(block)
@@ -93,7 +99,7 @@ def _without_block(text: str, name: Sequence[str], values: Mapping[str, object])
 
 
 def _without_lines(text: str, name: Sequence[str]) -> str:
-    """Without all lines of a table and of the tables in it, as most people write them."""
+    """Remove all lines of a table and of its sub-tables, as most people write them."""
     kept: list[str] = []
     inside = False
     for line in re.split(r"(?<=\n)", text):
@@ -105,17 +111,17 @@ def _without_lines(text: str, name: Sequence[str]) -> str:
 
 
 def table_lines(name: Sequence[str], values: Mapping[str, object]) -> list[str]:
-    """A table of words and lists of words, as we write it."""
+    """Return the lines of a table whose values are strings and lists of strings."""
     return [f"[{'.'.join(name)}]", *(f"{k} = {json.dumps(v)}" for k, v in values.items())]
 
 
 def value_of(text: str, key: str) -> object:
-    """What a key outside any table is; None if there is none. ValueError if it is no TOML."""
+    """Return the value of a top-level key, or None; ValueError if the text is not TOML."""
     return read_toml(text.removeprefix("\ufeff")).get(key)
 
 
 def read_toml(text: str) -> dict[str, object]:
-    """Return what a TOML text says; ValueError if it is no TOML, or would take long to read."""
+    """Return the content of a TOML text; ValueError if it is not TOML or too slow to parse."""
     if _LONG_KEY.search(text):
         raise ValueError(f"a key in it has more than {_MOST_PARTS} parts")
     try:

@@ -1,7 +1,7 @@
-"""A tool call of the past as short text: what was done, how it ended, where the whole record is.
+"""Stubs: short descriptions of past tool calls, with the command that shows the full record.
 
-The first line of a stub names the tool; every other line of it begins with two spaces.
-Of results only the ends are read, so that their size costs nothing.
+The first line of a stub names the tool. Every other line begins with two spaces. Only the ends of
+results are read, so a large result costs no more than a small one.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ LONGEST_COMMAND = 1000
 LONGEST_ARGUMENTS = 200
 NO_RESULT = "no result was recorded"
 _LAST_LINES = 3
-_FILES = 5  # of a patch are named
-_TAIL = 4000  # of a result is read for its last lines
-_ENDS = 400  # and of its two ends for its exit code
-_WHOLE = 65_536  # a result up to this size is read as JSON
+_FILES = 5  # files of a patch to name
+_TAIL = 4000  # characters of a result to search for its last lines
+_ENDS = 400  # characters at each end of a result to search for an exit code
+_WHOLE = 65_536  # the largest result to decode as JSON, in characters
 
 _NAMES = {
     "edit": """apply_patch create_file create_text_file edit edit_file edit_notebook_file fs_write
@@ -61,7 +61,7 @@ _EXIT = r"(?:Process |Command )?exit(?:ed with)?[ _](?:code|status)"
 _CODE = re.compile(
     rf"^[^\w\n]{{0,3}}(?:Error: )?{_EXIT}\W{{1,4}}?(-?\d{{1,10}})", re.IGNORECASE | re.MULTILINE
 )
-# What tools put around the output of a program.
+# Lines that tools add to the output of a program.
 _FRAME = re.compile(
     rf"\W{{0,3}}(?:(?:Error: )?{_EXIT}\b|Background PIDs:|Chunk ID:|Original token count:|Output:$"
     r"|Process Group PGID:|Signal: |Total output lines:|Wall time\b"
@@ -72,7 +72,7 @@ _FAILURES = ("error", "failed", "<tool_use_error>", "apply_patch verification fa
 
 
 class ToolCall(NamedTuple):
-    """A tool call, whatever shape it was recorded in."""
+    """A tool call, independent of the form in which it was recorded."""
 
     name: str
     arguments: dict[str, Any]
@@ -80,7 +80,7 @@ class ToolCall(NamedTuple):
 
 
 class ToolResult(NamedTuple):
-    """What a call gave back: any value, and what is known of how it ended."""
+    """The result of a call: any value, and whether the call failed."""
 
     value: Any
     failed: bool = False
@@ -88,7 +88,7 @@ class ToolResult(NamedTuple):
 
 
 def read_call(data: dict[str, Any]) -> ToolCall:
-    """One of a message's `tool_calls`."""
+    """Return the tool call of an entry of a message's `tool_calls`."""
     inner = data.get("function")
     inner = cast("dict[str, Any]", inner) if isinstance(inner, dict) else data
     name = first_of({**data, **inner}, ("name", "tool_name", "toolName", "tool", "type"))
@@ -96,12 +96,12 @@ def read_call(data: dict[str, Any]) -> ToolCall:
 
 
 def id_of(data: dict[str, Any]) -> str:
-    """The id of one of a message's `tool_calls`; "" if it has none."""
+    """Return the id of an entry of a message's `tool_calls`; "" if it has none."""
     return text_of(first_of(data, _IDS))
 
 
 def own_result(data: dict[str, Any]) -> ToolResult | None:
-    """The result that stands inside one of `tool_calls`, as some tools have it."""
+    """Return the result that some tools store inside an entry of `tool_calls`, or None."""
     value = first_of(data, ("result", "output"))
     return None if value is None else ToolResult(value, data.get("status") == "error")
 
@@ -112,7 +112,7 @@ def read_invocation(invocation: ToolInvocation) -> tuple[ToolCall, ToolResult]:
 
 
 def read_result(message: SessionMessage) -> ToolResult:
-    """The result that a message of the role tool holds."""
+    """Return the result in a message with the role tool."""
     data = message.structured_data
     known = {**message.extra, **(cast("dict[str, Any]", data) if isinstance(data, dict) else {})}
     codes = {key: known[key] for key in _CODES if key in known}
@@ -121,7 +121,7 @@ def read_result(message: SessionMessage) -> ToolResult:
 
 
 def kind_of(call: ToolCall) -> str:
-    """`edit`, `shell`, `read` or `other`: by its name, else by what it was given."""
+    """Return `edit`, `shell`, `read` or `other`, by the call's name or else by its arguments."""
     given, name = call.arguments, call.name.lower()
     if patch_of(given):
         return "edit"
@@ -133,7 +133,7 @@ def kind_of(call: ToolCall) -> str:
 
 
 def stub(call: ToolCall, result: ToolResult | None, where: str) -> str:
-    """The text for a call. `where` is the command that shows the whole record."""
+    """Return the stub of a call. `where` is the command that shows the full record."""
     kind = kind_of(call)
     what, lines = _describe(kind, call.arguments)
     if result is None:
@@ -144,13 +144,13 @@ def stub(call: ToolCall, result: ToolResult | None, where: str) -> str:
 
 
 def deed(call: ToolCall) -> str:
-    """What a call was to do: a stub without how it ended."""
+    """Return the stub of a call without its result."""
     what, lines = _describe(kind_of(call), call.arguments)
     return _lay_out(call.name, what, "", lines)
 
 
 def lone_result(name: str, result: ToolResult, where: str) -> str:
-    """The text for a result whose call was not recorded."""
+    """Return the stub of a result whose call was not recorded."""
     shell = KINDS.get(name.lower()) == "shell"
     return _lay_out(name, "a result without its call", where, _ending(result) if shell else [])
 
@@ -159,7 +159,7 @@ def _arguments(given: Any) -> dict[str, Any]:
     value = _decoded(given, len(given)) if isinstance(given, str) else given
     if isinstance(value, dict):
         return cast("dict[str, Any]", value)
-    return {"input": value} if value else {}  # some tools take plain text
+    return {"input": value} if value else {}  # some tools accept plain text
 
 
 def _kind_by_shape(given: dict[str, Any]) -> str:
@@ -172,7 +172,7 @@ def _kind_by_shape(given: dict[str, Any]) -> str:
 
 
 def _describe(kind: str, given: dict[str, Any]) -> tuple[str, list[str]]:
-    """What stands on the first line of a stub, and what below it."""
+    """Return the text for the first line of a stub, and the lines below it."""
     if kind == "edit":
         found = changes(given)
         more = f" and {len(found) - _FILES} more files" if len(found) > _FILES else ""
@@ -201,7 +201,7 @@ def _lay_out(name: str, what: str, where: str, lines: list[str]) -> str:
 
 
 def _outcome(kind: str, result: ToolResult) -> list[str]:
-    """How it ended; what a call that we know nothing of gave may be all that matters in it."""
+    """Return lines about the result; for an unknown tool these include the end of its output."""
     if kind == "shell":
         return _ending(result)
     failure = _failure(kind, result)
@@ -211,7 +211,7 @@ def _outcome(kind: str, result: ToolResult) -> list[str]:
 
 
 def _ending(result: ToolResult) -> list[str]:
-    """How a command ended: its exit code and its last lines."""
+    """Return how a command ended: its exit code and its last lines."""
     value = _decoded(result.value)
     tail = _tail(value)
     begins = value[:_ENDS] if isinstance(value, str) else tail[:_ENDS]
@@ -239,12 +239,12 @@ def _failure(kind: str, result: ToolResult) -> list[str]:
 
 
 def _decoded(value: Any, longest: int = _WHOLE) -> Any:
-    """A value that was written as JSON inside a string, if it is an object."""
+    """Return the JSON object that a string contains; otherwise return the value unchanged."""
     if isinstance(value, str) and len(value) <= longest and value[:1] == "{":
         try:
             return json_codec.decode(value.encode("utf-8", "surrogatepass"))
         except ValueError:
-            return value  # it only begins with a brace
+            return value  # the text only begins with a brace
     return value
 
 
@@ -257,7 +257,7 @@ def _code(value: Any, depth: int = 2) -> int | None:
 
 
 def _tail(value: Any, depth: int = 4) -> str:
-    """The last of what a call gave back, whatever its shape."""
+    """Return the end of a result of any form."""
     if isinstance(value, str):
         return value[-_TAIL:]
     if isinstance(value, list) and depth:

@@ -1,4 +1,4 @@
-"""What a tool was given, in the words of any tool, and what an edit changed by it."""
+"""The arguments of tool calls, under the names of many tools, and the changes of edits."""
 
 from __future__ import annotations
 
@@ -19,12 +19,15 @@ _PATCHES = ("patch", "patchText", "patch_text", "diff", "input")
 _SHELLS = ("bash", "sh", "zsh", "cmd", "powershell", "pwsh")
 _FILE = re.compile(r"(?:\*\*\* (?:Update|Add|Delete) File: |\+\+\+ (?:b/)?)(.+)")
 _LONGEST_LINE = 200
-_BEGINNING = 4000  # of a text is looked through for its first line
+_BEGINNING = 4000  # characters of a text to search for its first line
 
 
 class FileEdit(NamedTuple):
-    """What became of one file. `removed` is None where it was written whole: what stood there
-    before is not known. `first` is the first changed line, with its sign."""
+    """The changes to one file.
+
+    `removed` is None if the whole file was written, because its previous content is unknown.
+    `first` is the first changed line, with `+` or `-`.
+    """
 
     path: str
     added: int
@@ -33,7 +36,7 @@ class FileEdit(NamedTuple):
 
 
 def changes(given: dict[str, Any]) -> list[FileEdit]:
-    """What an edit changed, file by file."""
+    """Return the changes of an edit, one entry for each file."""
     if patch := patch_of(given):
         return _patched(patch)
     edits = given.get("edits")
@@ -51,7 +54,7 @@ def changes(given: dict[str, Any]) -> list[FileEdit]:
 
 
 def patch_of(given: dict[str, Any]) -> str:
-    """The patch that a tool was given, be it a shell; "" if none."""
+    """Return the patch in the arguments, which may be in a shell command; "" if there is none."""
     texts = [given.get(key) for key in _PATCHES]
     if any(key in given for key in COMMANDS):
         texts.append(command_of(given))
@@ -59,7 +62,7 @@ def patch_of(given: dict[str, Any]) -> str:
 
 
 def command_of(given: dict[str, Any]) -> str:
-    """The command that a shell was given, without the shell's own name."""
+    """Return the command for a shell, without the shell's own name."""
     value = first_of(given, COMMANDS)
     if not isinstance(value, list):
         return text_of(value)
@@ -70,7 +73,7 @@ def command_of(given: dict[str, Any]) -> str:
 
 
 def first_of(given: dict[str, Any], keys: Sequence[str]) -> Any:
-    """The value of the first key that there is one for."""
+    """Return the value of the first key that has a value, or None."""
     for key in keys:
         if (value := given.get(key)) is not None:
             return value
@@ -84,7 +87,7 @@ def text_of(value: Any) -> str:
 
 
 def one_line(value: Any, longest: int = _LONGEST_LINE) -> str:
-    """A value on one line, and no longer than that."""
+    """Return a value on one line of at most `longest` characters."""
     return cut(" ".join(text_of(value)[: 2 * longest].split()), longest)
 
 
@@ -111,7 +114,7 @@ def _patched(patch: str) -> list[FileEdit]:
 
 
 def _edited(edit: dict[str, Any]) -> tuple[int, int | None, str]:
-    """Lines added, lines removed and the first changed line of one edit."""
+    """Return the lines added, the lines removed and the first changed line of one edit."""
     if first_of(edit, OLD) is None and first_of(edit, NEW) is None:
         content = text_of(first_of(edit, CONTENT))
         return _count(content), None, _first_line(content, "+")
@@ -131,7 +134,7 @@ def _compared(old: list[str], new: list[str]) -> tuple[int, int, str]:
     added, removed = len(come), len(gone)
     if added > 1 and removed > 1:
         same = (Counter(come) & Counter(gone)).total()
-        if added > same or removed > same:  # else lines only changed places: those are changes
+        if added > same or removed > same:  # otherwise lines only moved, which is a change
             added, removed = added - same, removed - same
     sign, lines = ("+", come) if come else ("-", gone)
     return added, removed, _first_line("\n".join(lines[:20]), sign)

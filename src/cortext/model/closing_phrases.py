@@ -1,7 +1,7 @@
 """Closing phrases: what people say when they leave a conversation for now.
 
-Only a prompt that is nothing else counts. It is cut into clauses; each has to be a closing phrase
-or a word of politeness, and one at least the former.
+A prompt counts only if it says nothing else. The prompt is split into clauses. Each clause must be
+a closing phrase or a polite phrase, and at least one must be a closing phrase.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _CAPITALS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _NO_WORD = re.compile(r"[^\w'\s/+&-]+|_")
 _QUOTES = str.maketrans({"\u2019": "'", "\u2018": "'", "`": "'", "\u00b4": "'"})
 
-# What a word in capitals stands for in the phrases below; what begins with `*` may be missing.
+# The alternatives for each word in capitals in the phrases below. A word with `*` is optional.
 _WORDS = {
     "US": """let's|lets|let us|we can|we could|we should|we'll|we will|can we|could we|shall we|
         i'd like to|i would like to|i want to|i'll|i will|i'm going to|i'm gonna|we're going to|
@@ -115,7 +115,7 @@ good job|good progress|great progress|good session|well done|much appreciated|ap
 
 
 def is_closing(prompt: str) -> bool:
-    """Whether all that a prompt says is that the conversation ends for now."""
+    """Return whether a prompt says only that the conversation ends for now."""
     text = prompt.strip()
     if not text or len(text) > _LONGEST:
         return False
@@ -135,7 +135,7 @@ def _is_phrase(words: list[str]) -> bool:
 
 
 def _ends(words: list[str], places: set[int], phrase: list[str]) -> set[int]:
-    """Where a phrase ends that begins at one of the places."""
+    """Return the places at which the phrase can end, if it begins at one of `places`."""
     for token in phrase:
         places = _after(words, places, token)
         if not places:
@@ -156,13 +156,13 @@ def _after(words: list[str], places: set[int], token: str) -> set[int]:
 
 @cache
 def _phrases(name: str) -> list[list[str]]:
-    """What a word in capitals stands for; with no name all phrases, as lists of their words."""
+    """Return the alternatives for a word in capitals, or all phrases for "", as lists of words."""
     text = _WORDS[name] if name else _PHRASES.strip().replace("\n", "|")
     return [[*phrase.split()] for phrase in text.split("|")]
 
 
 def _without_politeness(words: list[str]) -> list[str]:
-    """Without thanks and the like around a phrase, as often as people say them."""
+    """Remove all polite phrases at the beginning and at the end."""
     while size := _polite_size([tuple(words[:n]) for n in range(len(words) + 1)]):
         words = words[size:]
     while size := _polite_size([tuple(words[len(words) - n :]) for n in range(len(words) + 1)]):
@@ -171,7 +171,7 @@ def _without_politeness(words: list[str]) -> list[str]:
 
 
 def _polite_size(parts: list[Words]) -> int:
-    """The length of the longest part that is politeness, 0 for none."""
+    """Return the length of the longest part that is a polite phrase; 0 if there is none."""
     return max((len(part) for part in parts if part in _polite()), default=0)
 
 

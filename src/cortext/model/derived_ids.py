@@ -1,4 +1,4 @@
-"""Ids for what other programs name by keys of their own."""
+"""Session ids for programs that name their sessions by keys of their own."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ _LONGEST_NAME = 80
 
 
 def id_of(*key: str) -> str:
-    """The id of the session for a key of a framework: the key itself where it can be one. Of what
-    cannot, a readable part is kept, and equal keys have equal ids."""
+    """Return the session id for a key of a framework: the key itself if that is a valid id.
+
+    Otherwise the id consists of a readable part of the key and a hash. Equal keys have equal ids.
+    """
     if len(key) == 1:
         try:
             return check_id(key[0])
@@ -27,5 +29,5 @@ def id_of(*key: str) -> str:
 
 
 def name_of(*key: str) -> str:
-    """The readable part of such an id: ids of keys that begin alike begin alike."""
+    """Return the readable part of the id for a key, so ids of keys that begin alike begin alike."""
     return _NO_NAME.sub("-", "-".join(key)).strip("-._")[:_LONGEST_NAME]

@@ -1,4 +1,4 @@
-"""A summary of a conversation made without a model: its own sentences, the telling ones."""
+"""Summaries without a language model, made of the most informative sentences of a conversation."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from cortext.model.message import SessionMessage
 from cortext.model.own_slash_commands import without_command
 
 LONGEST = 200
-_HEAD, _TAIL = 4000, 2000  # of a long message no more is read, so that its size costs nothing
-_FIRST, _LAST = 20, 300  # nor more messages of a long conversation
+_HEAD, _TAIL = 4000, 2000  # characters read at both ends of a long message
+_FIRST, _LAST = 20, 300  # messages read at both ends of a long conversation
 
-# Possessive, so that no text makes them go back.
+# Possessive quantifiers, so that no text causes backtracking.
 _MARKUP = (
     (re.compile(r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]?|\x1b\][^\x07\x1b]*+(?:\x07|\x1b\\)?"), ""),
     (re.compile(r"<(system-reminder|command-name|command-message)>[^<]*+(?:</\1>)?"), ""),
@@ -36,10 +36,11 @@ _CLAUSE = re.compile(r"\A|[,;:،]\s|\s[—–-]\s|、")
 
 
 def digest(messages: Sequence[SessionMessage], limit: int = LONGEST) -> str:
-    """What a conversation is about, in one line of at most `limit` characters.
+    """Return what a conversation is about, in one line of at most `limit` characters.
 
-    Made of the first request, the last decision, the latest request and the open question, as
-    far as they exist and differ. The same messages give the same line; no messages give "".
+    The line contains the first request, the last decision, the latest request and the open
+    question, if they exist and differ. The same messages always give the same line. Without
+    messages, the result is "".
     """
     spoken = [m for m in messages if m.role in ("user", "assistant") and m.content]
     spoken = spoken if len(spoken) <= _FIRST + _LAST else spoken[:_FIRST] + spoken[-_LAST:]
@@ -57,14 +58,17 @@ def digest(messages: Sequence[SessionMessage], limit: int = LONGEST) -> str:
         parts[_best(rest)] = "Latest: " + _polished(_best(rest))
     if question:
         parts.setdefault(question, "Open: " + _polished(question))
-    # The sentences around the first request have a place only where there is place.
+    # The sentences around the first request are included only if there is room.
     around = {s: _polished(s) for s in requests[0] if s == requests[0][0] or _asks(s)}
     whole = " ".join((around | parts).values())
     return whole if len(whole) <= limit else _line([*parts.values()], limit)
 
 
 def _requests(said: list[tuple[str, list[str]]]) -> list[list[str]]:
-    """What the person asked for, message by message, without small talk and mere answers."""
+    """Return the requests of the person, one list for each message.
+
+    Small talk and mere answers to a question of the agent are left out.
+    """
     found, answers = list[list[str]](), False
     for role, sentences in said:
         if role == "user":
@@ -75,21 +79,21 @@ def _requests(said: list[tuple[str, list[str]]]) -> list[list[str]]:
 
 
 def _sentences(text: str) -> list[str]:
-    """The sentences of a message, at its two ends if it is long."""
+    """Return the sentences of a message; of a long message, those at both ends."""
     text = without_command(text)
     head, tail = text[:_HEAD], text[max(_HEAD, len(text) - _TAIL) :]
     if command := _COMMAND.match(head):
         head = head[command.end() :]
     if len(text) <= _HEAD + _TAIL:
         head, tail = head + tail, ""
-    tail = tail.partition("\n")[2] or tail  # from the beginning of a line
-    if tail.count("```") % 2:  # it begins inside a block of code
+    tail = tail.partition("\n")[2] or tail  # begin at the start of a line
+    if tail.count("```") % 2:  # the text begins inside a code block
         tail = "```\n" + tail
     return _prose(head) + _prose(tail) or _prose(head, code=True)[-1:]
 
 
 def _prose(text: str, *, code: bool = False) -> list[str]:
-    """Sentences without markup and, if not `code`, without code, tables, quotes and traces."""
+    """Return sentences without markup and, unless `code`, without code, tables and traces."""
     for pattern, kept in _MARKUP:
         text = pattern.sub(kept, text)
     paragraphs, fenced = [""], False
@@ -119,7 +123,7 @@ def _is_code(line: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    """On one line, without what does not show: control, bidi, zero-width, lone surrogates."""
+    """Return text on one line, without control, bidi, zero-width and other invisible characters."""
     if text.isascii() and text.isprintable():
         return " ".join(text.split())
     seen = (" " if c.isspace() else c for c in _BLANK.sub("", text))
@@ -151,7 +155,7 @@ def _is_question(sentence: str) -> bool:
 
 
 def _weight(sentence: str) -> int:
-    """How many words say something: names count twice, scripts without spaces by length."""
+    """Count the informative words: names count twice, scripts without spaces count by length."""
     telling = [word for word in _words(sentence) if word.lower() not in summary_phrases.COMMON]
     long = [word for word in telling if len(word) > 3 or word[1:] != word[1:].lower()]
     named = sum(word[1:] != word[1:].lower() for word in long)
@@ -163,7 +167,7 @@ def _asks(sentence: str) -> bool:
 
 
 def _best(sentences: list[str]) -> str:
-    """The sentence of a request that says most of what is wanted."""
+    """Return the sentence of a request that says most about what the person wants."""
 
     def score(sentence: str) -> int:
         weight = _weight(sentence)
@@ -173,7 +177,7 @@ def _best(sentences: list[str]) -> str:
 
 
 def _cue(sentence: str, known: Sequence[str]) -> int:
-    """Where the first of the known cues begins in a sentence, else -1."""
+    """Return where the first of the known cues begins in a sentence, or -1."""
     text = sentence.lower().replace("’", "'")
     for cue in known:
         at = text.find(cue)
@@ -183,10 +187,10 @@ def _cue(sentence: str, known: Sequence[str]) -> int:
 
 
 def _decision(said: list[tuple[str, list[str]]]) -> tuple[str, str]:
-    """The last sentence that decides, else the last that advises; and what to show of it."""
+    """Return the last sentence that decides, or else that advises, and the part of it to show."""
     advice = ""
     for role, sentences in reversed(said):
-        # What a person chooses is a decision; an agent says the same of its next step.
+        # "Let's use X" is a decision if a person says it; an agent only means its next step.
         known = summary_phrases.DECIDED + (
             summary_phrases.CHOSEN if role == "user" else summary_phrases.ADVISED
         )
@@ -205,7 +209,7 @@ def _decision(said: list[tuple[str, list[str]]]) -> tuple[str, str]:
 
 
 def _open_question(said: list[tuple[str, list[str]]]) -> str:
-    """The last question that nobody answered, else what was called open near the end."""
+    """Return the last unanswered question, or else the last point that is called open, or ""."""
     for role, sentences in reversed(said):
         near = sentences if role == "user" else sentences[-2:]
         if asked := [s for s in near if _is_question(s) and _cue(s, summary_phrases.FILLER) < 0]:
@@ -222,7 +226,7 @@ def _open_question(said: list[tuple[str, list[str]]]) -> str:
 
 
 def _polished(sentence: str) -> str:
-    """A sentence without its greeting and politeness, with a mark at its end."""
+    """Return a sentence without its greeting and politeness, with punctuation at its end."""
     text = sentence
     for _ in range(3):
         if (lead := summary_phrases.LEAD.match(text)) and lead.end() < len(text):
@@ -237,7 +241,7 @@ def _polished(sentence: str) -> str:
 
 
 def _line(parts: list[str], limit: int) -> str:
-    """The parts on one line; the longest are cut until all fit."""
+    """Join the parts on one line, and shorten the longest parts until all of them fit."""
     parts = parts[: max(1, limit // 40)]
     room = limit - len(parts) + 1
     longest = max([0, *map(len, parts)])
@@ -247,7 +251,7 @@ def _line(parts: list[str], limit: int) -> str:
 
 
 def _cut(text: str, longest: int) -> str:
-    """At most that long: cut between words, else between characters as people see them."""
+    """Shorten text between words, or otherwise between visible characters."""
     if len(text) <= longest:
         return text
     end = max(longest - 1, 0)

@@ -1,4 +1,4 @@
-"""Ids: what may name a session, and so a file."""
+"""Ids of sessions. An id is also used as a file name, so its characters are restricted."""
 
 from __future__ import annotations
 
@@ -18,22 +18,23 @@ def new_id() -> str:
 
 
 def derived_id(*parts: str) -> str:
-    """A stable id for a record that was stored without one."""
+    """Return a stable id for a record that was stored without an id."""
     text = "\x1f".join(parts).encode("utf-8", "surrogatepass").decode("latin-1")
     return str(uuid.uuid5(_RECORD_NAMESPACE, text))
 
 
 def check_id(id: str) -> str:
-    """`id` itself, if it is one; InvalidIdError otherwise."""
+    """Return `id` if it is valid; InvalidIdError otherwise."""
     if type(id) is str and _PLAIN.fullmatch(id):
         return id
     raise InvalidIdError(id)
 
 
 def check_workspace_id(id: str) -> str:
-    """`id` itself, if it can name a conversation: as above, with letters of any script.
+    """Return `id` if it can name a conversation; InvalidIdError otherwise.
 
-    A leading `YYYY-MM-DD/` is allowed: the same id may exist on two days.
+    The rules are those of `check_id`, but letters of any script are allowed. So is a leading
+    `YYYY-MM-DD/`, because the same id may exist on two days.
     """
     if type(id) is not str:
         raise InvalidIdError(id)

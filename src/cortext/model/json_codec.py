@@ -1,6 +1,6 @@
-"""The one JSON codec: msgspec first, the standard library where msgspec gives up.
+"""The JSON codec of cortext: msgspec, and the standard library for what msgspec refuses.
 
-That one is imported when it is needed, which is rarely.
+The standard library's module is imported only when it is needed, which is rare.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _fast_decode = msgspec.json.Decoder().decode
 
 
 def encode(value: Any) -> bytes:
-    """`value` as one line of JSON. Lone surrogates are written as `\\udXXX`."""
+    r"""Return `value` as one line of JSON. Lone surrogates are written as `\udXXX`."""
     try:
         return _fast_encode(value)
     except UnicodeEncodeError:
@@ -29,7 +29,7 @@ def encode(value: Any) -> bytes:
 
 
 def pretty(value: Any, indent: int = 2) -> bytes:
-    """`value` on indented lines, for people."""
+    """Return `value` as indented JSON, for people."""
     data = encode(value)
     try:
         return msgspec.json.format(data, indent=indent)
@@ -40,10 +40,10 @@ def pretty(value: Any, indent: int = 2) -> bytes:
 
 
 def decode(data: bytes, notes: list[str] | None = None) -> Any:
-    """The value of `data`; ValueError if it is not JSON.
+    """Return the value of `data`; ValueError if it is not JSON.
 
-    What JSON has no word for and files hold all the same (NaN, Infinity, a BOM)
-    is read as null or passed over, and said in `notes`.
+    Some files contain what JSON does not allow. NaN and infinite numbers are read as null, and a
+    byte order mark is skipped. Each case adds a sentence to `notes`.
     """
     try:
         return _fast_decode(data)

@@ -1,4 +1,4 @@
-"""The values that a session may hold: exactly what JSON can carry and give back."""
+"""The values that a session may hold: values that JSON can store and return unchanged."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ __all__ = ["UTC", "as_utc", "json_copy", "parse_time"]
 
 
 DEEPEST = 200
-"""How far values may be nested: what is written from one depth of a stack is read at another."""
+"""The deepest nesting of a value. A reader may have less of the call stack left than the writer."""
 
 
 def json_copy(value: Any, where: str = "value", *, around: int = 0) -> Any:
-    """A deep copy of `value`; ValueError if JSON could not give back an equal one.
+    """Return a deep copy of `value`; ValueError if JSON could not return an equal value.
 
-    `around` are the levels of a whole that holds values of the full depth.
+    `where` names the value in the error. `around` is the number of extra levels for a container
+    whose values may have the full depth.
     """
     return _copy(value, where, DEEPEST + around)
 
@@ -38,7 +39,7 @@ def _copy(value: Any, where: str, depth: int) -> Any:
         }
     if isinstance(value, (list, tuple)):
         return [_copy(item, where, depth - 1) for item in cast("list[Any]", value)]
-    # A subclass, such as an enum's member, is stored as what it is besides.
+    # A member of a subclass, such as an enum, is stored as its plain value.
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, int):
@@ -55,7 +56,7 @@ def _key(key: Any, where: str) -> str:
 
 
 def as_utc(when: datetime) -> datetime:
-    """`when` in UTC; a time without a zone is read as UTC."""
+    """Return a time in UTC; a time without a zone is read as UTC."""
     if not isinstance(when, datetime):  # pyright: ignore[reportUnnecessaryIsInstance]  entry
         raise ValueError(f"a time is a datetime, not {type(when).__name__}")
     zone: tzinfo | None = when.tzinfo
@@ -70,7 +71,10 @@ def as_utc(when: datetime) -> datetime:
 
 
 def parse_time(value: Any) -> datetime:
-    """A time as files have it: ISO 8601 in any of its forms, or seconds or milliseconds."""
+    """Return the time that a file has as ISO 8601 text, in seconds or in milliseconds.
+
+    ValueError if the value is not a time.
+    """
     if isinstance(value, str):
         return as_utc(datetime.fromisoformat(value))
     if isinstance(value, (int, float)) and not isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Messages as chat-completions APIs have them: role, content, tool calls and their results."""
+"""Conversion between our messages and those of chat-completions APIs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ if TYPE_CHECKING:
     from cortext.model.message import SessionMessage
 
 _KEY = "llm_message"
-"""The name in `extra` of the parts of an API's message that a session's message has no field for:
-content that is not text, and further keys."""
+"""The key in `extra` for parts of an API message that `SessionMessage` has no field for.
+
+These are content that is not plain text, and unknown keys.
+"""
 _OPTIONAL = ("tool_calls", "tool_call_id", "name")
 
 
@@ -25,14 +27,17 @@ def to_llm_message(message: SessionMessage) -> dict[str, Any]:
             data[name] = value
     found = message.extra.get(_KEY)
     rest = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
-    # The text may have been edited since, for example to redact it.
+    # The text may have been edited in the meantime, for example to redact it.
     if "content" in rest and _read_text(rest["content"]) == message.content:
         data["content"] = rest["content"]
     return json_copy({**rest, **data}, "the message", around=8)
 
 
 def fields_of_llm_message(data: Any) -> dict[str, Any]:
-    """Return the fields of the `SessionMessage` for an API's message."""
+    """Return the fields of the `SessionMessage` for an API's message.
+
+    ValueError if the content is neither text nor a list of parts.
+    """
     rest = {key: value for key, value in as_dict(data).items() if value is not None}
     fields = {name: rest.pop(name) for name in _OPTIONAL if name in rest}
     fields["role"] = rest.pop("role", None)
@@ -48,7 +53,7 @@ def fields_of_llm_message(data: Any) -> dict[str, Any]:
 
 
 def _read_text(content: Any) -> str | None:
-    """Return the text of a content or of its parts; None if it can have no text."""
+    """Return the text of a content or of its parts; None if the content has the wrong type."""
     if content is None:
         return ""
     if isinstance(content, str):

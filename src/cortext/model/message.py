@@ -1,4 +1,4 @@
-"""What a session is a list of: messages, and the tool calls recorded beside them."""
+"""The records of a session: messages, and tool calls recorded beside them."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from cortext.model.llm_message import fields_of_llm_message, to_llm_message
 Role = Literal["system", "user", "assistant", "tool"]
 ROLES: frozenset[str] = frozenset(("system", "user", "assistant", "tool"))
 
-# `extra` holds the keys of a file that we do not know, so no key of a file may
-# reach it under a name of its own: the name is different in every process.
+# No key of a file may be decoded as the field `extra` itself, which holds unknown keys.
+# So the field has a random name in JSON, different in every process.
 EXTRA_WIRE_NAME = f"extra {new_id()}"
 
 
 NO_TIME = datetime.min  # noqa: DTZ901  without a zone, no time that was given is equal to it
-"""In the place of a time that was not given: the construction sets it, decoding leaves it."""
+"""The placeholder for a missing time. The constructor replaces it, and a decoder does not."""
 
 
 def _require(name: str, value: Any, *kinds: type[Any]) -> None:
-    """Values reach a disk: what is not of its kind is refused before it gets there."""
+    """Raise ValueError unless a value has one of these types."""
     if type(value) not in kinds:
         words = " or ".join(kind.__name__ for kind in kinds)
         raise ValueError(f"{name} is {words}, not {type(value).__name__}")
@@ -46,15 +46,15 @@ def complete_identity(value: SessionMessage | ToolInvocation) -> None:
 
 
 def all_complete(values: Sequence[SessionMessage] | Sequence[ToolInvocation]) -> bool:
-    """Whether decoded values all have what a construction would have given them."""
+    """Return whether all decoded values have an id and a UTC time, as constructed values do."""
     return all([value.id and value.timestamp.tzinfo is UTC for value in values])  # noqa: C419  faster
 
 
 class _Checked(StructMeta):
-    """Values are checked and completed when a caller makes one, not when a decoder does.
+    """A metaclass that checks and completes a value when a caller constructs it.
 
-    Decoded values have their types checked by the decoder, and their nested values belong to
-    nobody else; a decoder that finds them not `all_complete` takes the slow way.
+    Decoders bypass this check: they check types themselves, and share nested values with nobody. If
+    decoded values are not `all_complete`, the decoder must construct them one by one.
     """
 
     if not TYPE_CHECKING:
@@ -72,10 +72,10 @@ class SessionMessage(
     forbid_unknown_fields=True,
     omit_defaults=True,
     rename={"extra": EXTRA_WIRE_NAME},
-    # Lines of a log say what they are: typed decoding accepts it and needs no second pass.
+    # Lines of a log have this tag, so that typed decoding needs no second pass.
     tag_field="type",
     tag="turn",
-    # Frozen values around copies of JSON cannot form a cycle; untracked they load a third faster.
+    # Frozen values with copies of JSON cannot form a cycle. Loading is a third faster without gc.
     gc=False,
 ):
     """One record of a session. Nested values are copied on entry and must not be mutated."""
@@ -92,7 +92,7 @@ class SessionMessage(
     extra: dict[str, Any] = {}
 
     def complete(self) -> None:
-        """Give it a time and an id, copy what is nested; ValueError for what has no place."""
+        """Set a missing time and id, and copy nested values; ValueError if a field does not fit."""
         if type(self.role) is not str or self.role not in ROLES:
             raise ValueError(f"role is one of {', '.join(sorted(ROLES))}, not {self.role!r}")
         if type(self.content) is not str:
@@ -101,7 +101,7 @@ class SessionMessage(
         if type(self.id) is not str:
             raise ValueError(f"id is text, not {type(self.id).__name__}")
         complete_identity(self)
-        # Most messages have none of these, and a message is made for every append.
+        # Most messages have none of these fields, and every append creates a message.
         if self.tool_call_id is not None or self.name is not None or self.tokens is not None:
             _require("tool_call_id", self.tool_call_id, str, NoneType)
             _require("name", self.name, str, NoneType)
@@ -120,7 +120,7 @@ class SessionMessage(
             force_setattr(self, "extra", json_copy(self.extra, "extra"))
 
     def to_dict(self) -> dict[str, Any]:
-        """As a document holds it: what is empty and optional is left out."""
+        """Return the message as a document stores it, without empty optional fields."""
         return record_dicts.message_to_dict(self)
 
     @classmethod
@@ -137,17 +137,21 @@ class SessionMessage(
 
     @classmethod
     def from_llm_message(cls, message: dict[str, Any]) -> SessionMessage:
-        """Return a new message for a message of a chat-completions API. ValueError if it is none.
+        """Return a new message for a message of an API; ValueError if that message is invalid.
 
-        `content` is the text, also of content that is a list of parts. The parts and further keys
-        are kept in `extra`, so `to_llm_message` returns an equal message without its null keys.
+        The API is a chat-completions API. `content` is the text of its content, which may be a list
+        of parts. The parts and unknown keys are stored in `extra`, so `to_llm_message` returns an
+        equal message without its null keys.
         """
         return cls(**fields_of_llm_message(message))
 
 
 of_decoded: Callable[..., SessionMessage] = partial(StructMeta.__call__, SessionMessage)
-"""A message of what a decoder gave: of the right types, whole, and nobody else's. It is made as a
-decoder would make it, without a look at each value: transcripts hold very many."""
+"""Create a message from values that a decoder returned, without checks.
+
+The values must have the right types, be complete, and be shared with nobody. Transcripts contain
+very many messages, so this function saves the time for the checks.
+"""
 
 
 class ToolInvocation(
@@ -171,7 +175,7 @@ class ToolInvocation(
     extra: dict[str, Any] = {}
 
     def complete(self) -> None:
-        """Give it a time and an id, copy what is nested; ValueError for what has no place."""
+        """Set a missing time and id, and copy nested values; ValueError if a field does not fit."""
         _require("tool_name", self.tool_name, str)
         _require("id", self.id, str)
         _require("error", self.error, str, NoneType)
@@ -187,7 +191,7 @@ class ToolInvocation(
             force_setattr(self, "extra", json_copy(self.extra, "extra"))
 
     def to_dict(self) -> dict[str, Any]:
-        """Every field, also the empty ones."""
+        """Return the tool call as a dict of all fields, including the empty ones."""
         return record_dicts.invocation_to_dict(self)
 
     @classmethod
@@ -198,11 +202,11 @@ class ToolInvocation(
 def message_from_dict(
     data: dict[str, Any], names: Mapping[str, str] = record_dicts.NO_NAMES
 ) -> SessionMessage:
-    """Return the message that a dict of a file holds. ValueError if a field does not fit."""
+    """Return the message in a dict read from a file; ValueError if a field does not fit."""
     return record_dicts.record_from_dict(data, names, SessionMessage, ("role", "content"))
 
 
 def invocation_from_dict(data: dict[str, Any]) -> ToolInvocation:
-    """Return the tool call that a dict of a file holds. ValueError if a field does not fit."""
+    """Return the tool call in a dict read from a file; ValueError if a field does not fit."""
     names = record_dicts.NO_NAMES
     return record_dicts.record_from_dict(data, names, ToolInvocation, ("tool_name",))

@@ -1,4 +1,4 @@
-"""Slash commands of ours in what a person wrote: no part of what a conversation is about."""
+"""The slash commands of cortext in a person's text. They say nothing about the topic."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import re
 
 _OURS = re.compile(r"\s*+/(?:workspace\.([\w-]++)|cortext)(?:\s++|\Z)")
 _NO_WORDS = (None, "resume", "stop-conversation")
-"""Commands that look a conversation up, or end one: what follows them is not about it."""
+"""Commands that find or end a conversation. The words after them say nothing about its topic."""
 
 
 def without_command(text: str) -> str:
-    """What a person wrote after a command of ours; all of it, if there is none."""
+    """Return a person's text without a leading slash command of cortext.
+
+    If that command finds or ends a conversation, the result is "".
+    """
     found = _OURS.match(text)
     if found is None:
         return text

@@ -1,8 +1,8 @@
-"""Values as plain dicts, under any table of names, and back.
+"""Conversion of records to plain dicts and back, with any table of field names.
 
-Keys that we do not know survive in `extra` and are written beside our own. One
-that another arrangement uses for itself goes under `cortext_extra` there, so that
-a session comes back equal from every arrangement.
+Unknown keys are stored in `extra` and written beside the known keys. A format may need such a key
+for itself. The key is then written under `cortext_extra`, so that a session is equal after a round
+trip through every format.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 
 def merge_extra(data: dict[str, Any], extra: Mapping[str, Any], reserved: frozenset[str]) -> None:
-    """Write unknown keys beside ours; those that ours would hide, under `cortext_extra`."""
+    """Write unknown keys beside ours, and unknown keys in `reserved` under `cortext_extra`."""
     escaped = {key: value for key, value in extra.items() if key in reserved or key == ESCAPED}
     if not escaped:
         data.update(extra)
@@ -35,7 +35,7 @@ def merge_extra(data: dict[str, Any], extra: Mapping[str, Any], reserved: frozen
 
 
 def take_extra(unknown: dict[str, Any]) -> dict[str, Any]:
-    """The inverse of `merge_extra`, for the keys that are left when ours are taken."""
+    """Return `extra` from the keys that are not ours, as the inverse of `merge_extra`."""
     escaped = unknown.pop(ESCAPED, None)
     if isinstance(escaped, dict):
         unknown.update(cast("dict[str, Any]", escaped))
@@ -45,7 +45,7 @@ def take_extra(unknown: dict[str, Any]) -> dict[str, Any]:
 
 
 def as_dict(value: Any) -> dict[str, Any]:
-    """`value`, if it is a JSON object; ValueError otherwise."""
+    """Return `value` if it is a JSON object; ValueError otherwise."""
     if isinstance(value, dict):
         return cast("dict[str, Any]", value)
     found = _JSON_WORDS.get(cast("type[Any]", type(value)), "a value")
@@ -53,7 +53,7 @@ def as_dict(value: Any) -> dict[str, Any]:
 
 
 def dicts(value: Any, where: str) -> list[dict[str, Any]]:
-    """A list of JSON objects; nothing at all is an empty one."""
+    """Return a list of JSON objects, or an empty list for None; ValueError for anything else."""
     if value is None:
         return []
     if not isinstance(value, list):
@@ -68,7 +68,7 @@ _JSON_WORDS: dict[type[Any], str] = {
 
 
 def convert(data: dict[str, Any], kind: type[_Struct]) -> _Struct:
-    """A typed value; ValueError says which field does not fit."""
+    """Return the typed value of a dict; ValueError says which field does not fit."""
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
@@ -111,7 +111,7 @@ def invocation_to_dict(invocation: ToolInvocation) -> dict[str, Any]:
 
 
 def iso(when: datetime) -> str:
-    """ISO 8601 in UTC, as everything that we write has it."""
+    """Return a time in UTC as ISO 8601 text, the form that every file of cortext has."""
     return when.isoformat().replace("+00:00", "Z")
 
 
@@ -119,7 +119,7 @@ _OPTIONAL = ("tool_calls", "tool_call_id", "name", "tokens", "structured_data")
 
 
 def message_keys(names: Mapping[str, str] = NO_NAMES) -> frozenset[str]:
-    """The keys that a message uses for itself."""
+    """Return the keys that the fields of a message use."""
     ours = ("role", "content", "timestamp", "id", *_OPTIONAL)
     return frozenset(names.get(name, name) for name in ours)
 
@@ -127,10 +127,10 @@ def message_keys(names: Mapping[str, str] = NO_NAMES) -> frozenset[str]:
 def record_from_dict(
     data: dict[str, Any], names: Mapping[str, str], kind: type[_Struct], identity: tuple[str, ...]
 ) -> _Struct:
-    """Return the record that a dict holds. ValueError if a field does not fit.
+    """Return the record in a dict; ValueError if a field does not fit.
 
-    A record without an id gets one derived from its time and the fields in `identity`, so that it
-    has the same id at every reading.
+    A record without an id gets an id derived from its time and the fields in `identity`, so that
+    the record has the same id at every reading.
     """
     unknown = dict(data)
     known: dict[str, Any] = {}

@@ -1,15 +1,20 @@
-"""Past text is data: nothing in it may move the cursor, colour the screen or turn it around."""
+"""Text that is safe to print.
+
+Stored text cannot move the cursor, change colours or reverse the direction of text.
+"""
 
 from __future__ import annotations
 
 _HIDDEN = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
-# Joiners hold emoji and several scripts together, and do nothing else.
+# Joiners connect characters of emoji and of several scripts, and are harmless.
 _KEPT = frozenset("\n\t\u200c\u200d")
 
 
 def clean(text: str, *, lines: bool = True) -> str:
-    """`text` with each control, format and half character shown as `\ufffd`; on one line unless
-    `lines`."""
+    """Return text with each control, format or surrogate character replaced by `\ufffd`.
+
+    The result is on one line unless `lines` is true.
+    """
     if not lines:
         text = " ".join(text.split())
     if text.isascii() and text.isprintable():

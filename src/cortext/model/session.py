@@ -22,12 +22,12 @@ from cortext.model.session_head import FIELDS, HEAD, check_head, decode_head, en
 from cortext.model.status import Status
 
 _JSON_FIELDS = ("metadata", "pending", "native", "extra")
-# A bad id is every verb's to refuse, with an error of its own.
+# Each operation of a store refuses a bad id with its own error.
 _ALL_BUT_ID = tuple(name for name in (*FIELDS, "extra") if name != "id")
 
 
 class Session(Struct, weakref=True):
-    """The durable record of one conversation. Times are aware and in UTC."""
+    """The durable record of one conversation. Times have a zone and are in UTC."""
 
     id: str = field(default_factory=new_id)
     title: str = ""
@@ -71,7 +71,7 @@ class Session(Struct, weakref=True):
         return self.total_prompt_tokens + self.total_completion_tokens
 
     def touch(self) -> None:
-        """Move `updated_at` to now, and forward in any case."""
+        """Set `updated_at` to now, or to a microsecond later than before if that is later."""
         try:
             later = as_utc(self.updated_at) + timedelta(microseconds=1)
         except OverflowError:
@@ -116,7 +116,7 @@ class Session(Struct, weakref=True):
         self.touch()
 
     def to_dict(self) -> dict[str, Any]:
-        """As a document holds it, with times as ISO strings."""
+        """Return the session as a document stores it, with times as ISO strings."""
         data = encode_head(self, HEAD)
         data["messages"] = [message.to_dict() for message in self.messages]
         data["tool_history"] = [invocation.to_dict() for invocation in self.tool_history]
@@ -124,12 +124,15 @@ class Session(Struct, weakref=True):
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Session:
-        """The inverse of `to_dict`; ValueError says what does not fit."""
+        """Return the session of a dict from `to_dict`; ValueError says what does not fit."""
         return cls.from_decoded(json_copy(data, "the session", around=8))
 
     @classmethod
     def from_decoded(cls, data: dict[str, Any]) -> Session:
-        """As `from_dict`, for a dict that a decoder made and that nobody else has."""
+        """Return a session as `from_dict` does, without a copy of the dict.
+
+        Nobody else may use the dict afterwards.
+        """
         head = dict(data)
         messages = record_dicts.dicts(head.pop("messages", None), "messages")
         history = record_dicts.dicts(head.pop("tool_history", None), "tool_history")

@@ -1,4 +1,4 @@
-"""The head of a session under a table of names: one table is one dialect."""
+"""Conversion of a session's head to a dict and back, with a table of names for each dialect."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ VERSION = "1.0"
 
 
 class HeadField(NamedTuple):
-    """Where one field of the head stands in a dialect."""
+    """The place of one field of the head in a dialect.
+
+    `ours` is the name of the field and `path` its keys in the dict. A field with `always` is
+    written even if it is empty.
+    """
 
     ours: str
     path: tuple[str, ...]
@@ -28,8 +32,8 @@ class HeadField(NamedTuple):
 class HeadTable(NamedTuple):
     """The head of one dialect.
 
-    `reserved` are the top-level keys that it needs for itself, `words` its own
-    words for a status, and with `nulls` what is required and empty is written null.
+    `reserved` contains the top-level keys that the dialect uses. `words` maps each status to the
+    dialect's own word. With `nulls`, required fields that are empty are written as null.
     """
 
     keys: tuple[HeadField, ...]
@@ -47,7 +51,11 @@ def table(
     words: Mapping[str, str] | None = None,
     nulls: bool = False,
 ) -> HeadTable:
-    """A dialect from the names of the fields; `rename` gives a dotted place to some."""
+    """Return the dialect with these fields.
+
+    `rename` maps some of the fields to a dotted path in the dict. `own` contains further keys that
+    the dialect uses.
+    """
     places = rename or {}
     required = frozenset(always)
     keys = tuple(
@@ -72,7 +80,7 @@ HEAD = table(
     ),
     own=("messages", "tool_history"),
 )  # fmt: skip
-"""The head as the document has it, which is also how `Session.to_dict` names things."""
+"""The head of a document. `Session.to_dict` uses the same names."""
 
 _EMPTY: Mapping[str, Any] = {
     "status": "active",
@@ -113,7 +121,7 @@ _TIMES = frozenset(("created_at", "updated_at"))
 
 
 def check_head(session: Session, names: Iterable[str] = (*FIELDS, "extra")) -> None:
-    """ValueError for a field that holds something else than it is for."""
+    """Raise ValueError if a field of the session holds a value of the wrong type."""
     for ours in names:
         value = getattr(session, ours)
         fits, kind = _KINDS.get(ours, _TEXT)
@@ -126,7 +134,7 @@ def check_head(session: Session, names: Iterable[str] = (*FIELDS, "extra")) -> N
 
 
 def encode_head(session: Session, dialect: HeadTable) -> dict[str, Any]:
-    """The head as a plain dict; ValueError if it holds what JSON cannot."""
+    """Return the head as a plain dict; ValueError if it contains what JSON cannot store."""
     check_head(session)
     data: dict[str, Any] = {"version": VERSION}
     for ours, path, always in dialect.keys:
@@ -149,7 +157,10 @@ def encode_head(session: Session, dialect: HeadTable) -> dict[str, Any]:
 
 
 def decode_head(data: dict[str, Any], dialect: HeadTable) -> dict[str, Any]:
-    """The fields that a plain dict holds, `extra` among them, ready for a Session."""
+    """Return the fields of a `Session` from a plain dict; unknown keys are in `extra`.
+
+    ValueError if `created_at` is missing, or if a time cannot be parsed.
+    """
     rest = dict(data)
     rest.pop("version", None)
     for parent in _parents(dialect):
@@ -178,7 +189,7 @@ def decode_head(data: dict[str, Any], dialect: HeadTable) -> dict[str, Any]:
 
 
 def newer_version(data: Mapping[str, Any]) -> str | None:
-    """The version of a head that a later release wrote; None for one that we can read."""
+    """Return the version of a head that a later release wrote; None if we can read the head."""
     found = data.get("version")
     if isinstance(found, bool) or not isinstance(found, (str, int, float)):
         return None
@@ -191,7 +202,7 @@ def newer_version(data: Mapping[str, Any]) -> str | None:
 
 
 def _is_no_version(found: str | float) -> bool:
-    """What no release writes, and Python refuses to turn into text or a number."""
+    """Return whether a version is so long that Python would refuse to convert it."""
     digits = 20
     return len(found) > digits if isinstance(found, str) else abs(found) >= 10**digits
 
@@ -218,7 +229,7 @@ def _take(data: dict[str, Any], path: tuple[str, ...]) -> Any:
 def _merge_nested(
     data: dict[str, Any], extra: dict[str, Any], parent: str, dialect: HeadTable
 ) -> None:
-    """Unknown keys of a nested part go back into it, unless ours have their names."""
+    """Write unknown keys back into their nested object, unless one has the name of a known key."""
     unknown = extra.get(parent)
     ours = {key.path[1] for key in dialect.keys if key.path[0] == parent}
     if isinstance(unknown, dict) and unknown and not ours.intersection(cast("Any", unknown)):

@@ -1,4 +1,4 @@
-"""What a list shows of a session, without its records."""
+"""The part of a session that a list shows, without its records."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class SessionSummary(Struct, frozen=True, kw_only=True):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Every field, with times as ISO strings."""
+        """Return a dict of all fields, with times as ISO strings."""
         data = {name: getattr(self, name) for name in self.__struct_fields__}
         data["created_at"] = record_dicts.iso(self.created_at)
         data["updated_at"] = record_dicts.iso(self.updated_at)

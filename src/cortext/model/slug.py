@@ -1,4 +1,4 @@
-"""A topic in any script as the readable part of a folder's name."""
+"""Slugs: the readable part of a folder's name, made from a topic in any script."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import unicodedata
 
 LONGEST = 60
 _MOST_BYTES = 150
-"""So that number, type and slug together stay below what a file system allows for a name."""
+"""The longest slug in bytes. With number and type, it fits into a file name."""
 
 
 def slugify(topic: str) -> str:
-    """Letters and digits in lower case, anything else a hyphen; `untitled` when nothing is left."""
+    """Return a topic in lower case, with hyphens between words; "untitled" if nothing is left.
+
+    Words consist of letters, digits and combining marks. All other characters separate words.
+    """
     text = unicodedata.normalize("NFKC", topic).lower()
     words = "".join(c if _is_word(c) else " " for c in text).split()
     slug = "-".join(words)[:LONGEST]
@@ -20,5 +23,5 @@ def slugify(topic: str) -> str:
 
 
 def _is_word(character: str) -> bool:
-    # Marks belong to the letter before them: without them many scripts cannot be read.
+    # Combining marks belong to the letter before them; many scripts are unreadable without them.
     return unicodedata.category(character)[0] in "LNM"

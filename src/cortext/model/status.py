@@ -16,6 +16,6 @@ _NEXT: dict[str, frozenset[str]] = {
 
 
 def check_transition(old: str, new: str) -> None:
-    """InvalidTransitionError unless a conversation may go from `old` to `new`."""
+    """Raise InvalidTransitionError unless a conversation may change from `old` to `new`."""
     if new not in _NEXT.get(old, frozenset()):
         raise InvalidTransitionError(old, new)

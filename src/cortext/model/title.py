@@ -1,17 +1,17 @@
-"""A title for a session that nobody named."""
+"""Titles for sessions that have no name."""
 
 from __future__ import annotations
 
 from cortext.model.session import Session
 
 LONGEST = 50
-"""Characters of the title of a document, as its specification has it."""
+"""The longest title of a document in characters, as the specification requires."""
 WHOLE = 200
-"""Characters of any other: whoever draws one cuts it where the room ends."""
+"""The longest title anywhere else, in characters. A view shortens it to the available space."""
 
 
 def generate_title(session: Session, longest: int = LONGEST) -> str:
-    """The first line of the first request, or the time when the session began."""
+    """Return the first line of the first request, or else a title with the session's start time."""
     for message in session.messages:
         if message.role == "user":
             for line in message.content.splitlines():

@@ -1,4 +1,4 @@
-"""How many tokens a conversation has: one answer for heads, lists and statistics."""
+"""Token counts of conversations, used by heads, lists and statistics."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ _MOST = 10**15
 
 
 class TokenCount(NamedTuple):
-    """`reported` says that a tool counted them; else they are guessed from the text, four
-    characters a token."""
+    """The tokens of a conversation.
+
+    If `reported` is true, a tool counted them. Otherwise they are estimated as one token for four
+    characters.
+    """
 
     prompt: int
     completion: int
@@ -25,7 +28,7 @@ class TokenCount(NamedTuple):
 
 
 def tokens_of(session: Session, messages: Sequence[SessionMessage]) -> TokenCount:
-    """The tokens of a session, of which `messages` are the ones that count."""
+    """Return the token count of a session: the totals of its head, or a sum over `messages`."""
     if session.total_tokens > 0:
         totals = session.total_prompt_tokens, session.total_completion_tokens
         return TokenCount(_bounded(totals[0]), _bounded(totals[1]), True)

@@ -1,8 +1,8 @@
 """The binding of an AI tool's session to a conversation.
 
-A head lists its bindings under `native` as JSON objects. Only this module knows the keys of such an
-object. Anybody may have written the file, so a binding keeps the object that it was read from:
-unknown keys, values of the wrong type and the order of the keys survive a rewrite.
+A head lists its bindings under `native` as JSON objects. Only this module knows the keys of these
+objects. Anybody may have written the file, so a binding keeps the object that it was read from.
+Unknown keys, values of the wrong type and the order of the keys survive a rewrite.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ _MOST_PID = 1 << 31
 class ToolBinding(Struct, frozen=True, kw_only=True):
     """The part of a tool's session that belongs to a conversation.
 
-    A field is None if its key is absent. Until the tool's session is known, `session_id` is "" and
-    `pid` and `process_start` name the process that will have the session.
+    A field is None if its key is absent. Until the tool's session is known, `session_id` is "". The
+    fields `pid` and `process_start` then name the process that will create the session.
     """
 
     tool: str
     session_id: str = ""
     path: str = ""
-    """The transcript, when it was last seen."""
+    """The path of the transcript when it was last seen."""
     start: str | None = None
-    """The id of the last message before the conversation, or a time; "" is the beginning."""
+    """The id or time of the last message before the conversation; "" is the session's beginning."""
     end: str | None = None
-    """The id of the last message of the conversation, or a time; "" is no end yet."""
+    """The id or time of the conversation's last message; "" means that it has not ended."""
     start_time: str | None = None
     """The time of the message `start`, for a session that no longer has that message."""
     end_time: str | None = None
     """The time of the message `end`."""
     pid: int | None = None
     process_start: float | None = None
-    """When the process started, in seconds since 1970."""
+    """The start time of the process, in seconds since 1970."""
     cwd: str | None = None
-    """The folder of the process."""
+    """The working folder of the process."""
     nonce: str | None = None
-    """A random text that our command printed, so that it occurs in exactly one transcript."""
+    """A random text that our command printed, so that exactly one transcript contains it."""
     seen_digest: str | None = None
-    """A digest of the messages that the session was told about when it was bound."""
+    """A digest of the ids of the messages that the conversation had when the session was bound."""
     tokens: tuple[int, int] | None = None
-    """The prompt and completion tokens of the session, if all of it is the conversation."""
+    """The prompt and completion tokens of the session, if the conversation is the whole session."""
     malformed: tuple[str, ...] = ()
     """The keys of `source` whose value has the wrong type."""
     source: Mapping[str, Any] | None = None
@@ -59,7 +59,7 @@ class ToolBinding(Struct, frozen=True, kw_only=True):
 
     @property
     def is_pending(self) -> bool:
-        """Whether the session of a process is still unknown."""
+        """Whether the process is known but its session is not known yet."""
         return not self.session_id and self.pid is not None and self.process_start is not None
 
     @property
@@ -71,7 +71,7 @@ class ToolBinding(Struct, frozen=True, kw_only=True):
         return (self.tool, self.session_id) == (tool, session_id)
 
     def is_open_for(self, tool: str, session_id: str) -> bool:
-        """Whether new messages of this session belong to the conversation."""
+        """Return whether new messages of the given session belong to the conversation."""
         return self.is_open and self.is_of(tool, session_id)
 
 
@@ -83,14 +83,14 @@ def binding_from_json(source: Mapping[str, Any]) -> ToolBinding:
     fields: dict[str, Any] = {
         _KEYS[key]: value for key, value in values.items() if value is not None
     }
-    # An empty text keeps the key: `held`, for example, means something even if it is empty.
+    # "" and not None, which would mean an absent key. An empty `held`, for example, has a meaning.
     fields |= {_KEYS[key]: "" for key in bad if _READERS[key] is _text}
     fields.setdefault("tool", "")
     return ToolBinding(**fields, malformed=bad, source=source)
 
 
 def binding_to_json(binding: ToolBinding) -> dict[str, Any]:
-    """Return the JSON object of a binding. Keys that did not change stay as they were."""
+    """Return the JSON object of a binding. Fields that did not change keep their stored value."""
     data = dict(binding.source or {})
     before = None if binding.source is None else binding_from_json(data)
     for key, name in _KEYS.items():
@@ -105,12 +105,12 @@ def binding_to_json(binding: ToolBinding) -> dict[str, Any]:
 
 
 def native_entry(tool: str, session_id: str, path: str) -> dict[str, Any]:
-    """Return the `native` entry of a session that a tool's reader decoded."""
+    """Return the `native` entry for a session that a tool's reader decoded."""
     return binding_to_json(ToolBinding(tool=tool, session_id=session_id, path=path))
 
 
 def bindings_of(session: Session) -> list[ToolBinding]:
-    """Return the bindings of a head, in the order in which they were made."""
+    """Return the bindings of a session, in the order of their creation."""
     return [binding_from_json(each) for each in session.native]
 
 
@@ -121,7 +121,7 @@ def set_bindings(session: Session, bindings: Iterable[ToolBinding]) -> None:
 def change_bindings(
     session: Session, matches: Callable[[ToolBinding], bool], **changes: Any
 ) -> None:
-    """Change fields of all bindings of a head that match."""
+    """Change the given fields in all bindings of a session that match."""
     set_bindings(
         session,
         (
@@ -169,7 +169,7 @@ _KEYS: Mapping[str, str] = {
     "held": "seen_digest",
     "tokens": "tokens",
 }
-"""The JSON key of each field, in the order in which a new binding has them."""
+"""The JSON key of each field, in the order in which a new binding is written."""
 _READERS: Mapping[str, Callable[[Any], Any]] = {
     **dict.fromkeys(_KEYS, _text),
     "pid": _pid,

@@ -1,7 +1,7 @@
-"""The session inside a file that is for people: a document, escaped so that it stays unseen.
+"""A session embedded in a file for people, as an invisible, escaped document.
 
-What a person reads and what is imported are two things, so the block has a digest of what
-stood before it: a file in which only the readable part was changed is told from one as written.
+A person reads the text of the file, but an import reads the embedded document. So the document has
+a digest of the text before it, which shows whether somebody edited only the text.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from cortext.model.session import Session
 
 
 class EmbeddedDocument(NamedTuple):
-    """The document of a file, and whether what stands around it is not as it was written."""
+    """The document embedded in a file; `edited` is true if the text around it was changed."""
 
     data: bytes
     edited: bool
 
 
 def document_of(session: Session) -> bytes:
-    """The document of a session."""
+    """Return the document of a session."""
     blocks = (
         EncodedRecords().extended(session.messages),
         EncodedRecords().extended(session.tool_history),
@@ -32,9 +32,9 @@ def document_of(session: Session) -> bytes:
 
 
 def escape(data: bytes, characters: str = "") -> str:
-    """JSON that means the same, without these characters and without any that is not printable.
+    """Return equivalent JSON without these characters and without non-printable characters.
 
-    They can stand in JSON only inside of strings, where each has a second way to be written.
+    JSON has such characters only inside of strings, where each can also be written as an escape.
     """
     text = data.decode("utf-8")
     unwanted = {
@@ -52,14 +52,17 @@ def _escaped(character: str) -> str:
 
 
 def seal(shown: str, session: Session, opening: str, closing: str) -> bytes:
-    """What is shown and after it the data, between `opening`, which takes the digest, and
-    `closing`. Neither of the two can stand in the data."""
+    """Return the shown text, and after it the session's data between `opening` and `closing`.
+
+    `opening` has a placeholder for the digest. Neither `opening` nor `closing` can occur in the
+    data.
+    """
     data = escape(document_of(session), "<>&").replace("--", "\\u002d\\u002d")
     return (shown + opening.format(_digest(shown)) + data + closing).encode("utf-8")
 
 
 def unseal(text: str, opening: str, closing: str) -> EmbeddedDocument | None:
-    """The inverse; None without data, ValueError if it does not go to its end."""
+    """Return the document that `seal` embedded, or None; ValueError if it is cut off."""
     text = text.replace("\r\n", "\n")
     before, after = opening.split("{}")
     end, _, behind = closing.partition("\n")
@@ -75,5 +78,5 @@ def unseal(text: str, opening: str, closing: str) -> EmbeddedDocument | None:
 
 
 def _digest(shown: str) -> str:
-    """The same after an editor or git changed line ends, or the spaces at the end."""
+    """Return a digest that ignores a byte order mark and white space at the end of the text."""
     return "sha256:" + hashlib.sha256(shown.lstrip("\ufeff").rstrip().encode()).hexdigest()

@@ -1,7 +1,7 @@
 """Exports: a session as one file, for people (md, html) or for programs (json, jsonl).
 
-Each can be read back, and the session is equal. `json` is the document and `jsonl` the log, as
-stores have them; the other two carry a document where it is not seen.
+Every export can be read back as an equal session. `json` is the document format and `jsonl` is the
+log format of the stores. The other two embed an invisible document.
 """
 
 from __future__ import annotations
@@ -21,11 +21,14 @@ from cortext.model.session import Session
 
 
 class NotAnExportError(ValueError):
-    """A file that is something else."""
+    """The file is not an export."""
 
 
 class Body(NamedTuple):
-    """A session as bytes, a document or a log, as it was found in an export of this format."""
+    """The document or log that was found in an export.
+
+    `format` is the format of the export. If `edited` is true, the text around the data was changed.
+    """
 
     format: str
     data: bytes
@@ -33,21 +36,21 @@ class Body(NamedTuple):
 
 
 class DecodedExport(NamedTuple):
-    """A session, and what is odd about the file that it was in."""
+    """The session of an export, and notes about unusual things in the file."""
 
     session: Session
     notes: list[str]
 
 
 def encode(session: Session, format: str) -> bytes:
-    """The file. `format` is one of `FORMATS`."""
+    """Return the file. `format` is one of `FORMATS`."""
     return FORMATS[format](session)
 
 
 def find_body(data: bytes) -> Body:
-    """What an export holds, known by its content.
+    """Find the data in an export of any format, which is recognized by its content.
 
-    NotAnExportError for anything else; ValueError for an export that is cut off.
+    NotAnExportError if the data is not an export; ValueError if the export is cut off.
     """
     data = data.removeprefix(b"\xef\xbb\xbf")
     start = data[:1000].lstrip()
@@ -70,14 +73,14 @@ def find_body(data: bytes) -> Body:
 
 
 def version_of(body: Body) -> Mapping[str, Any]:
-    """What tells the version of a file, if anything does."""
+    """Return a mapping with the version of an export, if it has a version."""
     if body.format != "jsonl":
         return document.decode_version(body.data)
     return {"version": log.decode_head_line(body.data.partition(b"\n")[0], []).get("version")}
 
 
 def decode(body: Body) -> DecodedExport:
-    """The session; ValueError says what is wrong with it."""
+    """Return the session of an export; ValueError says what is wrong with it."""
     if body.format == "jsonl":
         return _decode_log(body.data)
     found = document.decode(body.data)
@@ -85,12 +88,12 @@ def decode(body: Body) -> DecodedExport:
 
 
 def _encode_json(session: Session) -> bytes:
-    # A terminal shows what is written to it, so nothing in it may be a code for one.
+    # The export may be printed to a terminal, so it must not contain control codes.
     return escape(document_of(session)).encode("utf-8")
 
 
 def _encode_log(session: Session) -> bytes:
-    # With the count of its records, a file that lost some of them is known for it.
+    # The number of records reveals a file that lost some of them.
     head = {"type": "metadata", **head_to_dict(session, log.LOG)}
     head[log.LOG.count_key] = len(session.messages)
     lines = [json_codec.encode(head), b"\n", *encode_records(session, log.LOG)]
@@ -106,7 +109,7 @@ FORMATS: dict[str, Callable[[Session], bytes]] = {
 
 
 class _Shape(msgspec.Struct):
-    """What a document cannot be without."""
+    """The keys that every document has."""
 
     id: msgspec.Raw
     created_at: msgspec.Raw
@@ -124,7 +127,7 @@ def _find_json(data: bytes) -> Body:
     except msgspec.ValidationError:
         raise NotAnExportError("is JSON, and not a conversation") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        # Either it is not JSON, or it holds what only the tolerant codec reads.
+        # The data is not JSON, or it contains values that only the tolerant codec accepts.
         known = json_codec.decode(data)
         if not {"id", "created_at", "messages"} <= set(known):
             raise NotAnExportError("is JSON, and not a conversation") from None

@@ -1,4 +1,4 @@
-"""A session as people read it, whatever the page is made of."""
+"""The content of a session for people, independent of the export format."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ _LONGEST_LINE = 240
 
 
 class ShownCall(NamedTuple):
-    """A tool call: on one line, and in full. A result that is a message of its own is not here."""
+    """A tool call on one line, and its full arguments and result.
+
+    The result is empty if it is in a separate message.
+    """
 
     line: str
     given: str
@@ -35,7 +38,7 @@ class ShownCall(NamedTuple):
 
 
 class ExportPart(NamedTuple):
-    """A message with its number from 1, or tool calls recorded beside messages, numbered 0."""
+    """A message with its number from 1, or tool calls recorded beside messages, with number 0."""
 
     number: int
     role: str
@@ -47,7 +50,7 @@ class ExportPart(NamedTuple):
 
 
 def facts(session: Session) -> list[tuple[str, str]]:
-    """What is known about a session besides its title and summary, without what is empty."""
+    """Return the known facts about a session except title and summary, without empty values."""
     known = (
         ("Id", session.id),
         ("Type", session.kind),
@@ -67,7 +70,7 @@ def facts(session: Session) -> list[tuple[str, str]]:
 
 
 def parts(session: Session) -> Iterator[ExportPart]:
-    """Everything that was said and done, in its order."""
+    """Yield all messages and tool calls in order."""
     results: dict[str, list[ToolResult]] = {}
     seen = set[str]()
     for message in session.messages:
@@ -96,7 +99,7 @@ def _message(
     calls: list[ShownCall] = []
     for data in message.tool_calls or ():
         own, waiting = own_result(data), results.get(id_of(data))
-        # Some tools count ids anew in each turn, so the first result is the first call's.
+        # Some tools reuse ids in each turn, so the first result belongs to the first call.
         result = own or (waiting.pop(0) if waiting else None)
         calls.append(_shown(read_call(data), result, in_full=own is not None))
     data = "" if message.structured_data is None else _text(message.structured_data)
@@ -107,7 +110,7 @@ def _message(
 
 def _shown(call: ToolCall, result: ToolResult | None, *, in_full: bool) -> ShownCall:
     lines = [line.strip() for line in stub(call, result, "").split("\n")]
-    # The last lines of an output are for those who cannot unfold it.
+    # Leave out the last lines of the output: the reader can unfold all of it.
     line = " · ".join([lines[0], *(line for line in lines[1:] if line and line[0] != ">")])
     given = "\n".join(f"{key}: {_text(value)}" for key, value in call.arguments.items())
     full = ""

@@ -1,7 +1,7 @@
-"""The export that is a web page: one file that loads nothing, runs nothing and needs no server.
+"""The HTML export: one file that loads nothing, runs nothing and needs no server.
 
-All words of others are escaped, and messages are rendered by a parser that knows no HTML. The
-page's own policy forbids scripts, images, frames and requests besides.
+All text of a session is escaped, and the parser that renders messages does not accept HTML. The
+page's content security policy also forbids scripts, images, frames and requests.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ALIGNED = {"text-align:right": "right", "text-align:center": "center"}
 
 
 def encode(session: Session) -> bytes:
-    """The whole file."""
+    """Return the whole file."""
     title = escape(one_line(session.title)) or "Untitled"
     lines = [*_head(title), "<body>", *_header(session, title), "<main>"]
     for part in parts(session):
@@ -51,18 +51,18 @@ def encode(session: Session) -> bytes:
 
 
 def find(text: str) -> EmbeddedDocument | None:
-    """The document in a page; None without one, ValueError if it is cut off."""
+    """Return the document in a page; None if there is none, ValueError if it is cut off."""
     return unseal(text, _OPENING, _CLOSING)
 
 
 def render(text: str) -> str:
-    """A message's markdown as HTML: text, lists, tables, code, and links to web pages."""
+    """Render a message's markdown as HTML: text, lists, tables, code, and links to web pages."""
     parser = _parser()
     tokens = parse(parser, visible(text)) if len(text) <= LONGEST_MARKDOWN else None
     if tokens is None:
         return _as_it_is(text)
     _adapt(tokens)
-    # Once more: an entity may stand for a character that hides.
+    # Clean the result too, because an entity may produce a hidden character.
     return visible(parser.renderer.render(tokens, parser.options, {}))
 
 
@@ -127,7 +127,7 @@ def _call(call: ShownCall) -> str:
 
 
 def _output(text: str) -> str:
-    """A text of which mostly the beginning is enough."""
+    """Render a text that is folded to its first characters if it is long."""
     lines = text.strip("\n").count("\n") + 1
     if lines == 1 and len(text) <= _SHORT:
         return _as_it_is(text.strip("\n"))
@@ -156,7 +156,7 @@ def _is_web_page(url: str) -> bool:
 
 
 def _adapt(tokens: Sequence[Token]) -> None:
-    """Links tell nobody where they were followed from; a style of one cell would need a policy."""
+    """Make links send no referrer, and replace inline styles by classes for the policy."""
     for token in tokens:
         if token.type == "link_open":
             token.attrSet("rel", "noopener noreferrer nofollow")

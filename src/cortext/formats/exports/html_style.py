@@ -1,4 +1,4 @@
-"""How the export that is a web page looks: one style sheet, for any width, by day and by night."""
+"""The style sheet of the HTML export, for any screen width, in light and dark mode."""
 
 STYLE = """
 :root {

@@ -1,7 +1,7 @@
-"""The export that is markdown. Messages are quotes, so that nothing in one can end it.
+"""The markdown export. Each message is a quote, so that no text in a message can end it.
 
-In a quote the author's own markdown stays what it is, but for what would reach beyond the
-message: HTML, definitions of links, which hold for a whole document, and images.
+Markdown inside a message keeps its meaning, except for parts with effects outside the message:
+HTML, link definitions, which apply to a whole document, and images.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from cortext.model.session import Session
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
-# Every line that holds words of others begins with a sign of ours, so none begins like this.
+# Every line with a message's text begins with `>` or another sign, so none begins like this.
 _OPENING = "\n<!-- cortext-session {}\n"
 _CLOSING = "-->\n"
 _LONGEST_OUTPUT = 4000
 _REACHING = frozenset(("html_block", "html_inline", "image"))
-# What an escape has taken already is passed over.
+# The first alternative skips characters that are escaped already.
 _ACTIVE = re.compile(r"\\.|<(?=[A-Za-z/!?])|!(?=\[)|\[(?=\^)|&(?=#|[lr]rm;)")
 _MAY_REACH = re.compile(r"[<&]|!\[|\[\^|\]:")
 _DEFINITION = re.compile(r"^([\s>*+.)\d-]*)(?=\[[^\]]+\]:)")
@@ -33,7 +33,7 @@ _PUNCTUATION = re.compile(r"([\\`*_{}\[\]<>#|~&!$^])")
 
 
 def encode(session: Session) -> bytes:
-    """The whole file."""
+    """Return the whole file."""
     lines = [f"# {_plain(session.title) or 'Untitled'}", ""]
     if session.summary.strip():
         lines += [f"> {_plain(session.summary)}", ""]
@@ -44,19 +44,22 @@ def encode(session: Session) -> bytes:
 
 
 def find(text: str) -> EmbeddedDocument | None:
-    """The document in a file; None without one, ValueError if it is cut off."""
+    """Return the document in a file; None if there is none, ValueError if it is cut off."""
     return unseal(text, _OPENING, _CLOSING)
 
 
 def quote(text: str) -> str:
-    """A message as a quote from which nothing escapes; as code, if its markdown cannot be kept."""
+    """Return a message as a markdown quote that nothing can escape from.
+
+    If its markdown cannot be made safe, the message is quoted as code.
+    """
     quoted = "\n".join(f"> {line}" if line else ">" for line in text.split("\n"))
     if not _MAY_REACH.search(quoted):
         return quoted
     if len(quoted) > LONGEST_MARKDOWN:
         return quote_code(text)
     for spans in (True, False, False):
-        # What was HTML is text after this, and may hold the beginning or the end of code.
+        # Escaped HTML becomes text, in which code may begin or end: check again.
         quoted = _calm(quoted, spans)
         if _stays_inside(quoted):
             return quoted
@@ -64,7 +67,7 @@ def quote(text: str) -> str:
 
 
 def quote_code(text: str) -> str:
-    """A text as it is, in a quote."""
+    """Return a text unchanged, as a code block in a quote."""
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
     return "\n".join(f"> {line}" for line in (fence, *text.split("\n"), fence))
 
@@ -78,14 +81,14 @@ def _parser() -> MarkdownIt:
 
 @cache
 def _block_parser() -> MarkdownIt:
-    """For what is code alone, at half the time."""
+    """Return a parser that finds only blocks, in half the time."""
     from markdown_it import MarkdownIt
 
     return MarkdownIt("commonmark", {"maxNesting": DEEPEST}).disable(["inline", "text_join"])
 
 
 def _stays_inside(quoted: str) -> bool:
-    """Whether a reader of markdown finds nothing in it but text, also by its entities."""
+    """Return whether a markdown reader finds only harmless text, also after decoding entities."""
     env: dict[str, Any] = {}
     tokens = parse(_parser(), quoted, env)
     if tokens is None:
@@ -99,7 +102,7 @@ def _stays_inside(quoted: str) -> bool:
 
 
 def _calm(quoted: str, spans: bool) -> str:
-    """With a backslash before all that is active outside of code; `spans` are code too."""
+    """Escape active characters outside of code with a backslash; with `spans`, skip code spans."""
     code = set[int]()
     for token in parse(_block_parser(), quoted) or ():
         if token.type in ("fence", "code_block") and token.map:
@@ -150,5 +153,5 @@ def _call(call: ShownCall) -> str:
 
 
 def _plain(text: str) -> str:
-    """Words that are not markdown, on one line."""
+    """Return text on one line with all markdown characters escaped."""
     return _PUNCTUATION.sub(r"\\\1", one_line(text))

@@ -1,4 +1,4 @@
-"""Reading the markdown of others, which may be anything."""
+"""Safe parsing of markdown from unknown authors."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ DEEPEST = 100
 
 
 def parse(parser: MarkdownIt, text: str, env: dict[str, Any] | None = None) -> list[Token] | None:
-    """What a text consists of; None if the parser cannot say, or not all of it."""
+    """Return the tokens of a text; None if the parser fails or leaves something out."""
     try:
         tokens = parser.parse(text, env)
     except Exception:  # noqa: BLE001  some texts are too much for it: `> - <!--` is one
         return None
-    # What is nested more deeply than the parser goes, it leaves out.
+    # The parser leaves out what is nested deeper than its limit.
     return None if any(token.level >= DEEPEST - 2 for token in tokens) else tokens

@@ -1,4 +1,4 @@
-"""What people see of a text: nothing in it hides, moves a cursor or turns other text around."""
+"""Text that is safe to show: without hidden characters, cursor codes and direction changes."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from datetime import datetime
 from cortext.model.safe_text import clean
 
 LONGEST_MARKDOWN = 200_000
-"""A text of more characters is no prose, and is shown as it is."""
+"""The longest text to parse as markdown, in characters. A longer text is shown unchanged."""
 
 
 def visible(text: str) -> str:
-    """`text` with no line end but `\\n`, and each hidden character shown as `�`."""
+    r"""Return text with only `\n` as line end, and with `�` for each hidden character."""
     return clean(text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def one_line(text: str) -> str:
-    """As `visible`, on one line."""
+    """Return text as `visible` does, on one line."""
     return clean(text, lines=False)
 
 
 def utc(when: datetime) -> str:
-    """A time as people read it, to the second."""
+    """Return a time for people, to the second."""
     return f"{when.isoformat(sep=' ')[:19]} UTC"

@@ -1,11 +1,10 @@
-"""What a person types into a search box, as a question for the full-text index; and where in a text
-the answer stands.
+"""Parsing of search queries for the full-text index, and snippets of the texts found.
 
-Nothing that is typed is an error. Words are found in any order, in any case, with or without their
-accents; what stands between quotes, or is held together by signs (`foo-bar`, `a/b.py`), in this
-order. `AND`, `OR` (or `|`) and `NOT` in capitals mean that, and parentheses hold together; a minus
-before a word excludes it; a `*` at the end of a word is for any ending. In scripts that are written
-without spaces every character counts as a word.
+Every input is a valid query. Words match in any order and case, with or without accents. Words in
+quotes, or joined by signs (`foo-bar`, `a/b.py`), must occur in this order. `AND`, `OR` (or `|`) and
+`NOT` in capitals are operators, and parentheses group them. A minus before a word excludes the
+word. A `*` at the end of a word matches any ending. In scripts without spaces, every character
+counts as a word.
 """
 
 from __future__ import annotations
@@ -29,24 +28,27 @@ _ITEM = re.compile(
 _SAID = {"AND": "AND", "OR": "OR", "NOT": "NOT", "|": "OR", "||": "OR"}
 _LETTER = r"[^\W_]"
 _SIGN = r"[\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0900-\u0963\u0971-\u0df3]"
-"""Vowel signs of Hebrew, of Arabic and of the scripts of India, which are no letters to Python."""
+"""Vowel signs of Hebrew, Arabic and Indic scripts, which Python does not count as letters."""
 _QUOTES = str.maketrans({sign: plain for sign, plain in ALIKE.items() if plain == '"'})
 _SIGNS = re.compile(r"[^\w\s]|_")
 _LAST = ".,;:!?*"
-"""What stands at the end of words for other reasons than to be found."""
+"""Punctuation at the end of a word, which is not part of the query."""
 _BEFORE, _AROUND = 60, 200
 _OFTEN = 100
-"""Places of a term in one text that are looked at."""
+"""The largest number of positions of a term that are examined in one text."""
 _PIECE, _BEYOND = 1 << 15, 500
-"""Characters of a text that are looked at together, and of what comes after them."""
+"""The number of characters searched at once, and of further characters included after them."""
 _SEEN = 120
-"""Characters after the first word of a piece in which others count as shown beside it."""
+"""The number of characters after a snippet's first word in which other words count as shown."""
 
 
 class Term(NamedTuple):
-    """Tokens that stand one after the other, `folded`; the last may be only the beginning of one.
-    `raw` is what was typed: the index takes it apart as it did the texts. `sign` is what of it no
-    word says, like `c++`: a pattern for a `folded` text."""
+    """Consecutive tokens, in the form of `folded`.
+
+    If `is_prefix` is true, the last token may be the beginning of a word. `raw` is the text as
+    typed, which the index splits into tokens in the same way as the texts. `sign` is a pattern for
+    a `folded` text, if the term has signs that no token contains, as in `c++`.
+    """
 
     tokens: tuple[str, ...]
     is_prefix: bool = False
@@ -58,24 +60,24 @@ class Term(NamedTuple):
 
     @property
     def pattern(self) -> str:
-        """As it stands in a text that is `folded`, with spaces around what is a word by itself."""
+        """The pattern of the term in a `folded` text with spaces around single-character words."""
         first, *rest = map(re.escape, self.tokens)
         if not is_alone(self.tokens[0]):
-            # Looking back after the letters, not before them: what begins with letters is fast.
+            # The lookbehind comes after the letters: a pattern that begins with a literal is fast.
             first += f"(?<!{_letter(first)}{first})"
         alone = self.is_prefix or is_alone(self.tokens[-1])
         return r"[\W_]*".join((first, *rest)) + ("" if alone else f"(?!{_letter(self.tokens[-1])})")
 
 
 class Clause(NamedTuple):
-    """All that is `wanted`, or with `either` one of it, and nothing that is not."""
+    """A part of a query: all of `wanted` (or one, if `either`) and none of `unwanted`."""
 
     wanted: tuple[Term | Clause, ...]
     unwanted: tuple[Term | Clause, ...] = ()
     either: bool = False
 
     def __str__(self) -> str:
-        """As FTS5 takes it."""
+        """Return the clause in the syntax of FTS5."""
         wanted = (" OR " if self.either else " AND ").join(f"({part})" for part in self.wanted)
         return f"({wanted})" + "".join(f" NOT ({part})" for part in self.unwanted)
 
@@ -84,14 +86,17 @@ class Clause(NamedTuple):
         return self.either or any(isinstance(p, Clause) and p.has_choice for p in self.wanted)
 
     def terms(self) -> Iterator[Term]:
-        """Those that are wanted."""
+        """Yield the wanted terms."""
         for part in self.wanted:
             yield from (part,) if isinstance(part, Term) else part.terms()
 
 
 class Query(NamedTuple):
-    """What is looked for; `dropped` is what was to be excluded from nothing: there is no list of
-    all texts to take it from. Of a very long one only the first words count: it is `cut`."""
+    """A parsed query. `whole` is None if there is no word to search for.
+
+    `dropped` contains exclusions that were ignored because the query has no wanted words. `cut` is
+    true if the query was too long and only its first words count.
+    """
 
     whole: Clause | None = None
     dropped: tuple[Term, ...] = ()
@@ -102,7 +107,7 @@ class Query(NamedTuple):
 
     @property
     def expression(self) -> str:
-        """As FTS5 takes it."""
+        """The query in the syntax of FTS5."""
         return str(self.whole or "")
 
     @property
@@ -111,26 +116,26 @@ class Query(NamedTuple):
 
     @property
     def signs(self) -> tuple[str, ...]:
-        """Patterns of those that all are wanted: of alternatives, each has its own."""
+        """The sign patterns of all terms; empty if the query has alternatives."""
         if self.whole is None or self.whole.has_choice:
             return ()
         return tuple(term.sign for term in self.terms if term.sign)
 
     def is_in(self, text: str) -> bool:
-        """Whether a text that has the words has their signs too."""
+        """Return whether a text that contains the words also contains their signs."""
         whole = folded(bare(text))
         return all(re.search(sign, whole) for sign in self.signs)
 
 
 class Snippet(NamedTuple):
-    """A piece of a text, on one line, and where in it the words stand."""
+    """An excerpt of a text on one line, and the positions of the words in it."""
 
     text: str
     spans: list[tuple[int, int]]
 
 
 def parse(text: str) -> Query:
-    """The question that a text is; an empty one if there is no word to look for."""
+    """Return the query that a text represents; an empty query if it has no words."""
     plain = _plain(text[:_LONGEST])
     reading = _Reading(_items(plain))
     whole = reading.either()
@@ -141,13 +146,13 @@ def parse(text: str) -> Query:
 
 
 def _plain(text: str) -> str:
-    """Only with characters that an index can have, and with the quotes of a keyboard."""
+    """Return text without lone surrogates and with straight quotes."""
     text = text.encode("utf-8", "replace").decode("utf-8")
     return text if text.isascii() else text.translate(_QUOTES)
 
 
 def _items(text: str) -> list[str | Term | Clause]:
-    """The words, and what is said of them: AND, OR, NOT, ( and )."""
+    """Return the words and the operators: AND, OR, NOT, ( and )."""
     found: list[str | Term | Clause] = []
     depth = 0
     for _, item in zip(range(_MOST), _ITEM.finditer(text), strict=False):
@@ -172,7 +177,7 @@ def _items(text: str) -> list[str | Term | Clause]:
 
 
 def _part(quoted: str | None, word: str) -> Term | Clause | None:
-    """A word or a phrase; alternatives where a word has `|` in it."""
+    """Return a word or a phrase; for a word that contains `|`, its alternatives."""
     if quoted is not None:
         return _term(quoted)
     terms = tuple(term for each in word.split("|") if (term := _term(each)))
@@ -180,14 +185,14 @@ def _part(quoted: str | None, word: str) -> Term | Clause | None:
 
 
 def _term(text: str) -> Term | None:
-    # SQLite ends a query at a NUL; in a text it separates words, as any sign does.
+    # SQLite ends a query at a NUL. In a text, NUL separates words like any other sign.
     raw = spaced(text.replace('"', " ").replace("\0", " "))
     tokens = tuple(re.findall(f"{_letter(raw)}+", folded(raw)))
     return Term(tokens, text.endswith("*"), raw, _sign(text)) if tokens else None
 
 
 def _letter(text: str) -> str:
-    """What a word of a text goes on with; in plain ASCII, what takes least time."""
+    """Return the pattern of a letter in a word; for ASCII text, a faster one."""
     return _LETTER if text.isascii() else f"(?:{_LETTER}|{_SIGN})"
 
 
@@ -197,7 +202,7 @@ def _sign(text: str) -> str:
 
 
 class _Reading:
-    """Items, read from the left: alternatives, of which each is all of its parts."""
+    """A parser of items: alternatives (OR), each of which is a list of parts (AND, NOT)."""
 
     def __init__(self, items: Sequence[str | Term | Clause]) -> None:
         self._items, self._at = items, 0
@@ -241,8 +246,7 @@ class _Reading:
 
 
 class _Folded:
-    """A text as the patterns of terms are looked for in it, and where each character of that
-    stands: in pieces, of which it is known where each begins, in the one text and in the other."""
+    """A folded text in which terms are searched, with a map back to the original positions."""
 
     def __init__(self, text: str, terms: tuple[Term, ...]) -> None:
         self.text = folded(text)
@@ -255,8 +259,7 @@ class _Folded:
         self.text = self._taken_apart() if has_one else ""
 
     def _taken_apart(self) -> str:
-        """Without what is odd, which stands in the middle of words, and with spaces around what is
-        a word by itself: it ends the word before it."""
+        """Return the text without `odd` characters, with spaces around single-character words."""
         text, at, size = self.text, 0, 0
         parts: list[str] = []
         for found in special().finditer(text):
@@ -274,30 +277,30 @@ class _Folded:
         return "".join((*parts, text[at:]))
 
     def _place(self, at: int) -> int:
-        """Where a character stands in the text as it was."""
+        """Return the position of a character in the original text."""
         number = bisect_right(self._begins, at) - 1
         was, step = self._pieces[number]
         offset = at - self._begins[number]
         return was + (max(offset - 1, 0) // 2 if step == 2 else offset * step)
 
     def find(self, terms: tuple[Term, ...]) -> Iterator[tuple[int, int]]:
-        """Where terms stand that do not overlap; of two, the one that begins first."""
+        """Yield the spans of terms without overlap; of two that overlap, the first one."""
         spans = _spans(self.text, *terms) if len(terms) == 1 else _in_order(self.text, terms)
         return map(self._places_of, spans) if self._pieces else spans
 
     def _places_of(self, span: tuple[int, int]) -> tuple[int, int]:
         start, end = span
-        # An accent after the last character is its own.
+        # An accent after the last character belongs to that character.
         return self._place(start), max(self._place(end - 1) + 1, self._place(end))
 
 
 def find(text: str, terms: Sequence[Term]) -> list[tuple[int, int]]:
-    """Where the terms stand in a text, in order."""
+    """Return the positions of the terms in a text, in order."""
     return list(_places(text, tuple(terms))) if terms else []
 
 
 def _places(text: str, terms: tuple[Term, ...]) -> Iterator[tuple[int, int]]:
-    """As `find`, a piece of the text at a time: who needs few of them does not wait for all."""
+    """Yield positions as `find` does, but search one piece of the text at a time."""
     for start, end, piece in _pieces(text, terms):
         for first, last in piece.find(terms):
             if start + first < end:
@@ -305,7 +308,7 @@ def _places(text: str, terms: tuple[Term, ...]) -> Iterator[tuple[int, int]]:
 
 
 def _pieces(text: str, terms: tuple[Term, ...]) -> Iterator[tuple[int, int, _Folded]]:
-    """Where each piece of a text begins and ends, and what terms are looked for in: a bit more."""
+    """Yield the start and end of each piece of a text, and its folded text with some overlap."""
     start = 0
     while start < len(text):
         end = len(text)
@@ -317,7 +320,7 @@ def _pieces(text: str, terms: tuple[Term, ...]) -> Iterator[tuple[int, int, _Fol
 
 
 def _starts(text: str, terms: tuple[Term, ...]) -> list[list[int]]:
-    """Where each of the terms stands, the first few times."""
+    """Return the first positions of each of the terms."""
     found: list[list[int]] = [[] for _ in terms]
     for start, end, piece in _pieces(text, terms):
         for places, term in zip(found, terms, strict=True):
@@ -346,8 +349,7 @@ def _spans(text: str, term: Term) -> Iterator[tuple[int, int]]:
 
 
 def _words(text: str, word: str, *, is_prefix: bool) -> Iterator[tuple[int, int]]:
-    """Where a plain word stands. To compile a pattern takes longer than to look through a page of
-    short texts."""
+    """Yield the spans of an ASCII word; faster than a compiled pattern for short texts."""
     at = text.find(word)
     while at >= 0:
         end = at + len(word)
@@ -365,8 +367,10 @@ def _compiled(term: Term) -> re.Pattern[str]:
 
 
 def _best(text: str, terms: Sequence[Term]) -> int:
-    """Where the piece begins that shows most of the terms, and rather those that the text has
-    seldom; 0 if there are none."""
+    """Return where the best snippet begins; 0 if the text has none of the terms.
+
+    The best snippet shows the most terms, and prefers terms that are rare in the text.
+    """
     terms = tuple(dict.fromkeys(terms))
     if len(terms) < 2:
         signed = _with_sign(text, terms[0]) if terms else 0
@@ -377,7 +381,7 @@ def _best(text: str, terms: Sequence[Term]) -> int:
     shown = [0] * len(terms)
     for at, term in ordered:
         if best[0] == len(terms) and at >= first + _SEEN:
-            break  # none shows more
+            break  # no other snippet shows more
         while last < len(ordered) and ordered[last][0] < at + _SEEN:
             shown[ordered[last][1]] += 1
             last += 1
@@ -386,27 +390,29 @@ def _best(text: str, terms: Sequence[Term]) -> int:
         if value > best:
             best, first, chosen = value, at, at
         elif value == best and len(have) > 1 and at < first + _SEEN:
-            chosen = at  # nearer to the others
+            chosen = at  # closer to the other terms
         shown[term] -= 1
     return chosen
 
 
 def _with_sign(text: str, term: Term) -> int:
-    """Where it stands with the signs that were typed, as `.net` does and not `net`; 0 if that is
-    not known: of other than plain ASCII, places are not those of the text."""
+    """Return where the term occurs with its signs, as in `.net`; 0 if there is no such place.
+
+    Only ASCII texts are searched, because positions in other texts may differ.
+    """
     if not term.sign or not text.isascii():
         return 0
     signed = [m.span() for m in islice(re.finditer(term.sign, folded(text)), _OFTEN)]
     places = islice(_places(text, (term,)), _OFTEN) if signed else ()
-    # Signs may stand in another word, as those of `.net` in `foo.network`.
+    # The signs may occur in another word, as `.net` does in `foo.network`.
     both = (a for start, end in places for a, b in signed if a <= start and end <= b)
     return next(both, 0)
 
 
 def snippet(text: str, terms: Sequence[Term]) -> Snippet:
-    """The piece of a text that shows most of the terms, or its beginning."""
+    """Return the excerpt of a text that shows the most terms, or the beginning of the text."""
     at = _best(text, terms)
-    # Enough on both sides that what remains of it on one line is long enough.
+    # Take more than needed on both sides, because joining lines removes white space.
     start = max(at - 4 * _BEFORE, 0)
     before = " ".join(text[start:at].split())
     before = before[-_BEFORE:] + (" " if text[at - 1 : at].isspace() and before else "")
@@ -416,6 +422,6 @@ def snippet(text: str, terms: Sequence[Term]) -> Snippet:
     piece = f"{left}{before}{after}{right}"
     spans = find(piece, terms)
     if terms and after and not spans and next(_places(text, tuple(terms)), None):
-        # What is longer than a piece may be stands in all of it.
+        # The term is longer than the snippet, so the whole snippet is part of it.
         spans = [(len(left) + len(before), len(piece) - len(right))]
     return Snippet(piece, spans)

@@ -1,4 +1,4 @@
-"""The words of a message that a search finds it by, and shows of it."""
+"""The text of a message for the search index and for snippets."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from cortext.model.message import SessionMessage
 
 
 def wording(message: SessionMessage) -> str:
-    """What is said in a message, and what it has tools do."""
+    """Return the text of a message, with a description of its tool calls."""
     if not message.tool_calls:
         return message.content
     deeds = [deed(read_call(call)) for call in message.tool_calls]

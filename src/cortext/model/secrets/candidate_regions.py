@@ -1,8 +1,9 @@
-"""Where in a text a secret could be: a fast look, so that patterns are tried only there.
+"""A fast search for the regions of a text that may contain a secret.
 
-Most of a transcript is far from any secret. Keys are long words that hold the beginning which
-their provider gave them; what else is a secret stands after a name or a sign. Bytes are looked
-through for these at the speed of memory, in a copy that has one byte for each character.
+The slower patterns run only inside these regions, because most of a transcript is far from any
+secret. A key is a long word that contains a prefix of its provider. Any other secret follows a name
+or a sign. The search runs over a copy of the text with one byte for each character, at the speed of
+memory.
 """
 
 from __future__ import annotations
@@ -18,42 +19,41 @@ from cortext.model.secrets.unescape import Plain
 Span = tuple[int, int]
 
 _SHORTEST = 20
-"""Letters, digits, `-`, `_` and `%` in a row: every key has so many."""
+"""The length of the shortest run of letters, digits, `-`, `_` and `%` in any key."""
 _RUNS = bytes(
     97 if chr(n).isascii() and (chr(n).isalnum() or n in b"_-%") else 32 for n in range(256)
 )
 _RUN = b"a" * _SHORTEST
 _BEFORE, _AFTER = 70, 120
-"""Bytes around a long word in which the rest of a key stands."""
+"""The number of bytes before and after a long word that may belong to the same key."""
 _REACH = 160, 240
-"""Characters around a spot that are looked at closely, and then to the end of a word."""
+"""The number of characters before and after a candidate that belong to its region at least."""
 _WORD = 300
 _KEY, _VALUE, _TOKEN, _BLOCK = 1_300, 2_300, 24_500, 20_000
-"""How long at most is a key, a value with a name, a signed token, a key in lines."""
+"""The longest key, value with a name, signed token, and key of several lines."""
 _WORDS = [(word.encode(), rule) for rule in KEYS for word in rule.words]
 _BLOCK_WORDS = (b"PRIVATE KEY", b"Private-Lines:")
 
-# Signed tokens, and those of Discord: what begins as many a text in base64 does, and the dot after
-# it, which is no part of a long word. A letter of an escape may stand before.
+# Signed tokens and Discord tokens. Many base64 texts begin like them, so the dot that follows is
+# required; it is not part of the long word. The letter of an escape such as `\n` may come before.
 _DOTTED = (
     re.compile(rb"(?:^|[^\w-])[nrt]?(eyJ[\w-]{8,2000}+)(?:\.|$)", re.MULTILINE),
     re.compile(rb"(?:^|[^\w-])[nrt]?([MNO][\w-]{23,27}+)(?:\.|$)", re.MULTILINE),
 )
-# What stands before the long word of a key, if that is not its beginning: `SG.`, `:AA`, a URL.
+# The long word of some keys follows a prefix such as `SG.`, `:AA` or a URL.
 _HASH, _NAME = b"0123456789abcdef-", b"abcdefghijklmnopqrstuvwxyz_-"
 _UUID, _DASH = 36, ord("-")
 _LED = {ord("."): 12, ord(":"): 12, ord("="): 16, ord("/"): 64}
-# From a name on: what may stand between it and a value of eight characters with a digit.
+# After a name: the text that may come before a value of eight characters with a digit.
 _VALUED = (
     rb"""[\w.$-]{0,64}(?:\\{0,8}["'\]]){0,2}(?:\s{0,2}:\s{0,2}(?:str|string|&str))?\s{0,4}"""
     rb"""[=:](?:>|=)?(?:\s|\\{1,8}[nrt]){0,4}+(?:\\{0,8}["'`])?(?![0-9.]*[,;}\s)\]])"""
     rb"""(?=[^\s"'`]{6})(?=[^\s"'`]{0,128}?[0-9])"""
 )
-# In `…;Password=…;` any value is one.
+# In `…;Password=…;` any value is a secret.
 _PAIRED = rb"""\s?=\s?[^;"'\s]"""
-# In small letters. Each begins with its own: so they are looked for as fast as by `find`, without a
-# step of Python for each place. `key` alone names nothing: before it `api`, `access` and the like
-# end.
+# For text in lower case. Each pattern begins with a literal, so the search is as fast as `find`.
+# `key` alone is no name of a secret: it must follow the last letter of `api`, `access` and so on.
 _NAMED = [
     re.compile(pattern)
     for pattern in (
@@ -68,7 +68,7 @@ _NAMED = [
 _URL = re.compile(rb"""://(?=[^\s/:@"'`<>]{0,128}+:[^\s/"'`<>]{1,256}@)""")
 _BEARER = re.compile(rb"earer[ \t]{1,4}[A-Za-z0-9._~+/-]{8}")
 _BASIC = re.compile(rb"authorization.{0,12}asic ")
-# Escapes that could stand for a character of a key, and hide what is looked for.
+# Escapes that could represent a character of a key and so hide the key.
 _HIDING = re.compile(rb"\\u00(?:2[2-7bdef]|3[0-9ad]|4[0-9a-fA-F]|5[0-9aAfF]|6[0-9a-fA-F]|7[0-9aA])")
 _LITERALS = (
     (b"earer", _BEARER, _TOKEN),
@@ -78,8 +78,11 @@ _LITERALS = (
 
 
 def regions(text: str) -> list[Span]:
-    """The parts of a text outside of which there is no secret, apart from each other, in order.
-    Each begins and ends between words where these are not endless."""
+    """Return the regions of a text that may contain secrets, in order and without overlap.
+
+    There is no secret outside of them. A region begins and ends between words, unless a word is too
+    long.
+    """
     data = text.encode("ascii", "replace")
     found = [*_at_blocks(data), *(_around(data, *spot) for spot in _spots(text, data))]
     merged: list[Span] = []
@@ -92,7 +95,7 @@ def regions(text: str) -> list[Span]:
 
 
 def _spots(text: str, data: bytes) -> Iterator[Span]:
-    """Where to look, and how long what is there can be."""
+    """Yield the position of each candidate, and the largest length that it can have."""
     yield from _keys(text, data)
     yield from ((match.start(), _KEY) for match in _URL.finditer(data))
     for literal, pattern, longest in _LITERALS:
@@ -111,8 +114,10 @@ def _all(data: bytes, word: bytes) -> Iterator[int]:
 
 
 def _keys(text: str, data: bytes) -> Iterator[Span]:
-    """The long words that hold a key. What stands around one is read as it is meant: a `\\n`
-    before a key is no letter of it."""
+    r"""Yield the candidates for keys among the long words.
+
+    Escapes around a long word are decoded first: a `\n` before a key is not part of the key.
+    """
     by_word = _long_words(data)
     if not by_word:
         return
@@ -144,7 +149,7 @@ def _tried(text: str, places: list[Span], rule: Rule) -> Iterator[Span]:
 
 
 def _long_words(data: bytes) -> dict[bytes, list[Span]]:
-    """Where each is, with what leads to it."""
+    """Return the positions of each long word. The keys of the dict include a word's prefix."""
     find = data.translate(_RUNS).find
     found: dict[bytes, list[Span]] = {}
     end = 0
@@ -156,7 +161,7 @@ def _long_words(data: bytes) -> dict[bytes, list[Span]]:
             continue
         led = _LED.get(data[start - 1]) if start else None
         word = data[start:end] if led is None else data[max(0, start - led) : end]
-        # Most others are hashes, and names of code.
+        # Skip hashes and identifiers, which are most of the long words.
         if word.strip(_HASH) and word.strip(_NAME):
             found.setdefault(word, []).append((start, end))
     return found

@@ -1,7 +1,7 @@
-"""What around a word makes it a secret: the password in a URL, a header, a name before a value.
+"""Secrets that are recognized by their context: passwords in URLs, headers, values with a name.
 
-To stay linear a pattern begins with a literal, bounds or never gives back what it repeats, and
-nothing after a repeat can fail late.
+Every pattern runs in linear time. It begins with a literal, its repeats are bounded or possessive,
+and nothing after a repeat can fail late.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _SECRET_NAME = re.compile(f"(?i){_CREDENTIAL}")
 _ENDS_IN_CREDENTIAL = re.compile(rf"(?i)(?:{_CREDENTIAL}|secret[_.-]?key)s?\Z")
 _NAMING = ("key", "token", "secret", "pass", "pwd", "credential")
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-# A name with one of these speaks about a secret, or of a token that is none.
+# A name with one of these words is about a secret, or means another kind of token.
 _ABOUT = re.compile(
     r"(?i)algorithm|arn|budget|class|continuation|count|cursor|digest|expires|expiry|field|file"
     r"|hash|header|ids?|index|label|length|limit|max|min|name|next|offset|page|path|pattern|prefix"
     r"|public|ref|regex|sha|size|sync|type|uri|url|usage|version"
 )
-# In the place of a password, where any word may be one.
+# Placeholders for a password where any word could be a password.
 _TEMPLATE = re.compile(
     r"(?i)\A(?:(?:my|the|db|some)?[_-]?(?:passw(?:or)?d|pass|pwd|pw|secret|token|user(?:name)?)|p"
     r"|test|dummy|changeme|(.)\1*)\Z|example|placeholder|your|redacted|removed|xxx|\*\*|\.\.\.|…"
@@ -53,7 +53,7 @@ _PLACEHOLDER = re.compile(
     r"|masked|hidden|fake|mock|test|secret|passw|token|todo|undefined|environ|getenv|env\b|import"
     r"|[<>{}()\[\]]|\A[$%@#]|\A[~.]{0,2}/[\w.-]+/|://|\Asha\d{1,3}[-:]|\Aarn:|\Assh-"
 )
-# A UUID, or too short for a key in hexadecimal.
+# A UUID, or a hexadecimal text that is too short for a key.
 _HASH = re.compile(r"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[0-9a-f]{8,31}")
 _CODE = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|/)[A-Za-z_]\w*)+\Z", re.ASCII)
 _STANDARD = str.maketrans("-_", "+/")
@@ -64,14 +64,14 @@ _MASK = re.compile(r"\[(?:secret removed: |redacted )[a-z0-9 -]{0,60}\]?")
 
 
 def names_a_secret(name: str) -> bool:
-    """Whether a value with this name would be one."""
+    """Return whether a value with this name would be a secret."""
     if not _SECRET_NAME.search(name):
         return False
     return not any(_ABOUT.fullmatch(word) for word in _WORDS.findall(name))
 
 
 def _connections(text: str) -> Iterator[Found]:
-    """The password in `scheme://user:password@host`, unless it is a placeholder or a default."""
+    """Yield passwords in `scheme://user:password@host` and `;Password=…;`, except placeholders."""
     for match in _URL.finditer(text) if "://" in text else ():
         if match[1].lower() != match[2].lower() and not _TEMPLATE.search(match[2]):
             yield "connection-password", *match.span(2)
@@ -81,7 +81,7 @@ def _connections(text: str) -> Iterator[Found]:
 
 
 def _headers(text: str) -> Iterator[Found]:
-    """Authorization by bearer token, or by name and password."""
+    """Yield bearer tokens, and the user name and password of basic authorization."""
     for match in _BEARER.finditer(text):
         if _is_mixed(match[1]) and not _stands_for_another(match[1]):
             yield "bearer-token", *match.span(1)
@@ -92,7 +92,7 @@ def _headers(text: str) -> Iterator[Found]:
 
 
 def _signed(text: str) -> Iterator[Found]:
-    """Tokens that say what they are when they are decoded."""
+    """Yield tokens that can be identified by decoding them."""
     for match in _JWT.finditer(text) if "eyJ" in text else ():
         if b'"alg"' in _decoded("eyJ" + match[1]):
             yield "jwt", *match.span()
@@ -102,11 +102,11 @@ def _signed(text: str) -> Iterator[Found]:
 
 
 def _assignments(text: str) -> Iterator[Found]:
-    """`password = "…"`, `API_KEY=…`, `"token": "…"`, if the value looks made by chance."""
+    """Yield values of `password = "…"`, `API_KEY=…` and `"token": "…"` that look random."""
     for match in _ASSIGNED.finditer(text):
         start, group = match.start(), match.lastindex or 0
         before = text[max(0, start - 90) : start]
-        # Cheap, and almost always all that is needed.
+        # A cheap check first, which rejects almost every match.
         if not _DIGIT.search(match[group]) or not any(map(before.lower().__contains__, _NAMING)):
             continue
         named = _NAME.search(before)
@@ -133,12 +133,12 @@ def _kind(name: str) -> str:
 
 
 def _stands_for_another(value: str) -> bool:
-    """A placeholder, code, a path, or one character again and again."""
+    """Return whether a value is a placeholder, code, a path, or one repeated character."""
     return bool(_PLACEHOLDER.search(value)) or len(set(value)) == 1
 
 
 def _in_mask(text: str, index: int) -> bool:
-    """Whether what stands before is one of our masks, whose words are no name."""
+    """Return whether one of our masks ends just before `index`: its words name no secret."""
     around = text[max(0, index - 80) : index]
     return any(match.end() >= len(around) - 3 for match in _MASK.finditer(around))
 
@@ -159,7 +159,7 @@ def _is_strong(value: str, *, quoted: bool, is_credential: bool) -> bool:
 
 
 def _is_mixed(value: str) -> bool:
-    """With letters and digits, as what is made by chance almost always is."""
+    """Return whether a value has letters and digits, as almost every random value does."""
     return bool(_DIGIT.search(value)) and len(_LETTER.findall(value[:256])) >= 2
 
 
@@ -172,7 +172,7 @@ def _group(character: str) -> str:
 
 
 def _decoded(text: str) -> bytes:
-    """Base64, either alphabet; nothing if it is none."""
+    """Return the decoded base64 text, of either alphabet; empty if it is invalid."""
     from base64 import b64decode
 
     try:

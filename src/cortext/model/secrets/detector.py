@@ -1,6 +1,6 @@
-"""Keys, tokens and passwords in text: where they are, and the text without them.
+"""The detector of keys, tokens and passwords in text, and the functions that mask them.
 
-A mask says only what kind of secret it was: a hash of a weak password would help to guess it.
+A mask says only the kind of the secret, because a hash of a weak password would help to guess it.
 """
 
 from __future__ import annotations
@@ -15,25 +15,28 @@ from cortext.model.secrets.key_formats import BLOCKS, KEYS, Found
 from cortext.model.secrets.unescape import Plain
 
 _EDGE = 40
-"""Characters at the beginning of a region that began inside of a word: what is there is cut."""
+"""The length of the start of a region in which secrets are ignored, if it begins inside a word."""
 _WORDS = [(word, rule) for rule in (*BLOCKS, *KEYS) for word in rule.words]
 _PRINTED = re.compile(r"\[redacted ([a-z0-9-]+) [0-9a-f]{12}\]")
 Mask = Callable[[str, str], str | None]
-"""What stands for a secret, given its kind and itself; None leaves it where it is."""
+"""A function that returns the replacement for a secret, given its kind and text.
+
+If it returns None, the secret stays in the text.
+"""
 
 
 def kind_only(kind: str, secret: str) -> str:
-    """The mask that says the kind."""
+    """Return a mask that says only the kind of the secret."""
     return f"[secret removed: {kind}]"
 
 
 def without_prints(text: str) -> str:
-    """The text with our masks as `kind_only` has them, whichever were put there."""
+    """Replace every mask that has a fingerprint by the mask of `kind_only`, and return the text."""
     return _PRINTED.sub(lambda match: kind_only(match[1], ""), text)
 
 
 class Secret(NamedTuple):
-    """Characters `start` to `end` of a text."""
+    """A secret of a certain kind, at characters `start` to `end` of a text."""
 
     kind: str
     start: int
@@ -41,9 +44,9 @@ class Secret(NamedTuple):
 
 
 def find_secrets(text: str) -> list[Secret]:
-    """Every secret in a text, in order, none touching another.
+    """Return every secret in a text, in order and without overlap.
 
-    Escapes as JSON and code have them are seen through, however deeply nested.
+    Secrets are also found in text with escapes of JSON or code, however deeply nested.
     """
     return [secret for start, end in regions(text) for secret in _in_region(text, start, end)]
 
@@ -68,13 +71,13 @@ def _apart(found: Iterator[Found]) -> list[Found]:
 
 
 def mask_text(text: str, mask: Mask = kind_only) -> tuple[str, list[str]]:
-    """The text with a mask in the place of each secret, and the kinds that were found.
+    """Return the text with a mask in place of each secret, and the kinds of these secrets.
 
-    The same text gives the same result, in which nothing is found any more.
+    Masking the result again changes nothing.
     """
     kinds: list[str] = []
     done = -1
-    # A secret may show only when the one beside it is gone.
+    # Masking one secret may reveal another beside it.
     while done < len(kinds) and (found := find_secrets(text)):
         done = len(kinds)
         parts: list[str] = []
@@ -90,13 +93,13 @@ def mask_text(text: str, mask: Mask = kind_only) -> tuple[str, list[str]]:
 
 
 def mask_value(value: Any, mask: Mask = kind_only) -> tuple[Any, list[str]]:
-    """A JSON value with every string and key in it masked, and the kinds that were found.
+    """Return a JSON value with every string and key in it masked, and the kinds of secrets found.
 
-    A key says what its value is: `{"password": "…"}` is masked as `password = "…"` is.
+    The key of a value counts as its name: `{"password": "…"}` is masked like `password = "…"`.
     """
     kinds: list[str] = []
     holder: list[Any] = [value]
-    # No recursion: a value may be nested more deeply than calls can be.
+    # Not recursive, because a value may be nested deeper than the call stack allows.
     todo: list[tuple[Any, Any]] = [(holder, 0)]
     while todo:
         inside, place = todo.pop()

@@ -1,9 +1,11 @@
-"""What keys and tokens look like, as their providers publish it.
+"""The formats of keys and tokens, as their providers publish them.
 
-A rule is a kind, words of which one must be in a text for the rule to be tried, and a
-pattern: its group `secret`, or else all of it, is the secret. A key is one long word, a block
-has lines of them. To stay linear a pattern begins with a literal, bounds or never gives back
-what it repeats, and nothing after a repeat can fail late.
+A rule has a kind, words and a pattern. The pattern is tried only if the text contains one of the
+words. The secret is the group `secret` of the match, or the whole match. A key is one long word; a
+block consists of several lines.
+
+Every pattern runs in linear time. It begins with a literal, its repeats are bounded or possessive,
+and nothing after a repeat can fail late.
 """
 
 from __future__ import annotations
@@ -14,11 +16,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 Found = tuple[str, int, int]
-"""A kind, and the characters from and to."""
+"""A kind of secret, with the start and end of the secret in the text."""
 
 
 def is_example(text: str) -> bool:
-    """Obviously no key: it says so, or it is a few characters again and again."""
+    """Return whether a text is obviously not a key: an example, or a few repeated characters."""
     return "EXAMPLE" in text.upper() or len(set(text[-16:])) <= 3
 
 
@@ -32,11 +34,11 @@ class Rule:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """The pattern. Most texts need none of the rules, so it is compiled at its first use."""
+        """The pattern, compiled at its first use, because most texts need none of the rules."""
         return re.compile(self.expression)
 
     def find(self, text: str) -> Iterator[Found]:
-        """Yield the kind and the place of each secret that is no example."""
+        """Yield the kind and the position of each secret that is not an example."""
         group = "secret" if "secret" in self.pattern.groupindex else 0
         for match in self.pattern.finditer(text):
             if not is_example(match[group]):
@@ -47,8 +49,8 @@ def _rule(kind: str, words: str, expression: str) -> Rule:
     return Rule(kind, tuple(words.split()), expression)
 
 
-# Between the lines of a key: line ends, also written as an escape or as the end of a string in
-# code, indentation, quotation marks, and the line numbers with which tools show files.
+# The text between two lines of a key: line ends, also as escapes or as the end of a string in
+# code; indentation; quotation marks; and the line numbers that tools print.
 _GAP = r"(?:\\{1,8}[nr]|[\s>\"'+,|]|\d{1,6}+[\t→:|])*+"
 _NOTE = r"(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset): ?[^\n\\]{0,200}+"
 _LINE = r"[A-Za-z0-9+/=]{20,}+"

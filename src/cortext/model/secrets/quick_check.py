@@ -1,23 +1,23 @@
-"""A quick check whether a short text can contain a secret. It needs none of the rules.
+"""A quick check whether a short text can contain a secret, without the rules.
 
-Lists check every new title. The rules take longer to import than this check takes for a list.
+Lists check every new title. Importing the rules takes longer than checking a whole list.
 """
 
 from __future__ import annotations
 
 _SHORTEST = 20
-"""Characters in a row that every key has."""
+"""The length of the shortest run of key characters in any key."""
 _RUNS = bytes(
     97 if chr(n).isascii() and (chr(n).isalnum() or n in b"_-%") else 32 for n in range(256)
 )
 _RUN = b"a" * _SHORTEST
 _VALUE = 8
-"""Characters of the shortest value that is one by its name; such a value has a digit."""
+"""The length of the shortest value that counts as a secret by its name; it contains a digit."""
 _DIGITS = frozenset("0123456789")
 
 
 def could_hold(text: str) -> bool:
-    """Return False only if `find_secrets` finds nothing."""
+    """Return whether a text may contain a secret; if False, `find_secrets` finds none."""
     if ";" in text or "asic " in text or ("@" in text and ":" in text):
         return True
     if text.encode("ascii", "replace").translate(_RUNS).find(_RUN) >= 0:

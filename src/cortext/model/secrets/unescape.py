@@ -1,16 +1,16 @@
-"""A text as it reads when its escapes are seen through."""
+"""Decoding of escapes in text, with a way back to the original positions."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
 
-# `\n`, `\"`, `\u003d` and the like; a string in a string doubles the backslash.
+# `\n`, `\"`, `\u003d` and so on. Each level of nested strings doubles the backslashes.
 _ESCAPE = re.compile(r"\\{1,16}(?:u00([2-7][0-9a-fA-F])|([nrtbf\"'/]))")
 
 
 class Plain:
-    """A text as it reads when its escapes are seen through; `span` leads back to the given one."""
+    """A text with its escapes decoded; `span` returns the original position of a part."""
 
     def __init__(self, given: str) -> None:
         self.text: str = given
