@@ -1,4 +1,4 @@
-"""The log of what went wrong where nobody could be told: in hooks, and in the background."""
+"""The log of errors in hooks and background work, which have nobody to report to."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ _KEPT = 64 << 10
 
 
 def write_error(doing: str, error: BaseException) -> None:
-    """One line; the file keeps its last part when it has grown large. Where not even that can
-    be written, there is nobody left to tell."""
+    """Append one line to the log, and cut a large log to its last part.
+
+    If the log cannot be written, do nothing.
+    """
     sentence = " ".join(str(error).split())[:1000]
     when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     line = f"{when} {doing}: {type(error).__name__}: {sentence}\n".encode("utf-8", "replace")
@@ -39,7 +41,7 @@ def write_error(doing: str, error: BaseException) -> None:
 
 
 def last_errors(count: int = 20) -> list[str]:
-    """The last lines of the log, oldest first."""
+    """Return the last lines of the log, oldest first."""
     try:
         with open(paths.log_file(), "rb") as file:
             file.seek(max(os.fstat(file.fileno()).st_size - _KEPT, 0))

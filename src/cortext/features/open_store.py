@@ -1,4 +1,4 @@
-"""Opening a conversation store by its URL, with the log of sessions that `file:` stands on."""
+"""Open a conversation store by its URL; a `file:` store uses the session logs."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from cortext.stores.store_registry import open_session_store
 
 
 def open_store(url: str, **options: Any) -> Conversations:
-    """The conversation store that a URL names: `memory:`, `file:PATH`, `redis://…`,
-    `redis+cluster://…`, `redis+sentinel://…` (each as `rediss` with TLS) or `postgresql://…`.
-    Options are the store's own: `window`, `ttl`, `max_conversations`. ValueError lists the
-    kinds."""
+    """Return the conversation store that a URL names.
+
+    The URL is `memory:`, `file:PATH`, `redis://…`, `redis+cluster://…`, `redis+sentinel://…` (each
+    as `rediss` with TLS) or `postgresql://…`. The options are those of the store: `window`, `ttl`,
+    `max_conversations`. Raises ValueError, which lists the kinds, for any other URL.
+    """
     return registry.open_store(url, open_log=_open_log, **options)
 
 

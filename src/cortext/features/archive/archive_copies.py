@@ -1,4 +1,4 @@
-"""The archive: our copies of the tools' transcripts, and what is remembered of them."""
+"""The archive: compressed copies of the tools' transcripts, and the saved state of each copy."""
 
 from __future__ import annotations
 
@@ -19,18 +19,20 @@ _log = logging.getLogger("cortext.archive")
 
 
 def folder_of(tool: str) -> str:
-    """The mirror of one tool's folder."""
+    """Return the archive's folder for the transcripts of a tool."""
     return os.path.join(paths.archive(), tool)
 
 
 def temp_dir() -> str:
-    """Where copies are written before they get their names."""
+    """Return the folder in which copies are written before they are renamed."""
     return os.path.join(paths.archive(), ".temp")
 
 
 class Memory:
-    """What is known of the copies of one tool, by their names. It is only remembered to save
-    time: without it, copies are unpacked and compared."""
+    """The saved states of the copies of one tool, by the names of the copies.
+
+    They only save time: without them, copies are decompressed and compared.
+    """
 
     def __init__(self, tool: str) -> None:
         self._path = os.path.join(paths.archive(), ".known", f"{tool}.json")
@@ -51,7 +53,7 @@ class Memory:
         self.copies[new], self.changed = self.copies.pop(old), True
 
     def save(self) -> None:
-        """OSError; then it is as before."""
+        """Write the states to disk. On failure, raise OSError and leave the file as it was."""
         if self.changed:
             make_private_dir(os.path.dirname(self._path))
             replace(self._path, [json_codec.encode(self.copies)])
@@ -59,7 +61,7 @@ class Memory:
 
 
 class Size(msgspec.Struct):
-    """How much is kept of one tool: copies, the bytes that they stand for, and their own."""
+    """The size of one tool's copies: number, uncompressed and compressed bytes."""
 
     tool: str
     copies: int = 0
@@ -68,8 +70,10 @@ class Size(msgspec.Struct):
 
 
 def sizes() -> list[Size]:
-    """What the archive takes, tool by tool; tools with nothing in it are left out. A copy is one
-    whether it is remembered or not."""
+    """Return the size of the archive for each tool that has copies in it.
+
+    A copy is counted whether its state is saved or not.
+    """
     found: list[Size] = []
     for tool in tool_names():
         size, known = Size(tool), Memory(tool).copies
@@ -88,8 +92,10 @@ def sizes() -> list[Size]:
 
 
 def _lengths(path: str) -> tuple[int, int]:
-    """How much a copy holds, and how long it is; nothing of one that cannot be read, which is for
-    doctor to name."""
+    """Return the uncompressed and the compressed size of a copy; 0, 0 if it cannot be read.
+
+    Doctor reports copies that cannot be read.
+    """
     try:
         fd = open_file(path)
     except OSError:

@@ -1,4 +1,4 @@
-"""Copying what the AI tools keep into the archive, by what is new of it; and deleting from it."""
+"""Copy new parts of the tools' transcripts into the archive, and delete sessions from it."""
 
 from __future__ import annotations
 
@@ -31,12 +31,15 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 _SAVE_EVERY = 100
 
 Progress = Callable[[int, int], None]
-"""Called with how many bytes are done, and of how many."""
+"""A callback that gets the number of bytes copied so far and the total number of bytes."""
 
 
 class ToolSynced(msgspec.Struct):
-    """What was done for one tool. `sources` are the bytes that its copies stand for, `packed`
-    their own; `read` the bytes that were new."""
+    """What a sync did for one tool.
+
+    `sources` is the uncompressed size of its copies, `packed` their compressed size. `read` is the
+    number of new bytes.
+    """
 
     tool: str
     new: int = 0
@@ -62,19 +65,18 @@ class Synced(msgspec.Struct):
 
     @property
     def changed(self) -> int:
-        """How many copies are new or grew."""
+        """How many copies are new or have changed."""
         return sum(one.new + one.grown + one.replaced for one in self.tools)
 
 
 def sync(
     *, tools: Iterable[str] | None = None, progress: Progress | None = None, wait: float = 0.0
 ) -> Synced:
-    """Copy what is new in the tools' transcripts, one process at a time. It can be stopped at any
-    time: the next one goes on.
+    """Copy what is new in the tools' transcripts. Only one process at a time does this.
 
-    What cannot be read is named in the result. SessionLockedError if another sync is at work for
-    longer than `wait`, SessionStorageError if the disk is full, CortextError if the archive is
-    turned off.
+    A sync can be stopped at any time; the next one continues. The result lists what cannot be read.
+    Raises SessionLockedError if another sync runs for longer than `wait` seconds,
+    SessionStorageError if the disk is full, and CortextError if the archive is turned off.
     """
     if Config.load(None)["archive.enabled"] != "on":
         raise CortextError(
@@ -100,7 +102,7 @@ def _prepare() -> None:
 
 
 class _ToolSync:
-    """One tool's turn."""
+    """The sync of one tool."""
 
     def __init__(self, tool: str, errors: list[SyncFailure]) -> None:
         self._tool, self._errors = tool, errors
@@ -149,7 +151,7 @@ class _ToolSync:
         try:
             done = self._copier.copy(item, self._memory.copies.get(item.name))
         except FileNotFoundError:
-            return  # deleted meanwhile
+            return  # The tool deleted the file meanwhile.
         except SessionStorageError as error:
             if error.errno in _FULL:
                 raise
@@ -158,7 +160,7 @@ class _ToolSync:
         except OSError as error:
             self._errors.append(SyncFailure(item.path, reason_of(error)))
             return
-        except CortextError as error:  # rather no copy than one with what was masked
+        except CortextError as error:  # no copy is better than a copy with a redacted secret
             self._errors.append(SyncFailure(item.path, str(error)))
             return
         self._memory.put(item.name, done.known)
@@ -172,7 +174,7 @@ class _ToolSync:
         setattr(result, change, getattr(result, change) + 1)
 
     def _follow_moves(self, items: list[ArchiveItem]) -> None:
-        """A transcript that its tool moved to another folder takes its copy with it."""
+        """Rename the copy of each transcript that its tool moved to another folder."""
         here = {item.name for item in items}
         gone = {os.path.basename(name): name for name in self._memory.copies if name not in here}
         for item in items:
@@ -194,7 +196,7 @@ class _ToolSync:
 
 
 def keep(tool: str, id: str, *, wait: float = 10.0) -> bool:
-    """Copy what is new of one session now; whether the archive has all of it."""
+    """Copy what is new of one session, and return whether the archive has all of it."""
     if Config.load(None)["archive.enabled"] != "on":
         return False
     errors: list[SyncFailure] = []
@@ -206,27 +208,30 @@ def keep(tool: str, id: str, *, wait: float = 10.0) -> bool:
 
 
 class Deleted(NamedTuple):
-    """What became of a tool's session: our copy in the trash, None if there was none; and where
-    the tool's own is, "" if it has none."""
+    """The outcome of deleting a tool's session.
+
+    `entry` is our copy in the trash, or None if there was no copy. `remains` is the path of the
+    tool's own file, or "".
+    """
 
     entry: TrashEntry | None
     remains: str
 
     @property
     def sentence(self) -> str:
-        """What a person has to know."""
+        """The outcome as a sentence for the user."""
         ours = "our copy is in the trash" if self.entry else "there was no copy of ours"
         theirs = f"the tool's own remains: {self.remains}" if self.remains else "the tool has none"
         return f"{ours}; {theirs}"
 
 
 def forget(tool: str, id: str, title: str = "", *, wait: float = 10.0) -> Deleted:
-    """Move our copy of a tool's session to the trash, and never copy that session again, unless
-    it is put back from there. The tool's own is not touched.
+    """Move our copy of a tool's session to the trash, and never copy that session again.
 
-    SessionNotFoundError if neither the tool nor the archive has it.
+    Restoring it from the trash allows copies again. The tool's own file is not changed. Raises
+    SessionNotFoundError if neither the tool nor the archive has the session.
     """
-    # What was said since the last sync can be had back as well.
+    # Copy new messages first, so that they can be restored too.
     keep(tool, id, wait=wait)
     with archive_lock(wait):
         _prepare()
@@ -242,14 +247,14 @@ def forget(tool: str, id: str, title: str = "", *, wait: float = 10.0) -> Delete
 
 
 def skip_session(tool: str, id: str, *, wait: float = 10.0) -> None:
-    """Neither list nor copy a session of a tool: what was said in it is kept elsewhere."""
+    """Exclude a tool's session from lists and copies, because its messages are stored elsewhere."""
     with archive_lock(wait):
         _prepare()
         remember_forgotten(Forgotten(tool, id, record_dicts.iso(clock.now())))
 
 
 def copies_of(tool: str, id: str) -> list[str]:
-    """All files and folders of the archive that are of one session."""
+    """Return all files and folders of one session in the archive."""
     home, found = folder_of(tool), list[str]()
     for source in open_bridge(tool, home).sources():
         if source.id == id:
@@ -261,7 +266,7 @@ def copies_of(tool: str, id: str) -> list[str]:
 
 
 def _beside(path: str, id: str) -> list[str]:
-    """A copy, its generations, and what its sub-agents wrote."""
+    """Return a copy, its numbered old versions, and the transcripts of its sub-agents."""
     folder, name = os.path.split(path)
     bare, found = jsonl_transcripts.plain(name), [path]
     for entry in jsonl_transcripts.listed(folder):

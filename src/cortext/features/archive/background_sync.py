@@ -1,4 +1,4 @@
-"""Update the archive in a background process, at most once in a few minutes."""
+"""Update the archive in a background process, at most once every few minutes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EVERY = 300.0
 def start_in_background(config: Config | None = None) -> bool:
     """Start `cortext sync --quiet` without waiting for it. Return whether it was started.
 
-    Start nothing if one was started a few minutes ago, in CI, or if the archive is turned off.
+    Start nothing if a sync was started a few minutes ago, in CI, or if the archive is turned off.
     """
     if os.environ.get("CI") or (config or Config.load(None))["archive.enabled"] != "on":
         return False
@@ -33,7 +33,7 @@ def start_in_background(config: Config | None = None) -> bool:
 def start_detached(*arguments: str) -> bool:
     """Start our Python with these arguments as a silent process. Return whether it was started.
 
-    The log that `cortext doctor` shows has the reason if it was not.
+    If it was not, the reason is in the log that `cortext doctor` shows.
     """
     # `-P`: a folder named `cortext` in the current folder must not replace our package.
     command = [sys.executable, "-P", *arguments]
@@ -51,7 +51,7 @@ def _tell(error: OSError) -> None:
 
 
 def notice() -> str:
-    """Return where the archive is and how to turn it off; "" if a person was told before."""
+    """Return where the archive is and how to turn it off; "" if this was shown before."""
     folder = paths.archive()
     told = os.path.join(folder, ".told")
     if not os.path.isdir(folder) or os.path.exists(told):
@@ -59,7 +59,7 @@ def notice() -> str:
     try:
         _touch(told)
     except OSError:
-        return ""  # it would be said again and again
+        return ""  # Otherwise the notice would be shown every time.
     return (
         f"cortext keeps compressed copies of your AI tools' conversations in {folder}, so that "
         "they outlive the tools' clean-ups; `cortext config archive.enabled off` ends that"
@@ -67,7 +67,7 @@ def notice() -> str:
 
 
 def is_time(stamp: str, every: float) -> bool:
-    """Whether the last start is so many seconds ago; then this is one."""
+    """Return whether the last start is at least `every` seconds ago; if so, record a start now."""
     try:
         if 0 <= time.time() - os.stat(stamp).st_mtime < every:
             return False

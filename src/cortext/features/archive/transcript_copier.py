@@ -21,7 +21,7 @@ from cortext.tools.archive_items import ArchiveItem, archive_source, copy_compan
 
 
 class Copier:
-    """Copy the files of one tool, without the secrets that were redacted in the copies."""
+    """A copier for the files of one tool. Secrets that are redacted in a copy stay redacted."""
 
     def __init__(self, tool: str) -> None:
         self._tool = tool
@@ -30,8 +30,11 @@ class Copier:
             self._masks = ArchiveRedactions(tool)
 
     def copy(self, item: ArchiveItem, known: CopyState | None) -> Followed:
-        """Bring a copy up to its file. OSError where that cannot be read, SessionStorageError
-        where the copy cannot be written, CortextError where what was masked would come back."""
+        """Bring a copy up to date with its file.
+
+        Raises OSError if the file cannot be read, SessionStorageError if the copy cannot be
+        written, and CortextError if a redacted secret would come back.
+        """
         bare = os.path.join(folder_of(self._tool), item.name)
         if item.kind == "side":
             return self._side(item, bare, known)
@@ -47,7 +50,7 @@ class Copier:
         return follow(item.path, target, known, temp_dir=temp_dir(), document=document)
 
     def move(self, old: str, new: str) -> None:
-        """What was masked in a copy is masked under its new name."""
+        """Move the redactions of a copy to its new name."""
         if self._masks:
             self._masks.move(old, new)
             self._masks.save()
@@ -76,7 +79,7 @@ class Copier:
     def _cold(
         self, item: ArchiveItem, bare: str, known: CopyState | None, mask: Redactor | None
     ) -> Followed:
-        """What the tool compressed continues the copy of what it was before."""
+        """Continue the copy of a transcript that the tool has compressed since."""
         mark = print_of(os.stat(item.path))
         if known and known.print == mark and os.path.exists(bare + SUFFIX):
             return Followed(known)
@@ -97,17 +100,16 @@ class Copier:
     def _masked(
         self, item: ArchiveItem, source: str, target: str, known: CopyState | None, mask: Redactor
     ) -> Followed:
-        """The copy follows what its file is without the secrets that were masked in it."""
+        """Bring a copy up to date with its file, except for its redacted secrets."""
         mark = print_of(os.stat(source))
         size = os.stat(target).st_size if os.path.exists(target) else 0
         if known and known.print == mark and known.packed == size:
             return Followed(known)
         plain = write_redacted(source, item.name, mask)
         try:
-            # Before the copy has it: a process that is killed between leaves no copy that nobody
-            # knows to be masked.
+            # Save the redactions first: after a crash, every redacted copy must be known.
             self._remember(item, mask)
-            # Where a copy is as it is remembered, its end is compared, and that is enough.
+            # If the copy has its saved size, comparing its end is enough.
             if size and (not known or known.packed != size or not mask.is_partial):
                 known = update_redacted_copy(target, plain, item.name) or known
             document = item.kind == "document"
@@ -117,7 +119,7 @@ class Copier:
         return done._replace(known=done.known._replace(print=mark if done.known.print else ""))
 
     def _remember(self, item: ArchiveItem, mask: Redactor) -> None:
-        """What is masked in it, also in one that is new, and with which key."""
+        """Save the redactions of a copy, also of a new one, with the current key."""
         if self._masks and mask.used:
             self._masks.put(item.name, mask.used)
             self._masks.save()

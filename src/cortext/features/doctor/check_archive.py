@@ -1,4 +1,4 @@
-"""The archive: compressed copies of the tools' transcripts, member by member."""
+"""Check the archive: each gzip member of the compressed copies of transcripts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from cortext.tools.archive_items import archive_source
 from cortext.tools.registry import tool_names
 
 _OURS = 8 * MOST
-"""Bytes that a part of ours never holds: a larger one is of another program."""
+"""The largest size of a gzip member that cortext writes. Another program wrote larger ones."""
 _HINT = "`cortext doctor --fix` keeps what can be read, and takes the rest from the tool again"
 
 
@@ -49,8 +49,10 @@ class ArchiveCopy(NamedTuple):
 
 
 def list_copies(failures: dict[str, str] | None = None) -> Iterator[ArchiveCopy]:
-    """All copies, without those that are kept under numbers: these are what they are. What cannot
-    be looked into is a failure."""
+    """Yield all copies except the numbered earlier versions, which no longer change.
+
+    A folder that cannot be read is added to `failures`.
+    """
 
     def fail(error: OSError) -> None:
         if failures is not None and not isinstance(error, FileNotFoundError):
@@ -64,7 +66,7 @@ def list_copies(failures: dict[str, str] | None = None) -> Iterator[ArchiveCopy]
 
 
 def check_copy(copy: ArchiveCopy) -> CheckResult:
-    """What is wrong with one copy. One that a sync is writing now may look damaged."""
+    """Return the problems of one copy. A copy is not reported while a sync is running."""
     try:
         damages = _damages(copy.path) or _emptied(copy)
         if not damages or _sync_is_at_work():
@@ -86,7 +88,7 @@ def check_copy(copy: ArchiveCopy) -> CheckResult:
 
 
 def _emptied(copy: ArchiveCopy) -> list[str]:
-    """What is wrong with a copy of 0 bytes: nothing, where the tool's file had none either."""
+    """Return the damage of an empty copy; nothing if the tool's file is empty too."""
     if os.path.getsize(copy.path):
         return []
     known = Memory(copy.tool).copies.get(_name(copy))
@@ -100,7 +102,7 @@ def _name(copy: ArchiveCopy) -> str:
 
 
 def _source(copy: ArchiveCopy) -> str | None:
-    """The file that the tool has of it still."""
+    """Return the path of the tool's own file; None if the tool no longer has it."""
     name = _name(copy)
     return next(
         (item.path for item in archive_source(copy.tool).items({}) if item.name == name), None
@@ -114,7 +116,7 @@ def _damages(path: str) -> list[str]:
         found = [f"of the compressed copy {gap}" for gap in packed.gaps]
         for member in packed.members:
             if member.size > _OURS:
-                continue  # it was unpacked already, to find where it ends
+                continue  # Already decompressed by `Packed`, to find the end of the member.
             try:
                 packed.member(member)
             except BrokenMemberError as error:
@@ -133,7 +135,7 @@ def _sync_is_at_work() -> bool:
     except SessionLockedError:
         return True
     except (OSError, SessionStorageError):
-        return False  # where nobody can write, nobody does
+        return False  # If the lock file cannot be written, no sync is running.
 
 
 def _lock(wait: float = 10.0) -> FileLock:
@@ -152,7 +154,7 @@ def _repair(copy: ArchiveCopy) -> Repaired | None:
         if not blocks:
             kept = set_generation_aside(copy.path)
         else:
-            # A second name first: at no instant is there no copy.
+            # Link the copy to a second name first, so that a copy exists at every moment.
             kept = _second_name(copy.path)
             replace(copy.path, map(pack, blocks), temp_dir=temp_dir())
             stamp(copy.path, mtime)
@@ -161,7 +163,7 @@ def _repair(copy: ArchiveCopy) -> Repaired | None:
 
 
 def _second_name(path: str) -> str:
-    """A number for a copy, the first that is free, as `set_generation_aside` gives them."""
+    """Link a copy to the first free numbered name, as `set_generation_aside` does."""
     bare, number = path.removesuffix(SUFFIX), 1
     while os.path.lexists(kept := f"{bare}.~{number}{SUFFIX}"):
         number += 1
@@ -171,7 +173,7 @@ def _second_name(path: str) -> str:
 
 
 def _again(copy: ArchiveCopy) -> str:
-    """What the tool still has is copied anew; a clause that says so."""
+    """Copy what the tool still has, and return a clause that reports the outcome."""
     try:
         done = sync(tools=[copy.tool], wait=10.0)
     except CortextError as error:
@@ -183,8 +185,10 @@ def _again(copy: ArchiveCopy) -> str:
 
 
 def _readable(path: str) -> list[bytes]:
-    """The whole lines that can be had, in pieces that fit into a member. Of what is lost in the
-    middle a line ends before it."""
+    """Return the complete lines that can be read, in blocks that fit into a member.
+
+    Where bytes are missing in the middle, the text before the gap ends with a complete line.
+    """
     fd = open_file(path)
     try:
         packed = Packed(fd)
@@ -205,7 +209,10 @@ def _readable(path: str) -> list[bytes]:
 
 
 def _plain(fd: int, packed: Packed) -> list[bytes]:
-    """The lines that a file begins with which somebody unpacked and gave its name back."""
+    """Return the uncompressed lines at the start of the file.
+
+    There are some if a person decompressed the copy and kept its name.
+    """
     end = packed.members[0].at if packed.members else packed.end + packed.rest
     data = read_range(fd, 0, end)
     try:
@@ -224,7 +231,7 @@ def _whole_lines(data: bytes) -> bytes:
 
 
 def _unpacked(data: bytes) -> bytes:
-    """What can be had of a member that was not written to its end."""
+    """Return what can be decompressed from an incomplete member."""
     inflater, found = zlib.decompressobj(zlib.MAX_WBITS | 16), b""
     for start in range(0, len(data), 256):
         try:

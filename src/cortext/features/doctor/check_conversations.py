@@ -1,4 +1,4 @@
-"""The conversations of a workspace: `session.json` and `messages.jsonl` of each."""
+"""Check the conversations of a workspace: `session.json` and `messages.jsonl` of each."""
 
 from __future__ import annotations
 
@@ -70,8 +70,11 @@ from cortext.workspace.conversation_types import Types
 
 
 class _ConversationState(NamedTuple):
-    """Both files as they are now; `lost` is what is wrong with a file of messages that is gone or
-    empty, `fewer` with one that has less than its head knew of."""
+    """The head and the messages of a conversation as they are now.
+
+    `lost` is the damage of a file of messages that is missing or empty. `fewer` is the damage of a
+    file that has fewer messages than its head counts.
+    """
 
     head: SalvagedHead
     rescued: SalvagedLines
@@ -91,7 +94,7 @@ class _ConversationState(NamedTuple):
 
 
 def check_conversation(root: str, place: ConversationPath) -> CheckResult:
-    """What is wrong with one conversation."""
+    """Return the problems of one conversation, and their repair."""
     try:
         state = _look(place)
     except (NewerVersionError, OSError) as error:
@@ -122,7 +125,7 @@ def _may_have_more(state: _ConversationState) -> bool:
 
 
 def _look(place: ConversationPath) -> _ConversationState:
-    """NewerVersionError, OSError."""
+    """Read both files and return their state. Raises NewerVersionError or OSError."""
     data, there = _read(place.head)
     head = SalvagedHead({}, [Trouble("it is missing, and there are messages")])
     if there:
@@ -146,7 +149,7 @@ def _look(place: ConversationPath) -> _ConversationState:
 
 
 def _sound_head(data: bytes) -> SalvagedHead | None:
-    """Return the head if nothing is wrong with it."""
+    """Return the head if nothing is wrong with it, otherwise None."""
     try:
         return None if HALF.search(data) else SalvagedHead(_decode(data), ())
     except ValueError:
@@ -159,7 +162,7 @@ def _salvaged_head(data: bytes, path: str) -> SalvagedHead:
 
 
 def _head_in_git(path: str) -> SalvagedHead | None:
-    """The head that was committed last, of a conversation that has none any more."""
+    """Return the last committed head that can be read; None if git has none."""
     for data in committed_versions(path):
         found = salvage_head(data, _decode)
         if has_fields(found.head):
@@ -176,7 +179,7 @@ def _lost(rescued: SalvagedLines, there: bool, known: int) -> list[Trouble]:
 
 
 def _fewer(rescued: SalvagedLines, known: int) -> list[Trouble]:
-    """A person may have taken them out: that is no fault."""
+    """Report fewer messages than the head counts, as a note: a person may have removed them."""
     count = len(rescued.messages)
     if rescued.nothing or rescued.troubles or count >= known:
         return []
@@ -216,7 +219,7 @@ def _repair(root: str, place: ConversationPath) -> Repaired | None:
 
 
 def _no_more(state: _ConversationState) -> str:
-    """What became of the promise in the plan."""
+    """Return a clause if the plan promised messages from the AI tool and the tool had none."""
     return "; the AI tool had none of what is missing" if _may_have_more(state) else ""
 
 
@@ -232,7 +235,7 @@ def _not_here(state: _ConversationState) -> str:
 
 
 def _append(root: str, place: ConversationPath, state: _ConversationState) -> Repaired | None:
-    """What an append does anyway: it moves a torn end away."""
+    """Append stubs for missing results. An append also moves a torn last line away."""
     if not state.rescued.torn and not state.stubs:
         return None
     store = FolderStore(root)
@@ -271,7 +274,7 @@ def _messages(root: str, id: str) -> Sequence[SessionMessage]:
 
 
 def _head_changes(state: _ConversationState) -> bool:
-    """Also of a sound head, where it counts messages that are not there."""
+    """Return whether the head must be written: it is damaged, or counts too many messages."""
     count = state.head.head.get("message_count")
     there = len(state.rescued.messages) + len(state.stubs)
     too_many = type(count) is int and count > there and not state.rescued.nothing
@@ -284,8 +287,10 @@ def _head(
     state: _ConversationState,
     messages: Sequence[SessionMessage],
 ) -> bytes:
-    """What of it is lost stands in the markdown, in part: the title, and the type, whose command
-    led the conversation."""
+    """Return the bytes of the head to write.
+
+    If the title or the agent's command is lost, they come from the markdown and the type.
+    """
     if not _head_changes(state):
         return read_file(place.head)
     when = datetime.fromtimestamp(os.stat(place.session).st_mtime, UTC)

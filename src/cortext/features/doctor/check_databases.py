@@ -1,4 +1,4 @@
-"""What is made from the conversations: the catalog, the words, and the indexes of folders."""
+"""Check the databases that are derived from conversations: the catalog and the indexes."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from cortext.catalog.database import remove_database
 from cortext.features.doctor.problem import NOTHING, WARNING, CheckResult, Problem, Repair, Repaired
 
 _LARGE = 64 << 20
-"""Bytes of a database above which only its beginning is looked at, unless all is asked for."""
+"""Bytes above which only the header of a database is checked, unless a deep check is wanted."""
 
 
 def list_databases(folders: Iterable[str]) -> Iterator[str]:
-    """All that are there."""
+    """Yield the paths of the catalog and the indexes that exist."""
     found = [paths.catalog(), paths.words()]
     found += [f"{folder}/.cortext/index.sqlite3" for folder in folders]
     return (path for path in found if os.path.isfile(path))
 
 
 def check_database(path: str, *, deep: bool = False) -> CheckResult:
-    """Whether a database can be read; one that is at work now is let alone."""
+    """Return the problem of a damaged database. A busy or locked database is no problem."""
     why = _why_not(path, deep=deep)
     if not why:
         return NOTHING
@@ -38,7 +38,7 @@ def check_database(path: str, *, deep: bool = False) -> CheckResult:
 def _why_not(path: str, *, deep: bool) -> str:
     how = "quick_check(1)" if deep or os.path.getsize(path) < _LARGE else "schema_version"
     if not os.path.getsize(path):
-        return ""  # another process is making it just now, or will
+        return ""  # Another process is creating the database.
     try:
         db = sqlite3.connect(f"file:{quote(os.fsencode(path))}?mode=ro", uri=True, timeout=1)
         try:

@@ -1,4 +1,4 @@
-"""Session documents: `{id}.json`, with `{id}.backup` beside it."""
+"""Check session documents: `{id}.json`, with `{id}.backup` beside it."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _NULS = re.compile(rb"\0+")
 
 
 class _DocumentState(NamedTuple):
-    """A document as it is now: the session that can be had of it, None if there is none."""
+    """A document as it is now. `session` is None if nothing of it can be read."""
 
     session: Session | None
     troubles: Sequence[Trouble]
@@ -76,7 +76,7 @@ class _DocumentState(NamedTuple):
 
 
 def check_document(folder: str, id: str) -> CheckResult:
-    """What is wrong with one document."""
+    """Return the problems of one document, and their repair."""
     path = f"{folder}/{id}.json"
     try:
         state = _look(folder, id)
@@ -95,7 +95,7 @@ def check_document(folder: str, id: str) -> CheckResult:
 
 
 def _look(folder: str, id: str) -> _DocumentState:
-    """NewerVersionError, OSError."""
+    """Read a document and return its state. Raises NewerVersionError or OSError."""
     path = f"{folder}/{id}.json"
     data, _ = read_file_and_stat(path)
     refuse_newer(document.decode_version(data) or version_at_start(data), path)
@@ -129,7 +129,7 @@ def _whole(session: Session, troubles: list[Trouble]) -> Session:
 
 
 def _drop_repeated(session: Session, troubles: list[Trouble]) -> None:
-    """Messages that stand there twice, word for word."""
+    """Remove messages that are in the document twice with equal content."""
     once = {message.id: message for message in reversed(session.messages)}
     kept = [m for m in session.messages if once[m.id] is m or once[m.id] != m]
     count = len(session.messages) - len(kept)
@@ -158,7 +158,7 @@ def _rescue(folder: str, id: str, data: bytes, why: str) -> _DocumentState:
             (),
         )
     session.id = id
-    session = _whole(session, troubles) if HALF.search(lines) else session  # not of UTF-16
+    session = _whole(session, troubles) if HALF.search(lines) else session  # `data` may be UTF-16
     if any(trouble.severity != WARNING for trouble in troubles):
         session = _with_backup(session, folder, id)
     _drop_repeated(session, troubles)
@@ -166,7 +166,7 @@ def _rescue(folder: str, id: str, data: bytes, why: str) -> _DocumentState:
 
 
 def _read_as_text(data: bytes) -> tuple[list[Trouble], bytes, bytes]:
-    """What is wrong with the text of a document, our side of it, and all its lines."""
+    """Return the damage of the text, our side of a git conflict, and the lines of both sides."""
     troubles = list[Trouble]()
     data, was = convert_to_utf8(data)
     if was:
@@ -181,13 +181,13 @@ def _read_as_text(data: bytes) -> tuple[list[Trouble], bytes, bytes]:
         text = "git left conflict markers in it: our head is used, the messages of both sides stay"
         troubles.append(Trouble(text, sides.lines[0]))
     ours, both = (sides.ours, sides.both) if sides else (data, data)
-    # What stands behind a gap is a line of its own.
+    # Text after a gap of NUL bytes starts a new line.
     lines = decode_text(_NULS.sub(b"\n", both))[0].encode("utf-8")
     return troubles, decode_text(_NULS.sub(b"", ours))[0].encode("utf-8"), lines
 
 
 def _empty(folder: str, id: str, data: bytes) -> _DocumentState:
-    """A document that holds nothing: its backup, or what was set aside once, may."""
+    """Return the state of an empty document, with the messages of its backup or set-aside files."""
     path = f"{folder}/{id}.json"
     found = _backup(folder, id)
     for aside in all_set_aside(path):
@@ -226,7 +226,10 @@ def _first_bad_line(data: bytes) -> int:
 
 
 def _of_several(data: bytes, troubles: list[Trouble]) -> Session | None:
-    """The newest of several documents in one file, with what only the others have."""
+    """Return the newest of several documents in one file, with the messages of the others added.
+
+    Return None if the file does not contain several documents.
+    """
     found = [one for one in decode_objects(data.decode("utf-8")) if "created_at" in one]
     try:
         sessions = [Session.from_decoded(one) for one in found]
@@ -266,7 +269,7 @@ def _only_head(session: Session) -> dict[str, Any]:
 
 
 def _line_of(why: str, data: bytes) -> int | None:
-    """The line of what an error of the decoder speaks of."""
+    """Return the number of the line that a decoder's error message refers to."""
     found = _WHERE.search(why)
     return data.count(b"\n", 0, int(found[1])) + 1 if found else None
 
@@ -279,7 +282,7 @@ def _backup(folder: str, id: str) -> Session | None:
 
 
 def _with_backup(session: Session, folder: str, id: str) -> Session:
-    """With the messages that only the version before it has."""
+    """Return the session with the messages that only its backup has."""
     backup = _backup(folder, id)
     if backup is not None:
         _add_missing(session, backup)

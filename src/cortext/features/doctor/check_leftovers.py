@@ -1,4 +1,4 @@
-"""What killed processes left behind, and who else can read what is a person's own."""
+"""Check for temp files of killed processes, and for private files that other users can read."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from cortext.durability.trash_folder import Trash
 from cortext.features.doctor.problem import NOTHING, WARNING, CheckResult, Problem, Repair, Repaired
 
 _ABANDONED = 3600.0
-"""Seconds after which nobody writes to a temp file any more."""
+"""Seconds after which a temp file counts as abandoned."""
 _OTHERS = 0o077
 _TEMP = re.compile(r"\..*\.[0-9a-f]{16}\.tmp")
-"""As `temp_name` makes them."""
+"""The names that `temp_name` returns."""
 
 
 def find_temp_files(folders: Iterable[str], others: Iterable[str] = ()) -> list[str]:
-    """Temp files of ours in these folders, and `others`, that nobody has written to for long."""
+    """Return abandoned temp files: ours in these folders, and those in `others`."""
     limit = time.time() - _ABANDONED
     names = (entry for folder in folders for entry in _entries(folder))
     temps = {entry.path for entry in names if _TEMP.fullmatch(entry.name)}
@@ -29,7 +29,7 @@ def find_temp_files(folders: Iterable[str], others: Iterable[str] = ()) -> list[
 
 
 def check_temp_files(found: Sequence[str]) -> CheckResult:
-    """One problem for all of them."""
+    """Return one problem for all abandoned temp files."""
     if not found:
         return NOTHING
     text = f"{_counted(found, 'temp file')} of processes that were killed: {_some(found)}"
@@ -50,7 +50,7 @@ def _move(found: list[str]) -> Repaired | None:
 
 
 def check_trash() -> list[Problem]:
-    """What is in the trash and not in its list: nobody knows where it was."""
+    """Return a problem for each entry in the trash whose original path is unknown."""
     listed = {entry.id for entry in Trash(paths.trash()).list()}
     lost = [entry.path for entry in _entries(paths.trash()) if entry.name not in listed]
     return [
@@ -65,7 +65,7 @@ def check_trash() -> list[Problem]:
 
 
 def find_readable_by_others(folders: Iterable[str]) -> Iterator[str]:
-    """Of these folders and all that is in them, what others may read or change."""
+    """Yield these folders and the paths below them that other users may read or change."""
     for folder in folders:
         if _is_open(folder):
             yield folder
@@ -77,12 +77,12 @@ def find_readable_by_others(folders: Iterable[str]) -> Iterator[str]:
 
 
 def filter_readable_by_others(found: Iterable[str]) -> list[str]:
-    """Of these, what others may read or change."""
+    """Return the paths that other users may read or change."""
     return [path for path in found if _is_open(path)]
 
 
 def check_modes(what: str, found: Sequence[str]) -> CheckResult:
-    """One problem for all files of a kind."""
+    """Return one problem for all paths with the same kind of contents (`what`)."""
     if not found:
         return NOTHING
     count = _counted(found, "place")
@@ -110,7 +110,7 @@ def _is_open(path: str) -> bool:
     try:
         found = os.lstat(path)
     except OSError:
-        return False  # it is gone, or nobody can look at it: then that is said of it
+        return False  # The file is gone, or its own check reports why it cannot be examined.
     kind = stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)
     return kind and found.st_uid == os.getuid() and bool(found.st_mode & _OTHERS)
 
@@ -120,7 +120,7 @@ def _entries(folder: str) -> list[os.DirEntry[str]]:
         with os.scandir(folder) as entries:
             return sorted(entries, key=lambda entry: entry.name)
     except OSError:
-        return []  # there is none, or it is not ours to look into
+        return []  # The folder does not exist, or this user may not read it.
 
 
 def _mtime(path: str) -> float:

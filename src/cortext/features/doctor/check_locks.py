@@ -1,7 +1,7 @@
-"""Locks that somebody holds who will not let go: stopped, or gone and outlived by a child.
+"""Find locks whose holder is stopped, or has ended while a child process keeps the lock.
 
-A lock of a process that died is nobody's: the system frees it. So lock files tell nothing; what the
-system says about them does.
+The system frees a lock when no process has the lock file open any more. A lock file alone therefore
+says nothing; only `/proc/locks` says whether its lock is held.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class _Held(NamedTuple):
 
 
 def list_lock_files(folders: Iterable[str]) -> Iterator[str]:
-    """The locks of sessions below storage folders."""
+    """Yield the lock files of the sessions in storage folders."""
     for folder in folders:
         for name in ("locks", "live"):
             side = f"{folder}/.cortext/{name}"
@@ -31,11 +31,11 @@ def list_lock_files(folders: Iterable[str]) -> Iterator[str]:
                 with os.scandir(side) as entries:
                     yield from (entry.path for entry in entries if entry.is_file())
             except OSError:
-                continue  # nothing was locked here yet
+                continue  # No session of this folder was locked yet.
 
 
 def check_locks(files: Iterable[str]) -> list[Problem]:
-    """The locks whose holder does not run."""
+    """Return a problem for each lock whose holder is stopped or has ended."""
     held = _held()
     if not held:
         return []
@@ -44,7 +44,7 @@ def check_locks(files: Iterable[str]) -> list[Problem]:
         try:
             found = os.stat(path)
         except OSError:
-            continue  # there is none, or nobody can look at it: then nobody holds it either
+            continue  # Nobody can hold the lock of a file that cannot be examined.
         key = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
         if key in held and (problem := _judge(_Held(held[key], path))):
             problems.append(problem)
@@ -69,7 +69,7 @@ def _judge(held: _Held) -> Problem | None:
 
 
 def _held() -> dict[str, int]:
-    """Who holds which file, by device and number, as the system tells it."""
+    """Return the process id that holds the lock of each file, by device and inode."""
     try:
         with open("/proc/locks", encoding="ascii") as file:
             rows = [row.split() for row in file]
@@ -79,7 +79,7 @@ def _held() -> dict[str, int]:
 
 
 def _who_has_open(path: str) -> list[int]:
-    """The processes of this user that have a file open."""
+    """Return the processes of this user that have a file open."""
     wanted = os.path.realpath(path)
     found: list[int] = []
     for pid in filter(str.isdecimal, os.listdir("/proc")):
@@ -88,12 +88,12 @@ def _who_has_open(path: str) -> list[int]:
             if any(os.readlink(f"/proc/{pid}/fd/{fd}") == wanted for fd in fds):
                 found.append(int(pid))
         except OSError:
-            continue  # it ended, or is another user's
+            continue  # The process ended, or belongs to another user.
     return found
 
 
 def _state(pid: int) -> str:
-    """One letter; "" where there is no such process."""
+    """Return the state letter of a process from `/proc`; "" if there is no such process."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             return file.read().rpartition(")")[2].split()[0]

@@ -1,4 +1,4 @@
-"""The sessions of `aur spawn`: `{id}.jsonl`, whose first line is the head."""
+"""Check session logs such as those of `aur spawn`: `{id}.jsonl`, with the head on line 1."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ from cortext.stores.log import LogStore
 
 
 class _LogState(NamedTuple):
-    """A log as it is now. `first` is its first line, if that is the one head that it has."""
+    """A log as it is now. `first` is its first line if that is a sound, only head; or b""."""
 
     head: SalvagedHead
     first: bytes
@@ -87,7 +87,7 @@ class _LogState(NamedTuple):
 
 
 def check_log(folder: str, id: str) -> CheckResult:
-    """What is wrong with one log."""
+    """Return the problems of one log, and their repair."""
     path = f"{folder}/{id}.jsonl"
     try:
         state = _look(path)
@@ -110,7 +110,7 @@ def _sentence(state: _LogState, path: str) -> str:
 
 
 def _look(path: str) -> _LogState:
-    """NewerVersionError, OSError."""
+    """Read a log and return its state. Raises NewerVersionError or OSError."""
     data = read_file(path)
     return _sound(data, path) or _salvaged(data, path)
 
@@ -157,12 +157,12 @@ def _salvaged(data: bytes, path: str) -> _LogState:
 
 
 def _left(head: SalvagedHead) -> SalvagedHead:
-    """Where no message can be read, the file stays as it is, and its head with it."""
+    """Mark the damage of a head as not repairable, because no message can be read."""
     return head._replace(troubles=[trouble._replace(mends=False) for trouble in head.troubles])
 
 
 def _empty(path: str) -> _LogState:
-    """A file that holds nothing: what it held may have been set aside once."""
+    """Return the state of an empty file, with the messages of files that were set aside."""
     aside = read_set_aside(path, LOG.records, _is_head)
     found = [_rescued(line) for _, line in aside.heads] if aside else []
     text = "it is empty: what it held is not here"
@@ -172,7 +172,7 @@ def _empty(path: str) -> _LogState:
 
 
 def _one_of(head: SalvagedHead, rescued: SalvagedLines, path: str, first: bytes) -> _LogState:
-    """With the head of line 1, if it is the only one; else the newest."""
+    """Return the state with the head of line 1, or with the newest head if there are several."""
     if not rescued.heads:
         return _LogState(head, b"" if head.troubles else first, rescued, ())
     others = [_rescued(line) for _, line in rescued.heads]
@@ -185,7 +185,11 @@ def _one_of(head: SalvagedHead, rescued: SalvagedLines, path: str, first: bytes)
 
 
 def _without_head(data: bytes, path: str, *, ours: bool) -> _LogState:
-    """With the newest head that stands somewhere, or the first, which is `ours`, of two sides."""
+    """Return the state of a log whose first line is not a head.
+
+    The newest head on another line is used. With `ours`, after a git conflict, the first head is
+    used.
+    """
     rescued = salvage_lines(data, LOG.records, _is_head)
     found = [_rescued(line) for _, line in rescued.heads]
     for one in found:
@@ -200,7 +204,7 @@ def _without_head(data: bytes, path: str, *, ours: bool) -> _LogState:
     if part.strip() and has_fields(head.head):
         refuse_newer(head.head, path)
         others = salvage_lines(rest, LOG.records, first=number)
-        # Messages that are not on lines alone stand before those that are.
+        # `rescued` also has messages that share a line with other text.
         more = len(rescued.messages) > len(others.messages)
         return _LogState(head, b"", rescued if more else others, ())
     text = "the head is missing"
@@ -213,7 +217,7 @@ def _without_head(data: bytes, path: str, *, ours: bool) -> _LogState:
 
 
 def _before_records(data: bytes) -> tuple[bytes, bytes, int]:
-    """What stands before the first record, the rest, and the number of its first line."""
+    """Return the bytes before the first record, the rest, and the line number of the rest."""
     lines = data.split(b"\n")
     for place, line in enumerate(lines):
         if not may_be_object(line):
@@ -264,7 +268,7 @@ def _repair(folder: str, id: str) -> Repaired | None:
 
 
 def _append(store: LogStore, id: str, path: str, state: _LogState) -> Repaired | None:
-    """What an append does anyway: it moves a torn end away."""
+    """Append stubs for missing results. An append also moves a torn last line away."""
     if not state.rescued.torn and not state.stubs:
         return None
     before = all_set_aside(path)

@@ -1,4 +1,4 @@
-"""The machine around us: other programs of our names, network disks, versions of the tools."""
+"""Check the machine: other programs with our names, network disks and versions of the tools."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _TYPES = {
     0x7461636F: "ocfs2",
     0x01161970: "gfs2",
 }
-"""The file systems of a network, by what `statfs` calls them."""
+"""Network file systems by their magic number in `statfs`."""
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
 _LARGEST_SCRIPT = 1 << 16
 
 
 def check_program_names() -> list[Problem]:
-    """Other programs, and another package, that have our names."""
+    """Return a problem for each other program and package that has one of our names."""
     found: list[Problem] = []
     for name, severity in _SCRIPTS.items():
         first = next(_on_path(name), "")
@@ -63,8 +63,11 @@ def _on_path(name: str) -> Iterator[str]:
 
 
 def _is_ours(path: str, name: str) -> bool:
-    """Whether a program starts us: it is the script beside this Python, or says so; what pyenv and
-    its like put into the PATH starts whatever it is told to."""
+    """Return whether a program starts cortext.
+
+    It does if it is the script beside this Python, or if its text contains `cortext.cli`. A shim of
+    pyenv or a similar program counts as ours.
+    """
     own = os.path.join(os.path.dirname(sys.executable), name)
     if os.path.realpath(path) == os.path.realpath(own) or "/shims/" in path:
         return True
@@ -73,11 +76,14 @@ def _is_ours(path: str, name: str) -> bool:
             return False
         return b"cortext.cli" in read_file(path)
     except OSError:
-        return True  # what nobody can read tells nothing
+        return True  # An unreadable program is not reported.
 
 
 def check_writable(folder: str) -> list[Problem]:
-    """Whether what we keep can be written. Lists do without, and say nothing of it."""
+    """Return a problem if nothing can be written in a folder of ours.
+
+    Lists work without the folder and do not report it.
+    """
     there = _nearest(folder)
     if os.access(there, os.W_OK | os.X_OK):
         return []
@@ -86,13 +92,13 @@ def check_writable(folder: str) -> list[Problem]:
 
 
 def check_network_disks(folders: Iterable[str]) -> list[Problem]:
-    """Folders of ours on a disk of the network."""
+    """Return a problem for each network disk that one of these folders is on."""
     mounts = _mounts()
     found: dict[tuple[str, str], list[str]] = {}
     for folder in folders:
         kind, where = _mount_of(os.path.realpath(folder), mounts)
         where = where or "a place that is not in the table of mounts"
-        # A mount that came after the table was read, or in another view of it, is known so too.
+        # `statfs` also knows mounts that are missing in the table that was read.
         kind = _TYPES.get(filesystem_type(folder), "") or kind
         if kind in _REMOTE or kind in _TYPES.values():
             found.setdefault((kind, where), []).append(folder)
@@ -108,8 +114,10 @@ def check_network_disks(folders: Iterable[str]) -> list[Problem]:
 
 
 def filesystem_type(folder: str) -> int:
-    """What the system calls the file system that a folder is on, or will be; 0 where it does not
-    say."""
+    """Return the magic number of the file system that a folder is on; 0 if it is unknown.
+
+    If the folder does not exist yet, the number is that of its nearest parent.
+    """
     if not sys.platform.startswith("linux"):
         return 0
     import ctypes
@@ -123,14 +131,14 @@ def filesystem_type(folder: str) -> int:
 
 
 def _nearest(folder: str) -> str:
-    """The folder, or the one that is there in which it will be made."""
+    """Return the folder, or its nearest parent that exists."""
     while folder and not os.path.exists(folder) and folder != os.path.dirname(folder):
         folder = os.path.dirname(folder)
     return folder
 
 
 def _mounts() -> list[tuple[str, str]]:
-    """Where each file system is, and of what kind; the latest last."""
+    """Return the mount point and the type of each file system, the latest mount last."""
     try:
         rows = read_mounts().decode("utf-8", "surrogateescape").splitlines()
     except OSError:
@@ -140,7 +148,7 @@ def _mounts() -> list[tuple[str, str]]:
 
 
 def read_mounts() -> bytes:
-    """The table of mounts of this process; OSError where the system has none."""
+    """Return the table of mounts of this process. Raises OSError if the system has none."""
     with open("/proc/self/mounts", "rb") as file:
         return file.read()
 
@@ -159,8 +167,10 @@ def _mount_of(path: str, mounts: Iterable[tuple[str, str]]) -> tuple[str, str]:
 
 
 def read_tool_version(program: str | None) -> str:
-    """The version of a tool, by where its program is and the package around it; "" if nothing
-    tells. It is not started."""
+    """Return the version of a tool without starting it; "" if it is unknown.
+
+    The version comes from the `package.json` near the program, or from the program's path.
+    """
     if program is None:
         return ""
     real = os.path.realpath(program)
@@ -179,7 +189,7 @@ def read_tool_version(program: str | None) -> str:
 
 
 def is_tested(tool: str, version: str) -> bool:
-    """Whether the tests know this release, or an earlier one of the same line."""
+    """Return whether a version is not newer than the version of the tool that our tests cover."""
     tested, given = (_numbers(text) for text in (find_tool(tool).tested_version, version))
     return given <= tested
 

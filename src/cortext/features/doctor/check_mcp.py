@@ -1,4 +1,4 @@
-"""Whether the AI tools can ask: our entry in the settings of each, and a start of the server."""
+"""Check the MCP server: our entry in the settings of each tool, and whether the server starts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PRESENT, MISSING, OTHER, GONE = "present", "missing", "another program", "its pr
 OFF, UNREADABLE = "turned off", "settings cannot be read"
 _NAMES = ("cortext", "cortext-sessions")
 _BOUND = 20.0
-"""Seconds for a start. Tools give it 5 to 60, most of them 30."""
+"""Seconds that the server may take to start. Tools allow 5 to 60 seconds, most of them 30."""
 _HELLO = {
     "protocolVersion": "2025-06-18",
     "capabilities": {},
@@ -33,8 +33,11 @@ _HELLO = {
 
 
 class FoundMcpEntry(NamedTuple):
-    """What the settings of a tool say of a server called `cortext`: one of the words above, the
-    command of it, and for settings that cannot be read, why."""
+    """What the settings of a tool say about an MCP server called `cortext`.
+
+    `state` is one of the words above. `command` is the command line of the server. `why` is the
+    reason if the settings cannot be read.
+    """
 
     state: str
     command: list[str]
@@ -42,9 +45,12 @@ class FoundMcpEntry(NamedTuple):
 
 
 class ServerHealth(msgspec.Struct):
-    """The MCP server. `package` is whether what it needs is installed here; `starts` is None where
-    no tool has it, and `why` is what it says where it does not start. `tools` is how many tools it
-    offered, after so many `seconds`."""
+    """The state of the MCP server.
+
+    `package` says whether the Python package `mcp` is installed. `starts` is None if no tool has
+    the server. `why` is the error message if the server does not start. `tools` is the number of
+    MCP tools that the server offers, and `seconds` is how long the start took.
+    """
 
     package: bool
     starts: bool | None = None
@@ -54,7 +60,7 @@ class ServerHealth(msgspec.Struct):
 
 
 def read_mcp_entry(tool: str) -> FoundMcpEntry:
-    """Return what a tool's settings say of our server. Nothing is started."""
+    """Return what the settings of a tool say about our server, without starting the server."""
     file = server_file(tool)
     if file is None or file.entry is None:
         return FoundMcpEntry(MISSING, [])
@@ -76,13 +82,16 @@ def read_mcp_entry(tool: str) -> FoundMcpEntry:
 
 
 def entry_path(tool: str) -> str:
-    """Return the file that a tool reads MCP servers from; "" if cortext does not know it."""
+    """Return the file that a tool reads MCP servers from; "" if cortext does not know the file."""
     file = server_file(tool)
     return file.path if file else ""
 
 
 def start_server(health: ServerHealth, entries: Sequence[FoundMcpEntry]) -> None:
-    """Start the server as the tools do, and note how it went. Start only a program of our name."""
+    """Start the server with each tool's command, and write the outcome to `health`.
+
+    Only a program with one of our names is started.
+    """
     commands = {tuple(one.command): None for one in entries if one.state == PRESENT}
     for command in commands:
         if os.path.basename(command[0]) in _NAMES:
@@ -95,8 +104,11 @@ def start_server(health: ServerHealth, entries: Sequence[FoundMcpEntry]) -> None
 
 
 def probe_server(command: Sequence[str]) -> tuple[int, str]:
-    """How many tools a server offers, or why it offers none. It is ended again, and was not told
-    that anybody would ask, so it reads nothing."""
+    """Start a server and return how many tools it offers, or 0 and the reason.
+
+    The server is killed afterwards. It never gets the `initialized` notification, so it reads no
+    conversations.
+    """
     try:
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -112,7 +124,7 @@ def probe_server(command: Sequence[str]) -> tuple[int, str]:
             found = hello and _asked(stdin, lines, end, 2, "tools/list", {})
         finally:
             process.kill()
-            # Whoever it started in turn ends by that too.
+            # Closing stdin also ends any process that the server started.
             with suppress(BrokenPipeError):
                 stdin.close()
     tools: list[Any] = found.get("result", {}).get("tools", []) if found else []
@@ -131,7 +143,7 @@ def _asked(
     method: str,
     given: dict[str, Any],
 ) -> dict[str, Any] | None:
-    """The answer to a request; None if there is none in time, or it is no answer."""
+    """Send a request and return its response; None if no valid response comes in time."""
     request = {"jsonrpc": "2.0", "id": id, "method": method, "params": given}
     try:
         stdin.write(json.dumps(request).encode() + b"\n")
@@ -146,7 +158,7 @@ def _asked(
 
 
 def _lines(stream: IO[bytes]) -> Queue[bytes]:
-    """The lines as they come; b"" is the end."""
+    """Return a queue of the lines of a stream, filled by a thread. An entry b"" marks the end."""
     found: Queue[bytes] = Queue()
 
     def read() -> None:

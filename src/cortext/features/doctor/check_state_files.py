@@ -1,4 +1,4 @@
-"""Check the files that cortext keeps for itself.
+"""Check the files that hold the state of cortext itself.
 
 These are lists of folders, facts about copies, deleted sessions, redactions, a key and exports.
 """
@@ -49,13 +49,13 @@ from cortext.tools.registry import tool_names
 
 
 def check_exports(documents: Iterable[str]) -> Iterator[CheckResult]:
-    """What is wrong with the exported indexes of folders of documents."""
+    """Yield the problems of the exported `index.json` of each folder of documents."""
     for folder in documents:
         yield _of(f"{folder}/index.json", _is_object, partial(_export, folder))
 
 
 def check_own_files() -> Iterator[CheckResult]:
-    """Check the lists, the record of `cortext setup` and the key of redactions."""
+    """Yield the problems of the lists of folders, the setup record and the redaction key."""
     for path in (paths.known_workspaces(), paths.known_programs(), paths.known_documents()):
         yield _of(path, lambda data: not _bad_lines(data), _folders)
     yield _of(paths.setup_record(), _is_object, _setup)
@@ -63,7 +63,7 @@ def check_own_files() -> Iterator[CheckResult]:
 
 
 def check_archive_notes() -> Iterator[CheckResult]:
-    """Check what is noted about the copies in the archive."""
+    """Yield the problems of the stored facts about the copies in the archive."""
     for tool in tool_names():
         path = os.path.join(paths.archive(), ".known", f"{tool}.json")
         yield _of(path, _is_known, _known)
@@ -105,7 +105,7 @@ def _known(path: str, data: bytes) -> CheckResult:
 
 
 def _bad_lines(data: bytes) -> list[int]:
-    """The lines that name no folder; a last one that was not written to its end among them."""
+    """Return the numbers of the lines that name no folder, including an incomplete last line."""
     *lines, last = data.split(b"\n")
     bad = [n for n, line in enumerate(lines, 1) if line and (line[:1] != b"/" or b"\0" in line)]
     if last and (b"\0" in last or not os.path.isdir(os.fsdecode(last))):
@@ -194,12 +194,15 @@ def _key() -> CheckResult:
 
 
 CopyPaths = Iterable[tuple[str, str]]
-"""Tools, and the paths of copies of theirs."""
+"""Pairs of a tool and the path of one of its copies."""
 
 
 def record_redactions(tool: str, path: str, data: bytes) -> None:
-    """Note what is masked in a copy that holds these bytes, whoever holds the archive's lock:
-    what is copied of it again is without that then. CortextError."""
+    """Record the redactions in `data`, the contents of a copy, for the next sync.
+
+    A sync that copies the transcript again then redacts the same texts. The caller holds the lock
+    of the archive. Raises CortextError.
+    """
     marks = find_fingerprints(data)
     if marks:
         masks = ArchiveRedactions(tool)
@@ -208,7 +211,7 @@ def record_redactions(tool: str, path: str, data: bytes) -> None:
 
 
 def check_archive_redactions(copies: CopyPaths) -> CheckResult:
-    """Whether that which is noted can be read. Nothing, where nothing was ever masked."""
+    """Return the damage of the list of redactions; no problem if nothing was ever redacted."""
     path = os.path.join(paths.archive(), ".masked")
     try:
         bad = _bad_redaction_lines(read_file(path))
@@ -260,7 +263,7 @@ def _noted(tool: str, copy: str) -> bool:
 
 
 def check_unfinished_redact() -> CheckResult:
-    """Whether one did not come to its end. One that is going on now is let alone."""
+    """Return a problem if a redaction was interrupted, but not if one is running now."""
     path = paths.unfinished_redact()
     if is_absent(path) or not is_unfinished():
         return NOTHING

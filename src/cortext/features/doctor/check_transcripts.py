@@ -1,4 +1,4 @@
-"""The histories of the AI tools, which are read and never written."""
+"""Check the transcripts of the AI tools. Cortext reads these files and never writes them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _HINT = (
 
 
 class TranscriptFile(NamedTuple):
-    """One file that a tool wrote."""
+    """One transcript file of a tool."""
 
     tool: str
     path: str
@@ -40,7 +40,7 @@ def list_transcripts(tool: Tool, failures: dict[str, str]) -> Iterator[Transcrip
     _name_closed(tool, failures)
     if not os.path.isdir(tool.home):
         return
-    if tool.has_databases:  # only a database as a whole can be closed to us
+    if tool.has_databases:  # Only the database as a whole can be unreadable.
         for _ in archive_source(tool.name).items(failures):
             pass
         return
@@ -55,7 +55,10 @@ def list_transcripts(tool: Tool, failures: dict[str, str]) -> Iterator[Transcrip
 
 
 def _name_closed(tool: Tool, failures: dict[str, str]) -> None:
-    """Name the folders with transcripts that cannot be read: a bridge passes them over."""
+    """Add folders of transcripts that cannot be read to `failures`.
+
+    A bridge skips such folders silently.
+    """
 
     def fail(error: OSError) -> None:
         if not isinstance(error, FileNotFoundError):
@@ -67,7 +70,7 @@ def _name_closed(tool: Tool, failures: dict[str, str]) -> None:
 
 
 def check_transcript(history: TranscriptFile) -> CheckResult:
-    """Whether a transcript can be read at all, and whether zeros stand in it."""
+    """Return the problem of a transcript that cannot be read or contains NUL bytes."""
     try:
         count = _zeros(history.path)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Check every file of a person once, and read only the files that changed."""
+"""Run every check of `cortext doctor`, and read only the files that changed since the last run."""
 
 from __future__ import annotations
 
@@ -53,18 +53,21 @@ _log = logging.getLogger("cortext.health")
 _TRIES = 2
 _MOMENT = 0.05
 _SETTLED_NS = 3600 * 1_000_000_000
-"""A file that changed more recently is read again: `missing_results` waits an hour for a result."""
+"""Nanoseconds after which an unchanged file counts as settled.
+
+A more recent file is read again, because `missing_results` waits an hour for the result of a call.
+"""
 _CLOSED = "look what is there, who owns it and its permissions"
 Progress = Callable[[int, int], None]
-"""Called with the number of bytes that are done, and the total."""
+"""A callback that gets the number of bytes checked so far and the total number of bytes."""
 Fingerprints = list[tuple[int, int, int]]
 
 
 class SoundFiles:
-    """The files that were sound, so that they are read again only after they changed.
+    """The files in which the last run found no problem.
 
-    The list is derived data in a file that can be deleted: without it everything is read. With
-    `deep` the earlier list is ignored.
+    A file is read again only after it changed. The list is derived data in a file that can be
+    deleted; without that file, everything is read. With `deep`, the earlier list is ignored.
     """
 
     def __init__(self, *, deep: bool = False) -> None:
@@ -74,10 +77,10 @@ class SoundFiles:
             try:
                 self._before = decode(read_file(paths.checked()), type=dict[str, Fingerprints])
             except (OSError, DecodeError, UnicodeDecodeError):
-                self._before = {}  # then everything is read
+                self._before = {}  # Without a readable list, every file is read.
 
     def has(self, item: CheckItem) -> bool:
-        """Whether the files of an item are unchanged since they were sound."""
+        """Return whether the files of an item are unchanged since they were last sound."""
         known = self._before.get(item.name)
         if known is None or known != fingerprints_of(item.files):
             return False
@@ -85,12 +88,12 @@ class SoundFiles:
         return True
 
     def add(self, item: CheckItem, before: Fingerprints) -> None:
-        """Note a sound item, unless its files changed since `before` or very recently."""
+        """Record an item as sound, unless its files changed since `before` or in the last hour."""
         if before and before == fingerprints_of(item.files) and _settled(before):
             self._now[item.name] = before
 
     def save(self) -> None:
-        """Write the list. Raise OSError and keep the earlier list if that fails."""
+        """Write the list to disk. On failure, raise OSError and leave the earlier list in place."""
         if self._now != self._before:
             path = paths.checked()
             make_private_dir(os.path.dirname(path))
@@ -98,7 +101,7 @@ class SoundFiles:
 
 
 def fingerprints_of(files: Sequence[str]) -> Fingerprints:
-    """Return inode, size and time of each file; nothing if a file is missing."""
+    """Return inode, size and modification time of each file; an empty list if a file is missing."""
     found = [Fingerprint.at(path) for path in files]
     return [(one.inode, one.size, one.mtime_ns) for one in found if one] if all(found) else []
 
@@ -108,13 +111,16 @@ def _settled(fingerprints: Fingerprints) -> bool:
 
 
 class Check(NamedTuple):
-    """One check: the place that it is about, and the function that runs it."""
+    """One check: the path that it is about, and the function that runs it."""
 
     place: str
     run: Callable[[], Iterable[CheckResult]]
 
     def results(self) -> list[CheckResult]:
-        """Run the check. A check that fails is one more problem, and stops no other check."""
+        """Run the check and return its results.
+
+        An exception in the check is reported as one more problem, so the other checks still run.
+        """
         found: list[CheckResult] = []
         try:
             found.extend(self.run())
@@ -127,7 +133,8 @@ class Check(NamedTuple):
 class Checkup:
     """The results of all checks.
 
-    `conversations` is the number of conversations, `read` how many of them were read now.
+    `conversations` is the number of conversations. `read` is the number of conversations that this
+    run read; the others are unchanged since they were sound.
     """
 
     def __init__(self, conversations: int) -> None:
@@ -146,28 +153,28 @@ class Checkup:
         return [one.mend for one in found if one.mend is not None]
 
     def run(self, place: str, check: Callable[[], Iterable[CheckResult]]) -> None:
-        """Run a check and keep its results."""
+        """Run a check and store its results."""
         self.add(Check(place, check))
 
     def add(self, check: Check, results: list[CheckResult] | None = None) -> None:
-        """Keep a check with its results; without results, run it."""
+        """Store a check with its results. Without results, run the check first."""
         self._checks.append(check)
         self._results.append(check.results() if results is None else results)
 
     def recheck(self) -> None:
-        """Run the checks again that found something to repair."""
+        """Run the checks that found something to repair a second time."""
         for number, results in enumerate(self._results):
             if any(found.mend is not None for found in results):
                 self._results[number] = self._checks[number].results()
 
 
 def run_checkup(*, deep: bool = False, progress: Progress | None = None) -> Checkup:
-    """Check every store. `deep` reads also the files that are unchanged since they were sound."""
+    """Check every store. With `deep`, also read files that are unchanged since they were sound."""
     found = find_stores()
     all_items = list(list_conversation_items(found))
     checkup = Checkup(len(all_items))
     data = os.path.dirname(paths.archive())
-    # First: redactions must be known before anything is copied again.
+    # Check the redactions first: a repair that copies a transcript again needs them.
     if not is_absent(paths.archive()):
         checkup.run(paths.archive(), lambda: [check_archive_redactions(list_copies())])
         checkup.run(data, check_archive_notes)
@@ -189,7 +196,7 @@ def run_checkup(*, deep: bool = False, progress: Progress | None = None) -> Chec
 
 
 def _check_surroundings(checkup: Checkup, found: Stores, all_items: list[CheckItem]) -> None:
-    """Check the files beside the conversations, and the machine."""
+    """Check locks, temp files, permissions, the trash, and the machine."""
     data = os.path.dirname(paths.archive())
     shelves = found.shelves
 
@@ -216,7 +223,7 @@ def _check_items(
     sound: SoundFiles,
     progress: Progress | None,
 ) -> None:
-    """Check the conversations and the tools' histories that changed."""
+    """Check the conversations and transcripts that changed, and update the list of sound files."""
     new = [item for item in conversations if not sound.has(item)]
     checkup.read = len(new)
     new += [item for item in others if not sound.has(item)]
@@ -260,7 +267,7 @@ def _check_again(
 
 
 def _own_locks() -> list[str]:
-    """Return the locks that belong to no session."""
+    """Return the paths of the lock files that belong to no session."""
     lists = [
         f"{path}.lock"
         for path in (paths.known_workspaces(), paths.known_programs(), paths.known_documents())
@@ -279,16 +286,16 @@ def _size(files: Iterable[str]) -> int:
 
 
 def _abandoned(found: Stores) -> list[str]:
-    """What killed processes left of files that they wrote, also of those in a tool's folders."""
+    """Return temp files that killed processes left behind, also in the folders of tools."""
     try:
         others = [] if is_absent(paths.setup_record()) else SetupRecord.load().half_written()
     except OSError:
-        others = []  # that the record cannot be read is said of it
+        others = []  # `check_own_files` reports a record that cannot be read.
     return check_leftovers.find_temp_files(_temp_folders(found), others)
 
 
 def _temp_folders(found: Stores) -> list[str]:
-    """Where we write files before they get their names."""
+    """Return the folders in which cortext writes temp files before it renames them."""
     data = os.path.dirname(paths.archive())
     ours = [data, os.path.dirname(paths.words()), paths.archive(), paths.running()]
     ours.append(os.path.dirname(user_file()))
@@ -296,15 +303,15 @@ def _temp_folders(found: Stores) -> list[str]:
     ours += [] if is_absent(paths.archive()) else [temp_dir()]
     for shelf in found.shelves:
         ours += [shelf, f"{shelf}/.cortext", f"{shelf}/.cortext/locks"]
-    # What comes from another disk, or goes to one, is written beside its place.
+    # A move between disks writes its temp file in the target folder.
     ours += list_day_folders(found)
-    # So is a session that is written for a tool.
+    # A session that is written for a tool gets its temp file in the tool's folder.
     ours += [folder for tool in tool_names() for folder in folders(tool, own_home(tool))]
     return list(dict.fromkeys(ours))
 
 
 def _open_to_others(found: Stores, all_items: Iterable[CheckItem]) -> dict[str, set[str]]:
-    """What others may read, by what it holds."""
+    """Return the paths that other users may read or change, grouped by what they contain."""
     data = os.path.dirname(paths.archive())
     spoken = set(
         check_leftovers.filter_readable_by_others(

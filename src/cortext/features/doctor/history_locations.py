@@ -1,4 +1,4 @@
-"""Where the histories of the AI tools are looked for, to be said when there is none."""
+"""The folders in which cortext looks for the transcripts of AI tools, to name when none exist."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cortext.tools.registry import tools
 
 
 class HistoryLocation(NamedTuple):
-    """The folder of a tool, and the environment variable that names another; "" if none does."""
+    """The folder of a tool, and the environment variable that moves it; "" if there is none."""
 
     tool: str
     folder: str
@@ -19,7 +19,7 @@ class HistoryLocation(NamedTuple):
 
 
 def history_locations() -> list[HistoryLocation]:
-    """Return the folders of all tools, whether anything is there or not."""
+    """Return the folders of all tools, whether they exist or not."""
     return [
         HistoryLocation(
             tool.name,

@@ -1,4 +1,4 @@
-"""Every store of a person: where it is, and how each thing in it is looked at."""
+"""The inventory of `cortext doctor`: every store of the user, and the check for each item in it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _METADATA = re.compile(rb'[\0\s\xef\xbb\xbf]*\{\s*"type"\s*:\s*"metadata"')
 
 
 class CheckItem(NamedTuple):
-    """One thing that is looked at: its files, how, and what of it is nobody else's to read."""
+    """One item to check: its files, its check, and the paths that only the owner may read."""
 
     name: str
     files: tuple[str, ...]
@@ -38,7 +38,7 @@ class CheckItem(NamedTuple):
 
 
 class Stores(NamedTuple):
-    """The folders of a person. `failures` are places that could not be looked into, and why."""
+    """The folders with sessions. `failures` maps folders that cannot be read to the reason."""
 
     workspaces: list[str]
     logs: list[str]
@@ -47,13 +47,13 @@ class Stores(NamedTuple):
 
     @property
     def shelves(self) -> list[str]:
-        """The folders that have a `.cortext/` of ours."""
+        """The folders that have a `.cortext/` folder."""
         spaces = [workspace_layout.conversations_dir(root) for root in self.workspaces]
         return [*spaces, *self.logs, *self.documents]
 
 
 def list_day_folders(found: Stores) -> list[str]:
-    """The folders of workspaces that hold conversations."""
+    """Return the day folders of all workspaces, which contain the conversations."""
     return [
         f"{shelf}/{day}"
         for root in found.workspaces
@@ -63,7 +63,7 @@ def list_day_folders(found: Stores) -> list[str]:
 
 
 def find_stores() -> Stores:
-    """All that there are now. A workspace that is gone is one that was moved or deleted."""
+    """Return the stores that exist now. A known workspace that was moved or deleted is left out."""
     failures: dict[str, str] = {}
     here = paths.workspace_root()
     known = dict.fromkeys([*known_workspaces(), here])
@@ -84,11 +84,11 @@ def _there(folders: Iterable[str], failures: dict[str, str]) -> list[str]:
 
 
 def _is_folder(path: str, failures: dict[str, str]) -> bool:
-    """Whether a folder is there; what else is there, or cannot be looked at, is a failure."""
+    """Return whether a path is a folder; add anything else, and errors, to `failures`."""
     try:
         found = os.stat(path)
     except (FileNotFoundError, ValueError):
-        return False  # a line that is no path is a fault of the list that it stands in
+        return False  # `check_own_files` reports lines of the list that are not paths.
     except OSError as error:
         failures[path] = reason_of(error)
         return False
@@ -98,7 +98,7 @@ def _is_folder(path: str, failures: dict[str, str]) -> bool:
 
 
 def list_conversation_items(found: Stores) -> Iterator[CheckItem]:
-    """Everything that holds conversations."""
+    """Yield an item for each conversation, log, document and copy in the archive."""
     yield from _each(found, found.workspaces, partial(_conversations, failures=found.failures))
     yield from _each(found, found.logs, _logs)
     yield from _each(found, found.documents, _documents)
@@ -107,13 +107,16 @@ def list_conversation_items(found: Stores) -> Iterator[CheckItem]:
 
 
 def list_adapter_items(found: Stores) -> Iterator[CheckItem]:
-    """What adapters keep beside conversations: LangGraph's checkpoints, the state that sessions of
-    ADK share, and what sub-agents wrote."""
+    """Yield an item for each log that an adapter stores beside its conversations.
+
+    Examples are the checkpoints of LangGraph, the state that ADK sessions share, and the sessions
+    of sub-agents.
+    """
     yield from _each(found, inner_folders(), _logs)
 
 
 def list_transcript_items(found: Stores) -> Iterator[CheckItem]:
-    """What the AI tools of this person wrote."""
+    """Yield an item for each transcript file of the AI tools."""
     for tool in tools():
         for history in () if is_absent(tool.home) else list_transcripts(tool, found.failures):
             yield CheckItem(history.path, (history.path,), partial(check_transcript, history))
@@ -150,7 +153,7 @@ def _names(look: Callable[[str], list[str]], folder: str, failures: dict[str, st
 
 
 def _has_session(place: workspace_layout.ConversationPath, failures: dict[str, str]) -> bool:
-    """Whether a conversation has a session; `failures` gets the files that cannot be examined."""
+    """Return whether a conversation has a session; add what cannot be examined to `failures`."""
     for path in (place.head, place.lines):
         try:
             os.lstat(path)
@@ -170,13 +173,13 @@ def _conversations(root: str, failures: dict[str, str]) -> Iterator[CheckItem]:
     for place in _places(root, failures):
         if workspace_layout.is_name(place.name) and _has_session(place, failures):
             files = (place.head, place.lines)
-            # What came by git has the modes that git gives, and is others' too.
+            # Conversations that came by git have git's permissions, and other people have them too.
             private = (place.session, *files) if _began_here(root, place) else ()
             yield CheckItem(place.folder, files, partial(check_conversation, root, place), private)
 
 
 def _began_here(root: str, place: workspace_layout.ConversationPath) -> bool:
-    """As `Workspace.began`, which makes the folder that it looks into."""
+    """Return what `Workspace.began` returns, without creating the folder `.cortext/`."""
     number = place.name.partition("-")[0]
     side = f"{workspace_layout.conversations_dir(root)}/.cortext"
     return os.path.isdir(f"{side}/numbers/{place.day}/{number}")
@@ -191,12 +194,15 @@ def _logs(folder: str) -> Iterator[CheckItem]:
 
 
 def _is_log(path: str) -> bool:
-    """Whether a file in a folder that a person named is a log, and not something else of lines."""
+    """Return whether a file is a log of ours.
+
+    A folder that the user chose may contain other `.jsonl` files.
+    """
     try:
         with open(path, "rb") as file:
             return _METADATA.match(file.read(256)) is not None
     except OSError:
-        return True  # looking at it says why
+        return True  # The check of the file reports why it cannot be read.
 
 
 def _documents(folder: str) -> Iterator[CheckItem]:

@@ -1,4 +1,4 @@
-"""What is wrong, what to do about it, and what would mend it."""
+"""The result types of all checks: a problem, its hint, and its repair."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ import msgspec
 from cortext.errors import CortextError, NewerVersionError, reason_of
 
 PROBLEM, WARNING, NOTE = "problem", "warning", "note"
-"""Something is damaged or does not work; something may go wrong; something to know."""
+"""The severities: damaged or not working; may cause trouble later; information only."""
 
 CONFLICT = "git left conflict markers in it"
 UNFORESEEN = "it is as it was; please tell us of this file: doctor is to look at any"
 
 
 class Problem(msgspec.Struct):
-    """One thing, in a sentence that names the file and the line, and what to do. `mend` is what
-    `--fix` would do about it, and empty where that does nothing."""
+    """One problem, as a sentence that names the file and the line, and a hint what to do.
+
+    `mend` says what `--fix` would do about the problem. It is "" if `--fix` does nothing.
+    """
 
     text: str
     hint: str
@@ -32,22 +34,25 @@ class Problem(msgspec.Struct):
 
 
 class Repaired(msgspec.Struct):
-    """What was done, and where that is kept which was changed by it."""
+    """What a repair did (`did`), and the paths where the previous files are kept (`kept`)."""
 
     did: str
     kept: list[str]
 
 
 class Repair(NamedTuple):
-    """One step of a plan. `do` looks again before it changes anything: None if there is nothing
-    to do any more. OSError or CortextError, and then nothing was changed."""
+    """One step of a repair plan.
+
+    `do` checks again before it changes anything. It returns None if there is nothing left to do. If
+    it raises OSError or CortextError, nothing was changed.
+    """
 
     sentence: str
     do: Callable[[], Repaired | None]
 
 
 class CheckResult(NamedTuple):
-    """What is wrong with one thing, and what mends all of it that can be."""
+    """The problems of one item, and one repair for all of them that can be repaired."""
 
     problems: Sequence[Problem] = ()
     mend: Repair | None = None
@@ -57,7 +62,7 @@ NOTHING = CheckResult()
 
 
 def is_absent(path: str) -> bool:
-    """Whether nothing is at a path. A path that cannot be looked at counts as present."""
+    """Return whether nothing exists at a path. A path that cannot be examined counts as present."""
     try:
         os.lstat(path)
     except FileNotFoundError:
@@ -68,12 +73,12 @@ def is_absent(path: str) -> bool:
 
 
 def pluralize(number: int, word: str) -> str:
-    """A number of things, as people write it."""
+    """Return a number with its noun, which gets an "s" unless the number is 1."""
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 def describe_nuls(count: int) -> str:
-    """What there is to say of a run of NUL bytes."""
+    """Return the sentence that reports a run of NUL bytes."""
     stand = "NUL byte stands" if count == 1 else "NUL bytes stand"
     return f"{count} {stand} where something was written"
 
@@ -88,7 +93,7 @@ _WORDS = {
 
 
 def reword_decode_error(why: str) -> str:
-    """What a decoder says, as a sentence."""
+    """Return the error message of a decoder as a sentence for people."""
     why = _TYPE.sub(_of_type, why)
     why = _VALUE.sub(r"its `\2` is \1, which is none that we know", why)
     why = _FIELD.sub(r"it has no `\1`", why)
@@ -101,7 +106,7 @@ def _of_type(found: re.Match[str]) -> str:
 
 
 def report_unreadable(path: str, error: OSError | NewerVersionError) -> CheckResult:
-    """What there is to say of what cannot be looked at: nothing, if it was deleted meanwhile."""
+    """Return the problem of a file that cannot be read; no problem if it was deleted meanwhile."""
     if isinstance(error, FileNotFoundError):
         return _leads_nowhere(path) if os.path.islink(path) else NOTHING
     if isinstance(error, NewerVersionError):
@@ -129,7 +134,7 @@ def _hint_of(error: OSError) -> str:
 
 
 def report_unforeseen(path: str, error: Exception) -> CheckResult:
-    """What there is to say of a thing whose looking over fails, as of no other."""
+    """Return the problem of a path whose check raised an exception."""
     if isinstance(error, OSError):
         return report_unreadable(path, error)
     if isinstance(error, CortextError):
@@ -139,7 +144,7 @@ def report_unforeseen(path: str, error: Exception) -> CheckResult:
 
 
 class Trouble(NamedTuple):
-    """One damage inside a file. `mends` says that taking it away loses nothing."""
+    """One piece of damage inside a file. `mends` says that its repair loses nothing."""
 
     text: str
     line: int | None = None
@@ -152,7 +157,7 @@ class Trouble(NamedTuple):
 
 
 def describe_trouble(path: str, trouble: Trouble, mend: str = "", hint: str = "") -> Problem:
-    """The sentence of a trouble in a file."""
+    """Return the problem that reports one piece of damage in a file."""
     where = path if trouble.line is None else f"{path}, line {trouble.line}"
     mend = mend if trouble.mends else ""
     usual = f"`cortext doctor --fix` {'mends it' if mend else 'leaves it as it is'}"

@@ -1,4 +1,4 @@
-"""Run the steps of a repair plan, and never lose a readable message by it."""
+"""Run the steps of a repair plan without losing any message that can be read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cortext.model.message import SessionMessage
 
 
 class FailedRepair(msgspec.Struct):
-    """A step that could not be done: nothing was changed by it."""
+    """A repair that failed and changed nothing."""
 
     step: str
     why: str
@@ -22,14 +22,17 @@ class FailedRepair(msgspec.Struct):
 
 
 class RepairOutcome(msgspec.Struct):
-    """What was done, and what could not be."""
+    """The repairs that were done, and the repairs that failed."""
 
     mended: list[Repaired]
     failed: list[FailedRepair]
 
 
 def run_repairs(mends: Iterable[Repair]) -> RepairOutcome:
-    """Every step. One that fails stops no other; one with nothing left to do is not named."""
+    """Run every repair and return the outcome.
+
+    A repair that fails does not stop the others. A repair with nothing left to do is not listed.
+    """
     outcome = RepairOutcome([], [])
     for mend in mends:
         try:
@@ -38,7 +41,7 @@ def run_repairs(mends: Iterable[Repair]) -> RepairOutcome:
             outcome.failed.append(FailedRepair(mend.sentence, str(error), error.hint))
         except OSError as error:
             outcome.failed.append(FailedRepair(mend.sentence, error.strerror or str(error)))
-        except Exception as error:  # noqa: BLE001  one of them must not keep the others
+        except Exception as error:  # noqa: BLE001  one failed repair must not stop the others
             why = f"it cannot be done: {type(error).__name__}: {error!s:.200}"
             outcome.failed.append(FailedRepair(mend.sentence, why, UNFORESEEN))
         else:
@@ -52,12 +55,14 @@ def ensure_nothing_lost(
     read: Callable[[], Iterable[SessionMessage]],
     new: Iterable[SessionMessage],
 ) -> None:
-    """SessionStorageError, if a message that `read` gives is not among the `new` ones. Whoever
-    mends calls it before anything is changed: that the rescue is wrong must cost nobody a word."""
+    """Raise SessionStorageError if a message that `read` returns is not among the `new` messages.
+
+    A repair calls this before it changes anything, so that a wrong salvage cannot lose a message.
+    """
     try:
         now = {repair_value_characters(message.id) for message in read()}
     except CortextError:
-        return  # nothing of it can be read as it is
+        return  # Nothing can be read now, so nothing can be lost.
     missing = now - {message.id for message in new}
     if missing:
         what = pluralize(len(missing), "message")
@@ -66,19 +71,19 @@ def ensure_nothing_lost(
 
 
 MANY = 20
-"""Files of which each is named; where there are more, one stands for all of its kind."""
+"""With more damaged files than this, only one file is named for each kind of problem."""
 _SOME = 10
 _PARTICULAR = re.compile(r"'[^']*'|\"[^\"]*\"|\([^()]*\)|\d+")
 
 
 def problem_kind(problem: Problem) -> str:
-    """What a problem says without what it says of its file alone."""
+    """Return the text of a problem without its path, names and numbers, to group problems."""
     text = problem.text.replace(problem.path, "") if problem.path else problem.text
     return f"{problem.severity} {_PARTICULAR.sub('#', text)}"
 
 
 def count_repeated_kinds(problems: Sequence[Problem]) -> dict[str, int]:
-    """In how many files each kind is that is in several, where there are many files."""
+    """Return in how many files each frequent kind of problem occurs; {} if there are few files."""
     files: dict[str, set[str]] = {}
     for problem in problems:
         files.setdefault(problem_kind(problem), set()).add(problem.path)

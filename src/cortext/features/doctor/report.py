@@ -1,8 +1,8 @@
-"""Whether cortext and the AI tools of a person work together, and whether all that is kept can be
-read: facts, and what is wrong.
+"""The report of `cortext doctor`: facts about cortext and the AI tools, and every problem found.
 
-Nothing is changed and no tool is started; our own MCP server is, as they would. That a tool is not
-connected is no fault: listing, archiving and resuming need no set-up.
+The report changes nothing and starts no tool. It only starts the MCP server of cortext, in the same
+way as a tool does. A tool that is not connected is not a problem: listing, archiving and resuming
+need no set-up.
 """
 
 from __future__ import annotations
@@ -41,15 +41,19 @@ from cortext.tools.slash_commands import slash_commands_of
 from cortext.tools.transcript_folders import own_home
 
 _RECENT = timedelta(days=7)
-"""How long a failure is news. The log keeps it longer."""
+"""How long an error in the log counts as a problem. The log keeps errors longer."""
 ALL, SOME, NONE, NOT_USED = "all", "some", "none", "not used"
 
 
 class ToolHealth(msgspec.Struct):
-    """One tool of this machine. `program` is None where it is not on the PATH; `hooks` and
-    `commands` say how many of ours are in it: all, some, none, or that it has no use for them;
-    `server` whether it has our MCP server: present, missing, or what else is there. `version` is
-    empty where nothing tells it, and `tested` whether our tests know it or a later one."""
+    """The state of one tool on this machine.
+
+    `program` is None if the tool is not on the PATH. `hooks` and `commands` say how many of the
+    hooks and slash commands of cortext are installed: all, some, none, or not used by this tool.
+    `server` is the state of the entry for our MCP server, one of the words in `check_mcp`.
+    `version` is "" if it is unknown. `tested` says whether this version is not newer than the
+    version that the tests cover.
+    """
 
     tool: str
     program: str | None
@@ -66,8 +70,11 @@ class ToolHealth(msgspec.Struct):
 
 
 class ArchiveHealth(msgspec.Struct):
-    """`last_sync` is when transcripts were last copied or looked for; None for never. `enabled`
-    is None where the settings cannot be read."""
+    """The state of the archive.
+
+    `last_sync` is when transcripts were last copied or looked for; None if never. `enabled` is None
+    if the settings cannot be read.
+    """
 
     folder: str
     enabled: bool | None
@@ -78,9 +85,12 @@ class ArchiveHealth(msgspec.Struct):
 
 
 class Health(msgspec.Struct):
-    """All of it; `errors` are the last lines of the log, the oldest first. `conversations` is how
-    many files and folders with conversations there are, `read` how many of them were read now: the
-    others are as they were when nothing was wrong with them."""
+    """The complete result of `cortext doctor`.
+
+    `errors` are the last lines of the log, oldest first. `conversations` is the number of files and
+    folders with conversations. `read` is how many of them this run read. The others are unchanged
+    since a run found no problem in them.
+    """
 
     version: str
     program: str | None
@@ -94,12 +104,12 @@ class Health(msgspec.Struct):
 
     @property
     def is_well(self) -> bool:
-        """Nothing is wrong; a note tells only what to know."""
+        """Whether there is no problem. Notes do not count: they are only information."""
         return all(problem.severity == NOTE for problem in self.problems)
 
 
 class Diagnosis(NamedTuple):
-    """The facts, what is wrong between cortext and the tools, and the checks of all files."""
+    """The report, the problems of the connections to tools (`of_tools`), and all checks."""
 
     health: Health
     of_tools: list[Problem]
@@ -111,13 +121,15 @@ class Diagnosis(NamedTuple):
 
 
 def examine() -> Health:
-    """Look at everything. What cannot be read is a problem among the others."""
+    """Return the complete report. A file that cannot be read is one of its problems."""
     return diagnose().health
 
 
 def diagnose(*, deep: bool = False, progress: Progress | None = None) -> Diagnosis:
-    """As `examine`, with what would mend it. `deep` reads also the files that have not changed
-    since nothing was wrong with them."""
+    """Return the report together with the repairs.
+
+    With `deep`, also read the files that are unchanged since they were sound.
+    """
     health = _connections()
     checkup = run_checkup(deep=deep, progress=progress)
     health.conversations, health.read = checkup.conversations, checkup.read
@@ -127,7 +139,7 @@ def diagnose(*, deep: bool = False, progress: Progress | None = None) -> Diagnos
 
 
 def recheck(examined: Diagnosis) -> None:
-    """Check again what was repaired, and bring the facts up to date."""
+    """Run the checks that had repairs again, and update the report."""
     examined.checkup.recheck()
     examined.health.archive = _archive([])
     examined.health.problems = [*examined.of_tools, *examined.checkup.problems]
@@ -175,7 +187,7 @@ def _server(entries: dict[str, FoundMcpEntry], problems: list[Problem]) -> Serve
         if entry.state == UNREADABLE and all(entry.why not in each.text for each in problems):
             hint = f"put it right by hand, then run `cortext setup --tools {tool}`"
             problems.append(Problem(entry.why, hint))
-        # That `cortext` is nowhere is said of all tools at once.
+        # `_connections` reports a missing `cortext` once for all tools.
         elif entry.state == GONE and entry.command[0] != "cortext":
             text = f"{tool} would start an MCP server that is gone: {entry.command[0]}"
             hint = f"take the entry `cortext` out of {entry_path(tool)}, then run `cortext setup`"
@@ -224,11 +236,11 @@ def _commands(tool: str, problems: list[Problem]) -> str:
 
 
 def _earlier(tools: list[str], problems: list[Problem]) -> None:
-    """Commands that are there, and not as this version writes them."""
+    """Report slash commands that differ from what this version writes."""
     try:
         changes = plan_setup(tools).changes
     except (CortextError, OSError):
-        return  # what cannot be read was said of each tool
+        return  # `_hooks` and `_commands` already reported what cannot be read.
     for tool in tools:
         commands = slash_commands_of(tool)
         if commands is None:
@@ -243,7 +255,7 @@ def _earlier(tools: list[str], problems: list[Problem]) -> None:
 
 
 def _judged(what: str, tool: str, missing: list[str], wanted: int, problems: list[Problem]) -> str:
-    """None of them is a choice, some of them a fault."""
+    """Return how many items are installed, and report a problem if only some are missing."""
     if not missing:
         return ALL
     if len(missing) == wanted:
@@ -285,7 +297,7 @@ def _archive(problems: list[Problem]) -> ArchiveHealth:
 
 
 def _last_sync() -> datetime | None:
-    """By what a sync leaves: when one was started by the way, and what was remembered."""
+    """Return the time of the last sync, from the files that a sync writes; None if never."""
     folder = paths.archive()
     names = [".started", *(os.path.join(".known", f"{tool}.json") for tool in tool_names())]
     found = [os.path.join(folder, name) for name in names]

@@ -1,7 +1,7 @@
-"""Adopt: make a conversation of a workspace of a session that belongs to none.
+"""Make a conversation of a workspace from a session that belongs to none ("adopt" it).
 
 A tool's session is bound to the conversation. A session of `aur spawn` or of a program is copied,
-and the `parent_id` of the copy names it as TOOL:ID. The session itself stays as it is: its later
+and the `parent_id` of the copy names it as TOOL:ID. The session itself is unchanged: its later
 messages are copied when it is adopted again.
 """
 
@@ -53,8 +53,11 @@ def keep(row: ConversationRow, root: str = "") -> AdoptedConversation:
 
 
 def as_conversation(row: ConversationRow, *, at_rest: bool = False) -> ConversationRow:
-    """Return the row of a session's conversation, in the workspace where it took place; a row of a
-    conversation as it is. With `at_rest`, the conversation of a tool's session has its times."""
+    """Return the row of a session's conversation, which is made if there is none yet.
+
+    It is made in the workspace where the session took place. The row of a conversation is returned
+    unchanged. With `at_rest`, the conversation of a tool's session has the times of the session.
+    """
     if not row.tool:
         return row
     if row.is_standalone:
@@ -69,8 +72,10 @@ def _workspace_of(row: ConversationRow) -> str:
 
 
 def _find_copy(row: ConversationRow) -> ConversationRef | None:
-    """Return the conversation that a session was copied into on this machine: a head may come from
-    another one by git."""
+    """Return the conversation that this session was copied into on this machine, or None.
+
+    A head that names the session may also come from another machine by git.
+    """
     roots = [root for root in known_workspaces() if os.path.isdir(root)]
     with Catalog.at_home() as catalog:
         rows = catalog.list(list(dict.fromkeys([paths.workspace_root(), *roots])))
@@ -92,7 +97,7 @@ def _begin(row: ConversationRow, session: Session, root: str) -> ConversationRef
 
 
 def _add_messages(workspace: Workspace, place: ConversationPath, session: Session) -> None:
-    """Add the messages and tool calls that the conversation lacks; its head stays."""
+    """Add the messages and tool calls that the conversation lacks, and update its time."""
     have = {message.id for message in workspace.store.read_what_is_left(place).messages}
     new = [message for message in session.messages if message.id not in have]
     if new:

@@ -1,4 +1,4 @@
-"""Auto-pause: write `paused` into conversations without activity for `sessions.pause_minutes`.
+"""Pause conversations that had no activity for `sessions.pause_minutes`.
 
 Hooks start a process for it, `cortext watch` does it when it is due, and a command that says
 "auto-saved and paused" does it first. New messages are captured before; nothing is committed.
@@ -41,8 +41,8 @@ class _NotIdleError(Exception):
 def start_pausing(root: str, current: str = "") -> None:
     """Start a process that pauses the idle conversations of a workspace, and do not wait for it.
 
-    Nothing is started if one was started a moment ago. The conversation at the path `current` is
-    not idle.
+    Nothing is started if such a process was started within the last minute. The conversation at the
+    path `current` is never paused.
     """
     name = blake2b(os.fsencode(root), digest_size=16).hexdigest()
     if is_time(os.path.join(paths.running(), "resting", name), EVERY):
@@ -64,11 +64,11 @@ def pause_resting(root: str, current: str = "") -> None:
 
 
 def pause_and_record(catalog: Catalog, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
-    """Pause idle rows on disk; return those that are paused now and were not announced yet.
+    """Pause idle rows on disk; return the rows that are paused now and were not announced yet.
 
-    The catalog notes them as announced. It also notes conversations of other machines and those
-    that could not be paused, so that lists do not try again. The next list tries again what a tool
-    has open or locks, and what there was no time for.
+    The catalog records them as announced. It also records conversations of other machines and those
+    that could not be paused, so that lists do not try again. The next list tries again if a tool
+    has the conversation open or locked, or if there was no time.
     """
     minutes = {root: _pause_minutes(root) for root in {row.workspace for row in rows}}
     deadline = time.monotonic() + _PATIENCE
@@ -78,7 +78,7 @@ def pause_and_record(catalog: Catalog, rows: Sequence[ConversationRow]) -> list[
         if row.status == "paused"
         or (time.monotonic() < deadline and _pause(row, minutes[row.workspace]))
     }
-    # What was captured may be later than what the rows say.
+    # Capturing may have added messages that are later than those of the rows.
     now = [row for row in catalog.list(list(minutes)) if row.identity in settled]
     return find_auto_paused(catalog.tell_once(now))
 
@@ -88,11 +88,11 @@ def _pause_minutes(root: str) -> float:
     try:
         return float(Config.load(root)["sessions.pause_minutes"])
     except CortextError:
-        return 0.0  # the commands in that workspace say what is wrong
+        return 0.0  # The commands in that workspace report the error.
 
 
 def _pause(row: ConversationRow, minutes: float) -> bool:
-    """Pause one conversation on disk, if it is idle; return False if that has to be tried again."""
+    """Pause one idle conversation on disk; return False if the caller must try again later."""
     try:
         return _capture_and_pause(row, minutes)
     except Exception as error:  # noqa: BLE001  one conversation must not keep the others
@@ -108,7 +108,7 @@ def _capture_and_pause(row: ConversationRow, minutes: float) -> bool:
     ):
         return True
     if not minutes or _is_live(bindings) or workspace.is_locked(row.place):
-        return False  # a list does not wait for a lock
+        return False  # A list does not wait for a lock.
     capture(row.workspace, row.place)
 
     def change(session: Session) -> bool:
@@ -123,23 +123,24 @@ def _capture_and_pause(row: ConversationRow, minutes: float) -> bool:
     try:
         workspace.change(row.place, change)
     except _NotIdleError:
-        return False  # somebody continued or stopped it meanwhile
+        return False  # Somebody continued or stopped it meanwhile.
     return True
 
 
 def _is_of_this_machine(
     workspace: Workspace, place: ConversationPath, bindings: Sequence[ToolBinding]
 ) -> bool:
-    """Return whether a conversation was bound here or, if it has no tool session, written here.
-    A conversation that came by git may be active where it came from."""
+    """Return whether a conversation was bound or, without a tool session, written on this machine.
+
+    A conversation that came by git may be active on the machine where it came from.
+    """
     if bindings:
         return any(is_bound_here(place, each) for each in bindings)
     return workspace.began(place) or os.path.exists(workspace.store.lock_of(place))
 
 
 def _is_live(bindings: Sequence[ToolBinding]) -> bool:
-    """Return whether a tool has one of these sessions open, or the process of a pending binding
-    still runs."""
+    """Return whether a tool has one of these sessions open, or a pending binding's process runs."""
     if not bindings:
         return False
     if any(is_process_running(each) for each in bindings):

@@ -1,4 +1,4 @@
-"""Putting conversations in order: new titles, tags, forks."""
+"""Rename, tag and fork conversations."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from cortext.workspace.workspace import Started, Workspace
 
 
 def ours(row: ConversationRow) -> ConversationRow:
-    """The conversation; of a session of a tool or a program, one that is made of it."""
+    """Return the conversation of a row. A session of a tool or program becomes one first."""
     return as_conversation(row, at_rest=row.status != "active")
 
 
 def as_title(words: str) -> str:
-    """A title as it is kept; CortextError if nothing of it can be seen."""
+    """Return a title as it is stored. Raises CortextError if it has no visible character."""
     text = " ".join(words.split())
     if not text:
         raise CortextError("a title has at least one character that can be seen")
@@ -26,7 +26,7 @@ def as_title(words: str) -> str:
 
 
 def rename(row: ConversationRow, title: str) -> Session:
-    """Give a conversation another title. Its id and folder stay, so links to it hold."""
+    """Give a conversation another title. Its id and folder stay, so links to it remain valid."""
     text = as_title(title)
 
     def change(session: Session) -> bool:
@@ -37,7 +37,7 @@ def rename(row: ConversationRow, title: str) -> Session:
 
 
 def tag(row: ConversationRow, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Session:
-    """Add tags to a conversation, and take some away."""
+    """Add tags to a conversation, and remove others."""
     wanted, unwanted = ([_tag(name) for name in names] for names in (add, remove))
 
     def change(session: Session) -> bool:
@@ -49,7 +49,7 @@ def tag(row: ConversationRow, *, add: Sequence[str] = (), remove: Sequence[str] 
 
 
 def _tag(name: str) -> str:
-    """A tag as people type it, with or without the sign that lists put before it."""
+    """Return a tag without a leading "#" and extra spaces."""
     return " ".join(name.split()).lstrip("#")
 
 
@@ -67,8 +67,10 @@ def fork(row: ConversationRow, *, at: int | None = None, title: str = "") -> Sta
 
 
 def _workspace(row: ConversationRow) -> Workspace:
-    """The workspace of a conversation; one without a session gets it now. NotOursError for a
-    session of a tool, which is the tool's to arrange."""
+    """Return the workspace of a conversation; a conversation without a session gets one.
+
+    Raises NotOursError for a session of a tool, which only the tool may change.
+    """
     if row.tool:
         raise NotOursError(row.tool, row.key)
     workspace = Workspace(row.workspace)

@@ -1,4 +1,4 @@
-"""Recording a stopped conversation in git, without the secrets that were said in it."""
+"""Commit a stopped conversation to git, without the secrets in it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TRIES = 3
 
 
 class Recorder:
-    """Commits, stages or leaves conversations of a workspace, as its settings say."""
+    """Commits or stages the conversations of a workspace, or leaves them, as its settings say."""
 
     def __init__(self, workspace: Workspace) -> None:
         config = Config.load(workspace.root)
@@ -35,10 +35,10 @@ class Recorder:
         self._unless_kept = said_by == "default"
         self._found: dict[str, list[str]] = {}
         self._named: list[str] = []
-        """Files that are called like a secret: nobody masks that."""
+        """Files whose names contain a secret. Names are never redacted."""
 
     def record(self, place: ConversationPath, session: Session, *, verb: str) -> list[str]:
-        """Record a conversation; what there is to say about it."""
+        """Commit or stage a conversation, as the settings say, and return notes for the user."""
         self._found.clear()
         done = self._try(place, session, verb)
         masked: dict[str, list[str]] = {}
@@ -76,7 +76,7 @@ class Recorder:
         )
 
     def _look(self, name: str, data: bytes) -> bool:
-        """Whether git may have a file; what was found in it is noted."""
+        """Return whether git may have a file, and record the secrets found in it."""
         kinds = _kinds(name, data)
         if in_name := mask_text(name)[1]:
             kinds = [*kinds, *in_name]
@@ -86,7 +86,11 @@ class Recorder:
         return not kinds or self._secrets == "warn"
 
     def _may_mask(self, session: Session) -> bool:
-        """Unless a person said so, only where the archive keeps what was said as it was."""
+        """Return whether secrets may be redacted in the files.
+
+        If this is only the default setting, the archive must have the original of every tool
+        session.
+        """
         if self._secrets != "mask" or not self._unless_kept:
             return self._secrets == "mask"
         bindings = [each for each in bindings_of(session) if each.session_id or each.malformed]
@@ -98,7 +102,7 @@ class Recorder:
         return bool(kept) and all(kept)
 
     def _mask(self, place: ConversationPath) -> None:
-        """In the files themselves: what is committed and what is on disk stay the same."""
+        """Redact the secrets in the files themselves, so that git and the disk agree."""
         if any(name in _SESSION for name in self._found):
             self._workspace.store.rewrite_at(place, lambda value: mask_value(value)[0])
         side = side_dir(conversations_dir(self._workspace.root))
@@ -113,7 +117,7 @@ class Recorder:
 
 
 def _files(place: ConversationPath) -> list[str]:
-    """The files of a conversation: what its folder holds, and its session; nothing hidden else."""
+    """Return the files in a conversation's folder that are not hidden, and its session files."""
     found: list[str] = []
 
     def fail(error: OSError) -> None:
@@ -126,7 +130,7 @@ def _files(place: ConversationPath) -> list[str]:
 
 
 def _kinds(name: str, data: bytes) -> list[str]:
-    """The kinds of secrets in a file."""
+    """Return the kinds of secrets in a file."""
     if name == _SESSION[1]:
         return [kind for line in data.split(b"\n") for kind in _kinds_in(line)]
     if name == _SESSION[0]:
@@ -135,7 +139,10 @@ def _kinds(name: str, data: bytes) -> list[str]:
 
 
 def _readings(data: bytes) -> list[str]:
-    """The texts that a file may be; one with zeros in it may be UTF-16, or a log with a gap."""
+    """Return the texts that a file may contain.
+
+    Bytes with NUL may be UTF-16 or a log with a gap.
+    """
     texts = [data.decode("utf-8", "replace")]
     if b"\0" in data:
         texts += [data.replace(b"\0", b"").decode("utf-8", "replace")]
@@ -143,7 +150,7 @@ def _readings(data: bytes) -> list[str]:
 
 
 def _kinds_in(data: bytes) -> list[str]:
-    # Also as text: of a key that stands twice, JSON has the second value only.
+    # Search the text too: if a key occurs twice, JSON has only its second value.
     seen = [kind for text in _readings(data) for kind in mask_text(text)[1]]
     try:
         return mask_value(json_codec.decode(data))[1] or seen

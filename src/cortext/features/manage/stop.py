@@ -1,4 +1,4 @@
-"""Stopping a conversation, for now or for good."""
+"""Stop a conversation: pause or complete it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cortext.workspace.workspace import Workspace
 
 
 class Stopped(NamedTuple):
-    """What a person is told: no secret is in it."""
+    """The title, summary and notes to show to the user, without secrets."""
 
     title: str
     summary: str
@@ -23,10 +23,10 @@ class Stopped(NamedTuple):
 
 
 def stop(row: ConversationRow, *, summary: str | None, completed: bool = False) -> Stopped:
-    """Save a conversation as paused, or as completed, with what was said in the tools.
+    """Save a conversation as paused, or as completed, with the new messages from its tools.
 
-    A session becomes a conversation first: to stop one is to want it kept.
-    Without a summary one is made from what was said. A folder without a session gets one.
+    A tool's session becomes a conversation first: stopping it means that it should be stored.
+    Without a summary, one is made from the messages. A folder without a session gets one.
     """
     row = as_conversation(row)
     workspace = Workspace(row.workspace)

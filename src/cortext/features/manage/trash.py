@@ -1,4 +1,4 @@
-"""Deleting conversations: into the trash, from which they can be had back."""
+"""Delete conversations to the trash, and restore them from it."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ from cortext.workspace.workspace import Workspace
 
 
 def delete(row: ConversationRow, *, unless: Callable[[], bool] | None = None) -> TrashEntry:
-    """Move a conversation, its folder with the markdown, to the trash; `unless` something is true
-    now that was not when it was chosen."""
+    """Move a conversation's folder to the trash.
+
+    If `unless` returns true, raise CortextError: the conversation was used after it was chosen.
+    """
     workspace = Workspace(row.workspace)
     with workspace.changing(row.place):
         if unless is not None and unless():
@@ -35,9 +37,12 @@ def delete(row: ConversationRow, *, unless: Callable[[], bool] | None = None) ->
 
 
 def delete_log(row: ConversationRow) -> TrashEntry:
-    """Move a session that a program keeps as a log to the trash, with all that its adapter keeps of
-    it alone: what was set aside, sub-agents, the state of a framework. What several sessions share
-    stays. A program that goes on with it begins it anew."""
+    """Move a program's session log to the trash, with the files that belong only to it.
+
+    These are set-aside versions, sub-agents and the state of a framework. State that several
+    sessions share is not moved. A program that continues the session starts it again from nothing.
+    Raises SessionNotFoundError if the log does not exist.
+    """
     with ExitStack() as held:
         for path in filter(None, (row.path, state_of(row))):
             folder, name = os.path.split(path)
@@ -49,14 +54,16 @@ def delete_log(row: ConversationRow) -> TrashEntry:
 
 
 def files_of_log(row: ConversationRow) -> list[str]:
-    """The files that are a program's session, its own log first."""
+    """Return the files of a program's session, its own log first."""
     logs = [row.path, state_of(row), *(agent.path for agent in agents_of(row))]
     return [file for path in logs if path for file in (path, *all_set_aside(path))]
 
 
 def rests_since(row: ConversationRow, limit: int) -> bool:
-    """Whether nothing was said in a conversation since a time, in microseconds since 1970. Lists
-    may not know yet what was said to one that rests."""
+    """Return whether a conversation has no message since `limit`, in microseconds since 1970.
+
+    The stored session is read, because the row may not have recent messages yet.
+    """
     if row.last_active >= limit:
         return False
     if not row.status:
@@ -69,13 +76,16 @@ def rests_since(row: ConversationRow, limit: int) -> bool:
 
 
 def list_trash() -> list[TrashEntry]:
-    """What is in the trash, the latest first."""
+    """Return the entries of the trash, the latest first."""
     return _trash().list()
 
 
 def restore(given: str) -> TrashEntry:
-    """Put back what was deleted: by its number in the list, without leading zeros; by its id or the
-    beginning of the conversation's; or by words of its label."""
+    """Restore an entry of the trash.
+
+    `given` is its number in the list without leading zeros, the start of its id or of the
+    conversation's id, or words of its label.
+    """
     trash = _trash()
     entries = trash.list()
     number = int(given) if len(given) < 7 and given.isascii() and given.isdecimal() else 0
@@ -90,8 +100,11 @@ def restore(given: str) -> TrashEntry:
 
 
 def find_entry(given: str) -> TrashEntry | None:
-    """What was deleted, by its id or the beginning of the conversation's, or by words of its
-    label; None if nothing is called that, AmbiguousIdError if several are."""
+    """Return the entry of the trash that a text names; None if there is none.
+
+    The text is the start of the entry's id or of the conversation's id, or words of its label.
+    Raises AmbiguousIdError if several entries match.
+    """
     entries, words = _trash().list(), given.casefold().split()
     if not words:
         return None
@@ -106,14 +119,16 @@ def find_entry(given: str) -> TrashEntry | None:
 
 
 def empty(older_than_days: float = 0) -> list[TrashEntry]:
-    """Remove for good what was deleted that long ago, also what the catalog and the search index
-    knew of it. If a word of it has to stay in the index, so does all of it in the trash."""
+    """Remove old entries of the trash for good, also from the catalog and the search index.
+
+    If their words cannot be removed from the index, the entries stay in the trash.
+    """
     limit = clock.now() - timedelta(days=older_than_days)
     trash = _trash()
     if not any(entry.deleted_at <= limit for entry in trash.list()):
         return []
     _purge_words()
-    # What was handed to an agent later has no word of it, and may be read just now.
+    # Files written for agents after the limit have none of these words, and may be in use.
     delete_handoff_files(limit.timestamp())
     gone = trash.empty(older_than_days)
     origins = [origin for entry in gone for origin in entry.origins]
@@ -128,7 +143,7 @@ def empty(older_than_days: float = 0) -> list[TrashEntry]:
 
 
 def _purge_lists(origins: Iterable[str]) -> None:
-    """Remove what was derived from logs and is kept beside them."""
+    """Remove derived files that are stored beside logs."""
     logs = {os.path.dirname(origin) for origin in origins if origin.endswith(SUFFIX)}
     for folder in {paths.spawn_sessions(), *logs}:
         with storage_errors("empty the trash of", folder):
@@ -142,10 +157,10 @@ def _purge_words() -> None:
 
 
 def _forget_locks(folder: str) -> None:
-    """Locks are named after what they guard; of what is gone for good, they need not tell."""
+    """Remove the lock files of a deleted conversation, which are named after it."""
     head, name = os.path.split(folder)
     shelf, day = os.path.split(head)
-    # Whoever has a log open may hold its lock: that stays.
+    # A process that has a log open may hold its lock, so a log's lock stays.
     if os.path.lexists(folder) or name.endswith(SUFFIX):
         return
     for kind in ("lock", "change.lock"):

@@ -1,9 +1,9 @@
-"""What was masked in the archive's copies, so that no sync brings it back.
+"""The redactions in the copies of the archive, so that no sync brings a secret back.
 
-`archive/.masked` has one line for each copy: `["TOOL","NAME","KEY",["FINGERPRINT",…]]`, with the
-name of the key that the fingerprints were made with. None of it tells what was masked. A copy that
-has a line follows its file as that is without these secrets, so that it can be compared with it at
-any time. With another key nobody knows which secrets these were: then it is without all of them.
+`archive/.masked` has one line for each copy: `["TOOL","NAME","KEY",["FINGERPRINT",…]]`. KEY is the
+name of the key that made the fingerprints. A line does not reveal the secrets. A sync compares such
+a copy with its file after redacting the same secrets in the file. If the key was replaced, these
+secrets are unknown, and every secret in the file is redacted.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MARK = re.compile(rb"\[redacted [a-z0-9-]+ ([0-9a-f]{12})\]")
 
 
 class SecretFingerprints(NamedTuple):
-    """The fingerprints of what is masked in one copy, and the name of their key."""
+    """The fingerprints of the secrets that are redacted in one copy, and the name of their key."""
 
     key: str
     prints: frozenset[str]
@@ -50,13 +50,18 @@ _decode = Decoder(_RedactionLine).decode
 
 
 def redactions_path() -> str:
-    """It is not there before anything was masked in the archive."""
+    """Return the path of the list.
+
+    The file does not exist before the first redaction in the archive.
+    """
     return os.path.join(paths.archive(), ".masked")
 
 
 class ArchiveRedactions:
-    """What is masked in the copies of one tool, by their names. Whoever changes it holds the
-    archive's lock."""
+    """The redactions in the copies of one tool, by the names of the copies.
+
+    A caller that changes them holds the lock of the archive.
+    """
 
     def __init__(self, tool: str) -> None:
         self._tool = tool
@@ -70,31 +75,34 @@ class ArchiveRedactions:
                 self._others.append(line)
 
     def of(self, name: str, *, is_new: bool) -> Redactor | None:
-        """The mask of a copy; None if it has none. A `new` copy has that of all others: a session
-        that was forked has the words of the first."""
+        """Return the redactor of a copy; None if nothing is redacted in the copy.
+
+        A new copy gets the redactions of all copies, because a forked session has the texts of its
+        origin.
+        """
         if name in self._copies:
             return _marker([self._copies[name]])
         return self.of_all() if is_new else None
 
     def has(self, name: str) -> bool:
-        """Whether something is masked in a copy."""
+        """Return whether something is redacted in a copy."""
         return name in self._copies
 
     def of_all(self) -> Redactor | None:
-        """The mask of what is about several sessions."""
+        """Return the redactor for data of several sessions; None if nothing is redacted."""
         return _marker(self._copies.values()) if self._copies else None
 
     def add(self, name: str, prints: Iterable[str]) -> None:
-        """These are masked in a copy from now on."""
+        """Record secrets as redacted in a copy, given their fingerprints."""
         old, key = self._copies.get(name), key_name()
         if old and old.key != key:
-            return  # all of them are
+            return  # With an old key, all secrets of the copy are redacted anyway.
         new = SecretFingerprints(key, frozenset(prints) | (old.prints if old else frozenset()))
         if new.prints and new != old:
             self._copies[name], self._changed = new, True
 
     def put(self, name: str, used: Iterable[str]) -> None:
-        """As `add`, of a copy that was brought to the key that there is now."""
+        """Record fingerprints of a copy as `add` does, and drop those of an earlier key."""
         old = self._copies.pop(name, None)
         if old and old.key == key_name():
             self._copies[name] = old
@@ -105,7 +113,7 @@ class ArchiveRedactions:
             self._copies[new], self._changed = self._copies.pop(old), True
 
     def save(self) -> None:
-        """SessionStorageError; then it is as before."""
+        """Write the list. On failure, raise SessionStorageError and leave the list as it was."""
         if not self._changed:
             return
         own = [
@@ -149,8 +157,10 @@ def _read() -> Iterator[_RedactionLine]:
 
 
 def write_redacted(source: str, name: str, mask: Mask) -> str:
-    """What a file holds without its secrets, in the temp folder, with the file's time. Whoever
-    asked for it removes it."""
+    """Write a file without its secrets to the temp folder, and return the path of the temp file.
+
+    The temp file has the modification time of the source. The caller removes the temp file.
+    """
     temp = os.path.join(temp_dir(), temp_name("masked"))
     found = os.stat(source)
     if ".jsonl" in name:
@@ -162,9 +172,11 @@ def write_redacted(source: str, name: str, mask: Mask) -> str:
 
 
 def update_redacted_copy(target: str, masked: str, name: str) -> CopyState | None:
-    """Bring a copy to its file, whose masked form is given, if all that differs between them are
-    masks: one was made with another key, or a process was killed between two steps. What is known
-    of the copy then; None if nothing was done."""
+    """Replace a copy by the redacted form of its file, if they differ only in redactions.
+
+    They differ if the key was replaced, or if a process was killed between two steps. Return the
+    new state of the copy; None if nothing was done.
+    """
     held, new = b"".join(read_packed(target)), read_file(masked)
     if new.startswith(held):
         return None
@@ -178,18 +190,18 @@ def update_redacted_copy(target: str, masked: str, name: str) -> CopyState | Non
 
 
 def _alike(data: bytes, name: str) -> str:
-    """What is the same whatever was masked of it, and with which key."""
+    """Return a text that is the same for every choice of redactions and key."""
     plain = redact_file_bytes(name, data, kind_only)
     return without_prints(plain.decode("utf-8", "surrogateescape"))
 
 
 def find_fingerprints(data: bytes) -> set[str]:
-    """The fingerprints of what was masked before."""
+    """Return the fingerprints of the redactions in a text."""
     return {found.decode() for found in _MARK.findall(data)}
 
 
 def summarize_copy(data: bytes) -> CopyState:
-    """What is known of a copy that holds these bytes, without how long it is."""
+    """Return the state of a copy with these bytes, without its compressed size."""
     tail = TailBuffer()
     for _ in tail.watch([data]):
         pass
@@ -197,11 +209,11 @@ def summarize_copy(data: bytes) -> CopyState:
 
 
 def pack_members(data: bytes) -> Iterator[bytes]:
-    """Packed, in parts that fit into a member."""
+    """Yield the compressed bytes in gzip members of limited size."""
     for start in range(0, len(data), MOST):
         yield pack(memoryview(data)[start : start + MOST])
 
 
 def archive_name(path: str, home: str) -> str:
-    """What a copy, or a file of a tool, is called in the archive's notes."""
+    """Return the name of a copy, or of a tool's file, as the lists of the archive have it."""
     return os.path.relpath(path, home).removesuffix(SUFFIX).removesuffix(".zst")

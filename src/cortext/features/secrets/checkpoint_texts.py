@@ -1,8 +1,8 @@
-"""What stands in the checkpoints of a thread of LangGraph, for whoever looks for secrets.
+"""The texts in the checkpoints of a LangGraph thread, to scan them for secrets.
 
-Values that are no plain JSON are packed there as LangGraph packs them (MessagePack in base64), and
-named by what they hold: a changed one would be missed by all that share it. So they are read here
-and never written.
+LangGraph packs values that are not plain JSON as MessagePack in base64, and names each packed value
+by its content. A changed value would no longer be found under its name. This module therefore only
+reads them.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ _AS_IS = "surrogateescape"
 
 
 def checkpoint_values(path: str, unread: list[str]) -> Iterator[Any]:
-    """The lines that look like holding a secret, unpacked; of what is encrypted `unread` tells.
-    OSError."""
+    """Yield the unpacked lines that may contain a secret; add encrypted files to `unread`.
+
+    Raises OSError.
+    """
     hidden = False
     for line in read_file(path).split(b"\n"):
         try:
@@ -43,7 +45,7 @@ def _flat(value: Any) -> bytes:
 
 
 def _opened(value: Any) -> Any:
-    """JSON with all that is packed in it as what it means."""
+    """Return a JSON value with every packed value in it unpacked."""
     if isinstance(value, dict):
         return {str(k): _opened(one) for k, one in cast("dict[Any, Any]", value).items()}
     if isinstance(value, list | tuple):
@@ -71,5 +73,5 @@ def _from_bytes(data: bytes) -> Any:
 
 
 def _extension(_code: int, data: memoryview) -> Any:
-    """A class of Python, packed: its name, and what it is made with."""
+    """Return a packed Python object as bytes: the name of its class and its arguments."""
     return bytes(data)

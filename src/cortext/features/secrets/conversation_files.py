@@ -1,4 +1,4 @@
-"""Find the files of a conversation, and the texts in them that may hold secrets."""
+"""Find the files of a conversation, and the texts in them that may contain secrets."""
 
 from __future__ import annotations
 
@@ -23,8 +23,11 @@ from cortext.stores.workspace_layout import ConversationPath, conversations_dir
 
 
 def text_files(place: ConversationPath, unread: Unread | None = None) -> Iterator[str]:
-    """All files in a conversation's folder: its session, what was set aside, what editors and sync
-    programs left. No links, and nothing of git. A folder that cannot be read is `unread`."""
+    """Yield all files in the folder of a conversation.
+
+    Files that editors and sync programs left are included. Links and the files of git are left out.
+    A folder that cannot be read is added to `unread`.
+    """
     for folder, folders, names in os.walk(place.folder, onerror=noting(unread)):
         folders[:] = sorted(name for name in folders if name != ".git")
         for name in sorted(names):
@@ -34,7 +37,7 @@ def text_files(place: ConversationPath, unread: Unread | None = None) -> Iterato
 
 
 def loose_files(row: ConversationRow) -> list[str]:
-    """The files that lie among the folders of a workspace's days, or of the day's conversations."""
+    """Return the files beside the conversation's folder and beside its day folder."""
     place = row.place
     found: list[str] = []
     folders = (conversations_dir(row.workspace), place.shelf, f"{place.shelf}/{place.day}")
@@ -46,8 +49,11 @@ def loose_files(row: ConversationRow) -> list[str]:
 
 
 def files_beside(path: str) -> list[str]:
-    """What was kept of a file when it was found damaged, or replaced, and what others left that is
-    called after it: conflicted copies, and the backups of editors."""
+    """Return the files beside a file that are versions of it.
+
+    These are set-aside versions, copies that sync programs made in a conflict, and backups of
+    editors.
+    """
     folder, name = os.path.split(path)
     if not os.path.isdir(folder):
         return []
@@ -64,20 +70,20 @@ def files_beside(path: str) -> list[str]:
 
 
 def _is_another(match: re.Match[str], ending: str) -> bool:
-    """Whether it is a session of its own, whose id begins like this one."""
+    """Return whether a file is another session whose id begins with the same characters."""
     rest = match["rest"]
     conflict = "conflict" in rest or " " in rest
     return rest.endswith((ending, ".backup")) and not conflict
 
 
 HEAD, DOCUMENT, BACKUP = "head", "document", "backup"
-"""In the place of a role: title and the like; a text file; an old version."""
+"""Roles of texts that are not messages: the head, another text file, an old version."""
 NAME = "file name"
-"""What a file, or a folder, in a conversation's is called."""
+"""The role of a name of a file or folder in a conversation."""
 
 
 def read_row_pieces(row: ConversationRow, unread: Unread) -> Iterator[TextPiece]:
-    """A conversation of a workspace, a session of `spawn` or a document, in its own files."""
+    """Yield the texts in the own files of a workspace conversation, a session log or a document."""
     if not row.tool:
         yield from _of_workspace(row.place, unread)
     elif row.is_log:
@@ -101,7 +107,7 @@ def _of_workspace(place: ConversationPath, unread: Unread) -> Iterator[TextPiece
 
 
 def read_name_pieces(top: str) -> Iterator[TextPiece]:
-    """What files and folders are called below a conversation's: git would have that too."""
+    """Yield the names of files and folders that may contain a secret: git stores names too."""
     for folder, folders, names in os.walk(top):
         folders[:] = sorted(name for name in folders if name != ".git")
         for name in (*folders, *sorted(names)):

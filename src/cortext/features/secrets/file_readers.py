@@ -1,4 +1,4 @@
-"""Reading files for secrets: what stands in each, as text or JSON, that is worth a closer look."""
+"""Read files to scan them for secrets: yield the texts and JSON values that may contain one."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ _COLD, _ZSTD, _GZIP = ".zst", b"\x28\xb5\x2f\xfd", b"\x1f\x8b\x08"
 
 
 class TextPiece(NamedTuple):
-    """A message's number or 0, its role, the file that it is in, its text or JSON, and whether
-    that file is ours: what is a tool's own is never changed."""
+    """A text or JSON value that may contain a secret, and where it is.
+
+    `message` is the number of its message, or 0. `ours` is False for a tool's own file, which is
+    never changed.
+    """
 
     message: int
     role: str
@@ -31,14 +34,16 @@ class TextPiece(NamedTuple):
 
 
 Unread = list[str]
-"""What could not be looked at, and why."""
+"""What could not be read, each entry with its path and the reason."""
 
 
 def read_files_pieces(
     paths: Iterable[str], role: str, unread: Unread, *, ours: bool = True, having: bytes = b""
 ) -> Iterator[TextPiece]:
-    """What is in files of any kind, also compressed ones; of an index of many sessions only the
-    lines `having` an id."""
+    """Yield the texts in files of any kind, also compressed files.
+
+    In an index of many sessions, only lines that contain the id `having` are used.
+    """
     for path in paths:
         try:
             yield from (
@@ -49,13 +54,15 @@ def read_files_pieces(
 
 
 def why(error: Exception) -> str:
-    """Why something could not be looked at, to stand in a sentence."""
+    """Return the reason why something could not be read, as part of a sentence."""
     return reason_of(error) if isinstance(error, OSError) else str(error)
 
 
 def noting(unread: Unread | None) -> Callable[[OSError], None] | None:
-    """What `os.walk` tells of folders that it cannot read; one that is gone, or
-    a file, has nothing to list."""
+    """Return a callback for `os.walk` that adds unreadable folders to `unread`.
+
+    Missing folders and files are not added.
+    """
     if unread is None:
         return None
 
@@ -78,7 +85,7 @@ def _values(path: str, unread: Unread, having: bytes) -> Iterator[Any]:
 
 
 def content(path: str, unread: Unread) -> bytes:
-    """All that a file holds; what is damaged of a compressed one is named."""
+    """Return all bytes of a file, uncompressed; add damage of a compressed file to `unread`."""
     if is_zstd(path):
         return _unpacked(path, unread)
     if is_compressed(path):
@@ -87,12 +94,12 @@ def content(path: str, unread: Unread) -> bytes:
 
 
 def is_compressed(path: str) -> bool:
-    """Whether it is packed as the archive's copies are; in the trash these have other names."""
+    """Return whether a file is compressed like the archive's copies, whatever its name is."""
     return path.endswith(SUFFIX) or _begins(path, _GZIP)
 
 
 def is_zstd(path: str) -> bool:
-    """Whether it is packed as Codex packs old sessions."""
+    """Return whether a file is compressed with zstd, as Codex does with old sessions."""
     return path.endswith(_COLD) or _begins(path, _ZSTD)
 
 
@@ -118,7 +125,10 @@ def _unpacked(path: str, unread: Unread) -> bytes:
 
 
 def read_line_pieces(path: str, head: str) -> Iterator[TextPiece]:
-    """The lines of a log. Only messages have numbers; what else there is has the role `head`."""
+    """Yield the lines of a log that may contain a secret.
+
+    Lines that are no message have role `head`.
+    """
     data = read_file(path)
     if not may_hold_secret(data):
         return
@@ -132,7 +142,7 @@ def read_line_pieces(path: str, head: str) -> Iterator[TextPiece]:
 
 
 def read_document_pieces(path: str, head: str, backup: str) -> Iterator[TextPiece]:
-    """A program's document, and the version before it."""
+    """Yield the texts of a program's document, and of its backup."""
     data = read_file(path)
     if may_hold_secret(data):
         value = decode_line(data)

@@ -1,6 +1,6 @@
 """Redact the texts of the search index like the copies in the archive.
 
-The index is made from the tool's own file, which still has what was redacted in its copy.
+The index is built from the tool's own file, which still has the secrets that its copy has not.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from cortext.tools.transcript_folders import archive_home, home_of, own_home
 def find_redactor(tool: str, id: str, path: str) -> Redactor | None:
     """Return the redactor for a tool's session, given its transcript; None if nothing is redacted.
 
-    It redacts everything that was redacted in copies of that tool, if the copy of this session was
-    redacted or does not exist yet. CortextError if the key is damaged.
+    The redactor covers everything that was redacted in copies of that tool. It applies if the copy
+    of this session was redacted or does not exist yet. Raises CortextError if the key is damaged.
     """
     try:
         found = os.stat(os.path.join(paths.archive(), ".masked"))
@@ -39,13 +39,13 @@ def find_redactor(tool: str, id: str, path: str) -> Redactor | None:
 
 
 def redact_message(message: SessionMessage, mask: Redactor) -> SessionMessage:
-    """Return a message as its redacted copy has it."""
+    """Return a message with the same redactions as its copy."""
     told = cast("dict[str, Any]", redact_json(record_dicts.message_to_dict(message), mask))
     return message_from_dict(told)
 
 
 def redact_indexed_text(text: str, mask: Redactor | None) -> str:
-    """Return a text as its redacted copy has it."""
+    """Return a text with the same redactions as its copy."""
     if mask is None:
         return text
     return mask_text(text, mask)[0]

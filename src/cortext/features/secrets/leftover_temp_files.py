@@ -1,4 +1,4 @@
-"""What writers that were killed left behind: temp files, which may hold what was masked since."""
+"""Find and remove temp files of killed writers. They may contain secrets that are now redacted."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ from cortext.tools.transcript_folders import archive_home
 
 _TEMP = re.compile(r"\..*\.[0-9a-f]{16}\.tmp")
 _RESTS = 1.0
-"""Seconds without a change, and nobody has it open: between its last change and its rename a
-writer has nothing else to do."""
+"""Seconds without a change after which a closed temp file counts as abandoned.
+
+A writer renames its temp file directly after the last change.
+"""
 _UNSEEN = 60.0
-"""The same where it cannot be seen who has a file open."""
+"""Seconds to use instead if the system does not say which files are open."""
 
 
 def temp_folders(row: ConversationRow) -> list[str]:
-    """Where temp files of a conversation, a session or a document may be."""
+    """Return the folders in which temp files of a row may be."""
     if row.is_standalone:
         folder = os.path.dirname(row.path)
         return [f"{folder}/.cortext", folder]
@@ -38,18 +40,18 @@ def temp_folders(row: ConversationRow) -> list[str]:
 
 
 def archive_temp_folders() -> list[str]:
-    """The same for our copies of the tools' transcripts."""
+    """Return the folders in which temp files of the archive may be."""
     known = os.path.join(paths.archive(), ".known")
     return [temp_dir(), paths.archive(), known, *map(archive_home, tool_names()), paths.trash()]
 
 
 def is_temp(name: str) -> bool:
-    """Whether a file is called as `temp_name` calls them."""
+    """Return whether a file has a name as `temp_name` makes it."""
     return bool(_TEMP.fullmatch(name))
 
 
 def temps(folders: Iterable[str]) -> list[str]:
-    """The temp files, and folders, that are there now."""
+    """Return the temp files and temp folders that exist now."""
     found: list[str] = []
     for folder in dict.fromkeys(folders):
         try:
@@ -61,8 +63,10 @@ def temps(folders: Iterable[str]) -> list[str]:
 
 
 def files_in(path: str, unread: list[str] | None = None) -> Iterator[str]:
-    """The files of a temp folder; of a temp file, itself. No links. A folder that cannot be read is
-    `unread`."""
+    """Yield the files in a temp folder, or the temp file itself, but no links.
+
+    A folder that cannot be read is added to `unread`.
+    """
     if os.path.isfile(path) and not os.path.islink(path):
         yield path
     for folder, _, names in os.walk(path, onerror=noting(unread)):
@@ -71,10 +75,10 @@ def files_in(path: str, unread: list[str] | None = None) -> Iterator[str]:
 
 
 def sweep(folders: Iterable[str]) -> list[str]:
-    """Remove those that nobody writes to, and say which stay. It waits for fresh ones: a moment
-    later their writer is done with them, or was killed.
+    """Remove temp files that nobody writes to, and return the paths of the others.
 
-    One that is taken from a writer who was only stopped makes that write fail, and loses nothing.
+    Wait for recent files, because their writer may finish within seconds. If the writer was only
+    stopped, its write fails later and nothing is lost.
     """
     end = time.monotonic() + 3 * _RESTS
     left = temps(folders)
@@ -106,7 +110,7 @@ def _swept(path: str, open_now: set[str] | None) -> bool:
 
 
 def _open_files() -> set[str] | None:
-    """What processes of this user have open; None where the system does not say."""
+    """Return the files that processes of this user have open; None if the system does not say."""
     if not os.path.isdir("/proc/self/fd"):
         return None
     found: set[str] = set()
@@ -120,9 +124,9 @@ def _open_in(folder: str) -> Iterator[str]:
     try:
         names = os.listdir(folder)
     except OSError:
-        return  # another user's, or it has ended
+        return  # the process belongs to another user, or has ended
     for name in names:
         try:
             yield os.readlink(f"{folder}/{name}")
         except OSError:
-            continue  # closed meanwhile
+            continue  # the file was closed meanwhile

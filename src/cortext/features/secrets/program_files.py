@@ -1,5 +1,8 @@
-"""What adapters keep beside the sessions of programs, in folders that no list shows: the logs of
-sub-agents, the state that sessions of Google's ADK share, and LangGraph's checkpoints."""
+"""Find the files that adapters store beside the sessions of programs. Lists do not show them.
+
+These are the logs of sub-agents, the state that sessions of Google's ADK share, and the checkpoints
+of LangGraph.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ _SUFFIX = ".jsonl"
 
 
 def agents_of(row: ConversationRow) -> list[ConversationRow]:
-    """The sub-agents of a program's session, as rows that can be read and masked."""
+    """Return the sub-agents of a program's session, as rows that can be scanned and redacted."""
     if row.tool != DOCUMENT or not row.is_log:
         return []
     folder = os.path.join(os.path.dirname(row.path), _AGENTS)
@@ -33,14 +36,14 @@ def agents_of(row: ConversationRow) -> list[ConversationRow]:
 
 
 def states_of(row: ConversationRow) -> list[ConversationRow]:
-    """The same for what a session of ADK shares with others of its user and its app."""
+    """Return the state that an ADK session shares with others of its user and its app, as rows."""
     folder = os.path.join(os.path.dirname(row.path), _STATE)
     if row.tool != DOCUMENT or not row.is_log or not os.path.isdir(folder):
         return []
     try:
         told: Any = decode_head_line(read_first_line(row.path, _LONGEST_HEAD), []).get("metadata")
     except (OSError, ValueError):
-        return []  # what cannot be read is said of the session itself
+        return []  # the scan of the session itself reports that it cannot be read
     names = cast("dict[str, Any]", told) if isinstance(told, dict) else {}
     app, user = str(names.get("app_name", "")), str(names.get("user_id", ""))
     found = [f"{folder}/{id}{_SUFFIX}" for id in (id_of("app", app), id_of("user", app, user))]
@@ -48,14 +51,14 @@ def states_of(row: ConversationRow) -> list[ConversationRow]:
 
 
 def state_of(row: ConversationRow) -> str | None:
-    """The file with the state of a framework: the checkpoints of a thread of LangGraph."""
+    """Return the file with the LangGraph checkpoints of a session; None if there is none."""
     name = os.path.basename(row.path)
     path = os.path.join(os.path.dirname(row.path), _CHECKPOINTS, name)
     return path if row.tool == DOCUMENT and row.is_log and os.path.isfile(path) else None
 
 
 def inner_folders() -> list[str]:
-    """Where any of this is, whether a session is listed that it belongs to or not."""
+    """Return the folders in which adapters store files beside sessions, listed or not."""
     homes = [*program_folders(), paths.document_dir()]
     for root in known_workspaces():
         homes += [paths.project_document_dir(root), f"{root}/.workspace"]
@@ -64,7 +67,7 @@ def inner_folders() -> list[str]:
 
 
 def inner_files() -> list[str]:
-    """All such files."""
+    """Return all files that adapters store beside sessions."""
     found = (f"{each}/{name}" for each in inner_folders() for name in sorted(os.listdir(each)))
     return [path for path in found if path.endswith(_SUFFIX) and os.path.isfile(path)]
 
@@ -74,7 +77,7 @@ def is_state(path: str) -> bool:
 
 
 def is_checkpoints(path: str) -> bool:
-    """Also of a file in the trash, where it has another name."""
+    """Return whether a file contains checkpoints. In the trash, the head of the file decides."""
     if not path.startswith(f"{paths.trash()}/"):
         return os.path.basename(os.path.dirname(path)) == _CHECKPOINTS
     try:
@@ -85,7 +88,7 @@ def is_checkpoints(path: str) -> bool:
 
 
 def as_row(path: str) -> ConversationRow:
-    """A log of these as lists would have it."""
+    """Return the row of a log in one of these folders."""
     id = os.path.basename(path).removesuffix(_SUFFIX)
     return ConversationRow(tool=DOCUMENT, path=path, key=id, status="paused", last_active=0)
 
@@ -99,6 +102,6 @@ def _by_parent(folder: str, _changed: int) -> dict[str, list[str]]:
                 line = read_first_line(f"{folder}/{name}", _LONGEST_HEAD)
                 parent = str(decode_head_line(line, []).get("parent_id", ""))
             except (OSError, ValueError):
-                continue  # `doctor` names what cannot be read
+                continue  # `doctor` reports files that cannot be read
             found.setdefault(parent, []).append(name.removesuffix(_SUFFIX))
     return found

@@ -1,7 +1,7 @@
-"""Leaving no word of what was masked in the lists and the search index.
+"""Remove redacted texts from the lists and the search index.
 
-What is to be forgotten is written down before anything is masked: a process that is killed between
-leaves files without the secret, and an index that still has it.
+The affected conversations are written to a note before anything is redacted. If the process is
+killed after the files are redacted, the note says that the index still has the secret.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ Identity = tuple[str, str]
 
 @contextmanager
 def purge_after(rows: Sequence[ConversationRow]) -> Generator[list[CortextError]]:
-    """Forget the words of these conversations after the block, which masks something in them.
+    """Remove the words of these conversations after the block, which redacts something in them.
 
-    Yield a list for the failures of the block; if the words cannot be forgotten, that is added.
-    A note on disk names these conversations until their words are forgotten. SessionStorageError
-    if the note cannot be written, SessionLockedError if another process holds it; the block does
-    not run then.
+    Yield a list for the failures of the block. If the words cannot be removed, that failure is
+    added. A note on disk names these conversations until their words are removed. Raises
+    SessionStorageError if the note cannot be written, and SessionLockedError if another process
+    holds its lock; in both cases the block does not run.
     """
     failures: list[CortextError] = []
     with _noting():
@@ -57,14 +57,17 @@ def purge_after(rows: Sequence[ConversationRow]) -> Generator[list[CortextError]
 
 
 def is_unfinished() -> bool:
-    """Whether somebody was killed before the words were forgotten."""
+    """Return whether a redaction was killed before it removed the words from the index."""
     return os.path.exists(paths.unfinished_redact()) and live_holder(_lock_path()) is None
 
 
 def purge_words(rows: Sequence[ConversationRow] | None = None) -> None:
-    """Leave no word of what these conversations held, and of those that were remembered, in the
-    lists and the search index, which are made anew when they are needed. Without conversations, do
-    what somebody was killed before, unless another has done it meanwhile."""
+    """Remove the words of these conversations from the lists and the search index.
+
+    The words of an interrupted redaction are removed too. Lists and index are built again when they
+    are needed. Without `rows`, only finish an interrupted redaction, unless another process has
+    done so. Raises CortextError if words may remain.
+    """
     if rows is not None:
         _forget(rows)
         return
@@ -77,7 +80,7 @@ def _forget(rows: Sequence[ConversationRow]) -> None:
     changed = {row.identity for row in rows} | _unfinished()
     failures: list[CortextError] = []
     conversations = ConversationList(paths.workspace_root(), everywhere=True)
-    # With little patience, what nobody had the time to look at would stay as it was known.
+    # No time limit: a conversation that is not read in time would keep its old row.
     everything = conversations.list(copies=True, patience=None).rows
     with collect_errors(failures, "clear", "the search index"), FulltextIndex.at_home() as words:
         purge(words, [row for row in everything if row.identity not in changed])
@@ -99,7 +102,7 @@ def _forget(rows: Sequence[ConversationRow]) -> None:
 
 
 def _lock_path() -> str:
-    """What is held meanwhile: who is killed holds it no more, so others know."""
+    """Return the lock of a running redaction. The system frees it when the process is killed."""
     return f"{paths.unfinished_redact()}.lock"
 
 

@@ -1,7 +1,6 @@
-"""Taking secrets out of what is ours: conversations of workspaces, sessions of `aur spawn`,
-documents of programs, and what is in the trash. What a tool itself keeps is never touched.
+"""Redact secrets in files of cortext: conversations, session logs, documents and the trash.
 
-In the place of each stands `[redacted FAMILY FINGERPRINT]`.
+Each secret is replaced by `[redacted FAMILY FINGERPRINT]`. The tools' own files are never changed.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ _IN_GIT = (
 
 
 class RedactResult(NamedTuple):
-    """How many secrets were masked, in which files, what a person should know, and what failed."""
+    """The number of redacted secrets, the changed files, notes for the user, and the failures."""
 
     pieces: int
     files: list[str]
@@ -55,13 +54,15 @@ class RedactResult(NamedTuple):
 
 
 def path_of(row: ConversationRow) -> str:
-    """Return the folder of a conversation in a workspace, or the file of another one."""
+    """Return the folder of a conversation in a workspace, or the file of a session elsewhere."""
     return row.path if row.tool else row.place.folder
 
 
 def refuse_live(row: ConversationRow) -> None:
-    """CortextError if somebody is writing to a conversation now, and would do so with the secret
-    in memory."""
+    """Raise CortextError if a process has the conversation open.
+
+    Such a process has the secret in memory and could write it again.
+    """
     if row.is_standalone:
         holder = live_holder(mark_path(os.path.dirname(row.path), row.key))
         if holder:
@@ -74,11 +75,11 @@ def refuse_live(row: ConversationRow) -> None:
 
 
 def redact(row: ConversationRow, findings: Sequence[Finding] | None = None) -> RedactResult:
-    """Mask the secrets of one conversation in its own files; with `findings`, only these.
+    """Redact the secrets of one conversation in its own files; with `findings`, only these.
 
     Each file is old or new at every instant. Line count, ids and times stay. Temp files that killed
     processes left are removed. A failed step is added to `failures`, and the others still run. A
-    tool's own session has no file of ours: see `redacting_copies`.
+    tool's session has no file of ours: use `redact_copies` for its copies.
     """
     refuse_live(row)
     if row.tool and not row.is_standalone and row.tool not in (TRASH, STATE):
@@ -95,8 +96,10 @@ def redact(row: ConversationRow, findings: Sequence[Finding] | None = None) -> R
 
 
 def note_vanished(found: Iterable[Finding], failures: list[CortextError]) -> None:
-    """Add a failure for each file of these findings that vanished, or for the folder that vanished
-    with it. The file may still exist elsewhere, unmasked."""
+    """Add a failure for each file of these findings that vanished, or for its vanished folder.
+
+    The file may still exist elsewhere, with the secret.
+    """
     paths = {one.path for one in found if one.role != LEFT and not os.path.lexists(one.path)}
     named = {error.path for error in failures if isinstance(error, SessionStorageError)}
     failures += [
@@ -124,8 +127,7 @@ def _look(row: ConversationRow, failures: list[CortextError]) -> list[Finding] |
 
 
 def _masked(had: Sequence[Finding], left: Sequence[Finding]) -> list[Finding]:
-    """Return the findings that are gone, except those that vanished with a file that we did not
-    remove."""
+    """Return the findings that are gone, but not those in files that others removed."""
     still = {(one.path, one.secret) for one in left}
     gone = [one for one in had if (one.path, one.secret) not in still]
     return [one for one in gone if one.role == LEFT or os.path.lexists(one.path)]
@@ -146,8 +148,11 @@ def _mask(row: ConversationRow, mask: Mask, notes: list[str], failures: list[Cor
 def _in_files(
     row: ConversationRow, mask: Mask, notes: list[str], failures: list[CortextError]
 ) -> None:
-    """Mask the files of one row. `notes` gets why a file still has a secret, `failures` why a file
-    could not be masked."""
+    """Redact the files of one row.
+
+    `notes` gets the reasons why a file still has a secret, `failures` why a file could not be
+    redacted.
+    """
     if row.tool == TRASH:
         files = [path for path in files_in(row.path) if not is_checkpoints(path)]
         _rewrite(files, mask, os.path.dirname(row.path), notes, failures)
@@ -168,7 +173,7 @@ def _in_workspace(
 ) -> None:
     conversations, place = conversations_dir(row.workspace), row.place
     if not os.path.isdir(conversations):
-        return  # taking the lock would make the folder again
+        return  # taking the lock would create the folder again
     workspace, side = Workspace(row.workspace), side_dir(conversations)
     with workspace.changing(place):
         session: tuple[str, ...] = ()
@@ -194,7 +199,7 @@ def _rewrite(
 
 
 def _rewrite_one(path: str, mask: Mask, temp_dir: str, notes: list[str]) -> None:
-    """Mask a file, also a compressed one. Its mode stays, and the time of a copy."""
+    """Redact a file, also a compressed one. Its mode is unchanged, and the time of a copy too."""
     damages: Unread = []
     packed = is_compressed(path) or is_zstd(path)
     data = content(path, damages) if packed else read_file(path)
@@ -212,7 +217,7 @@ def _rewrite_one(path: str, mask: Mask, temp_dir: str, notes: list[str]) -> None
 
 
 def _why_packed(path: str, data: bytes, damages: Unread) -> str:
-    """Why a compressed file cannot be made anew such that others read it; "" if it can."""
+    """Return why a compressed file cannot be written again for its readers; "" if it can."""
     if damages:
         return "it is damaged"
     if is_zstd(path):
@@ -236,7 +241,7 @@ def _in_log(
 def _in_document(
     row: ConversationRow, mask: Mask, notes: list[str], failures: list[CortextError]
 ) -> None:
-    """Also in the version before it, which is kept beside it."""
+    """Redact a document and its backup."""
     folder = os.path.dirname(row.path)
     side = side_dir(folder)
     backup = f"{row.path.removesuffix('.json')}.backup"
@@ -258,7 +263,7 @@ def _in_document(
 def _about_git(
     row: ConversationRow, files: Sequence[str], failures: list[CortextError]
 ) -> list[str]:
-    """Return a note if a commit has one of these files, which were masked."""
+    """Return a note if a commit contains one of these files, which were redacted."""
     if row.tool:
         return []
     folder = row.place.folder

@@ -1,7 +1,7 @@
-"""Taking secrets out of the archive: our compressed copies of the tools' transcripts.
+"""Redact secrets in the archive, which has compressed copies of the tools' transcripts.
 
-A copy is packed anew, whole. From then on it follows its file as that is without what was masked:
-see `masked`.
+A copy with a secret is written again as a whole. From then on, a sync redacts the same secrets; see
+`archive_redactions`.
 """
 
 from __future__ import annotations
@@ -42,12 +42,11 @@ def redact_copies(
     findings: Sequence[Finding] | None = None,
     unclaimed: Collection[str] = (),
 ) -> RedactResult:
-    """Mask the secrets in the archive's copies of a tool's session, or of the sessions of a
-    conversation; with `findings`, only these.
+    """Redact the secrets in the archive's copies of the sessions of a row.
 
-    What no sync has copied yet is masked when it is copied. For the row of the archive itself, the
-    `unclaimed` copies are masked. A copy that fails is added to `failures`, and the others are
-    still masked.
+    With `findings`, only these secrets are redacted. Files that no sync has copied yet are redacted
+    when they are copied. For the row of the archive itself, the `unclaimed` copies are redacted. A
+    copy that fails is added to `failures`, and the others are still redacted.
     """
     refuse_live(row)
     found = list(findings) if findings is not None else scan_one(row)
@@ -69,8 +68,10 @@ def redact_copies(
 
 
 def is_archive_redacted(row: ConversationRow, found: Sequence[Finding]) -> bool:
-    """Whether secrets that a tool's own files have were masked in our copies of them, so that no
-    sync brings them back."""
+    """Return whether secrets in a tool's own files are redacted in our copies of them.
+
+    If so, no sync brings them back.
+    """
     files, masks = SessionFiles(), list[Redactor]()
     for tool, id in sessions_of(row):
         known = ArchiveRedactions(tool)
@@ -80,7 +81,7 @@ def is_archive_redacted(row: ConversationRow, found: Sequence[Finding]) -> bool:
 
 
 class _Masking:
-    """These secrets, in one copy after the other."""
+    """The redaction of certain secrets in one copy after the other."""
 
     def __init__(self, wanted: Collection[str], found: Sequence[Finding]) -> None:
         self._mask_secret = Redactor(wanted)
@@ -93,13 +94,16 @@ class _Masking:
         self.failures: list[CortextError] = []
 
     def session(self, tool: str, id: str) -> None:
-        """Mask all copies of a session. The masks are saved first, also for files that have no copy
-        yet: if this process is killed, the next sync masks the copies."""
+        """Redact all copies of a session.
+
+        The redactions are saved first, also for files without a copy. If this process is killed,
+        the next sync redacts the copies.
+        """
         copies = [path for path in self._files.copies(tool, id) if not os.path.islink(path)]
         self._mask(tool, copies, _names(self._files, tool, id))
 
     def others(self, tool: str, paths: Collection[str]) -> None:
-        """Mask copies that belong to no listed session."""
+        """Redact copies that belong to no listed session."""
         own = [path for path in paths if path.startswith(f"{folder_of(tool)}/")]
         self._mask(tool, own, [])
 
@@ -140,8 +144,10 @@ class _Masking:
         self.pieces += len(find_fingerprints(new) - find_fingerprints(data)) or 1
 
     def _note(self, name: str, new: bytes, before: int, size: int, memory: Memory) -> None:
-        """What is known of a copy from now on, before it is so: one that is not as it is
-        remembered is looked at anew."""
+        """Save the new state of a copy before the copy is written.
+
+        A sync compares a copy again if it does not match its saved state.
+        """
         known = memory.copies.get(name) or CopyState()
         mark = known.print if known.packed == before else ""
         memory.put(name, summarize_copy(new)._replace(print=mark, packed=size))
@@ -149,12 +155,12 @@ class _Masking:
 
 
 def _names(files: SessionFiles, tool: str, id: str) -> list[str]:
-    """What the tool has of a session, as copies of it are called."""
+    """Return the archive names of the tool's own files of a session."""
     if name := archive_source(tool).copy_name(id):
         return [name]
     return [archive_name(path, own_home(tool)) for path in files.own(tool, id)]
 
 
 def _is_older(path: str) -> bool:
-    """Whether it is kept under a number, and follows nothing any more."""
+    """Return whether a copy is a numbered old version, which no sync changes any more."""
     return ".~" in os.path.basename(path)

@@ -1,8 +1,8 @@
-"""The mask of redaction, `[redacted FAMILY FINGERPRINT]`, and what it is put on: text, JSON, lines,
-and text with zeros in it, as UTF-16 has them.
+"""Redact secrets in text, JSON values and lines.
 
-The fingerprint is keyed, so that the same secret has the same one, and nobody without the key can
-try passwords on it.
+A redaction is the text `[redacted FAMILY FINGERPRINT]`. The fingerprint is keyed: equal secrets
+have equal fingerprints, and nobody can guess a secret without the key. Text with NUL bytes, such as
+UTF-16, is redacted too.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from cortext.model.secrets.detector import Mask, find_secrets, kind_only, mask_t
 from cortext.model.secrets.unescape import Plain
 
 _KEPT = ("id", "timestamp", "role", "tool_call_id", "session_id", "conversation_id")
-"""What names a record or a session, and when: it stays whatever it looks like."""
+"""Fields that identify a record or a session, or give its time. They are never redacted."""
 _DIGITS = 12
 _KEY_BYTES = 32
 _AS_IS = "surrogateescape"
@@ -40,8 +40,11 @@ _BLOCK, _LARGE = 1 << 16, 1 << 22
 
 
 class Redactor:
-    """The mask of redaction: of every secret, only of those that are `wanted`, or only of those
-    with these `prints`. `used` are the fingerprints of what it masked."""
+    """A callable that returns the redaction of a secret, or None to leave the secret as it is.
+
+    It redacts every secret, only the `wanted` secrets, or only secrets with one of the fingerprints
+    in `prints`. `used` contains the fingerprints of the secrets that were redacted.
+    """
 
     def __init__(
         self, wanted: Collection[str] | None = None, prints: Collection[str] | None = None
@@ -63,17 +66,17 @@ class Redactor:
 
 
 def key_name() -> str:
-    """What tells one key from another, and nothing else about it."""
+    """Return a name that differs for different keys and reveals nothing else about a key."""
     return hmac.new(redaction_key(), b"the name of this key", hashlib.sha256).hexdigest()[:_DIGITS]
 
 
 def may_hold_secret(data: bytes) -> bool:
-    """Whether these bytes look like holding a secret: most do not, and need no closer look."""
+    """Return whether bytes may contain a secret: a fast test that most texts fail."""
     return bool(regions(data.replace(b"\0", b"").decode("utf-8", "replace")))
 
 
 def list_secrets(value: Any) -> list[tuple[str, str]]:
-    """The kind and the text of each secret in a text or a JSON value, its escapes seen through."""
+    """Return the kind and the decoded text of each secret in a text or a JSON value."""
     found: list[tuple[str, str]] = []
 
     def note(kind: str, secret: str) -> str:
@@ -88,18 +91,18 @@ def list_secrets(value: Any) -> list[tuple[str, str]]:
 
 
 def decode_line(data: bytes) -> Any:
-    """The JSON of a line, or its text if it is none."""
+    """Return the decoded JSON of a line, or its text if it is not JSON."""
     text = data.decode("utf-8", _AS_IS)
     try:
         value = json_codec.decode(data)
     except ValueError:
         return text
-    # Of a key that stands twice, JSON has the second value only.
+    # If a key occurs twice, JSON has only its second value, but the first may be a secret.
     return value if not find_secrets(text) or list_secrets(value) else text
 
 
 def redact_json(value: Any, mask: Mask) -> Any:
-    """JSON or text without its secrets; what names it stays."""
+    """Return a JSON value or a text without its secrets. Ids, roles and times are unchanged."""
     if isinstance(value, str):
         return _mask(value, mask)
     masked = mask_value(value, mask)[0]
@@ -114,7 +117,7 @@ def redact_json(value: Any, mask: Mask) -> Any:
 
 
 def _sparing(value: Any, mask: Mask) -> Mask:
-    """The mask, but not of what names a record or its session."""
+    """Return a mask that spares the values that identify a record or its session."""
     table = cast("dict[str, Any]", value if isinstance(value, dict) else {})
     messages: Any = table.get("messages")
     every: list[Any] = [table, *(cast("list[Any]", messages) if isinstance(messages, list) else ())]
@@ -129,25 +132,28 @@ def _sparing(value: Any, mask: Mask) -> Mask:
 
 
 def redact_text_bytes(data: bytes, mask: Mask) -> bytes:
-    """A text file without its secrets, also one in UTF-16; the same bytes if it has none."""
+    """Return a text file without its secrets, also one in UTF-16; the same bytes if it has none."""
     return _mask(data.decode("utf-8", _AS_IS), mask).encode("utf-8", _AS_IS)
 
 
 def redact_line(line: bytes, mask: Mask) -> bytes:
-    """One line of a log, or any JSON text, without its secrets; the same bytes if it has none."""
+    """Return a log line or other JSON text without its secrets; the same bytes if it has none."""
     try:
         value = json_codec.decode(line)
     except ValueError:
         return redact_text_bytes(line, mask)
     masked = redact_json(value, mask)
     found = line if masked == value else json_codec.encode(masked)
-    # Of a key that stands twice, JSON has the second value only.
+    # If a key occurs twice, JSON has only its second value, so redact the text too.
     found = redact_text_bytes(found, _sparing(value, mask))
     return line if found == line else line_checksum.reseal(found)
 
 
 def redact_lines(data: bytes, mask: Mask) -> bytes:
-    """All lines as `redact_line` has them. Most have nothing, and are not decoded."""
+    """Return all lines as `redact_line` does.
+
+    Lines that cannot contain a secret are not decoded.
+    """
     found: list[bytes] = []
     for block in whole_lines(data):
         if may_hold_secret(block):
@@ -160,7 +166,7 @@ def redact_lines(data: bytes, mask: Mask) -> bytes:
 
 
 def suspect_lines(data: bytes) -> Iterator[bytes]:
-    """The lines that look like holding a secret, and perhaps some beside them."""
+    """Yield the lines that may contain a secret, and perhaps some lines near them."""
     for block in whole_lines(data, _LARGE):
         if b"\0" in block:
             yield from (line for line in block.split(b"\n") if may_hold_secret(line))
@@ -175,7 +181,7 @@ def suspect_lines(data: bytes) -> Iterator[bytes]:
 
 
 def whole_lines(data: bytes, size: int = _BLOCK) -> Iterator[bytes]:
-    """Parts that end with a line: where one looks like nothing, none of its lines is looked at."""
+    """Yield blocks that end with a complete line, so that a caller can skip whole blocks."""
     start = 0
     while start < len(data):
         end = data.find(b"\n", start + size) + 1 or len(data)
@@ -184,14 +190,17 @@ def whole_lines(data: bytes, size: int = _BLOCK) -> Iterator[bytes]:
 
 
 def redact_file_bytes(path: str, data: bytes, mask: Mask) -> bytes:
-    """What a file holds without its secrets: line by line where its name says that it has such."""
+    """Return the contents of a file without its secrets, line by line if it has JSON lines."""
     if has_lines(path, data):
         return redact_lines(data, mask)
     return redact_text_bytes(data, mask) if may_hold_secret(data) else data
 
 
 def has_lines(path: str, data: bytes) -> bool:
-    """Whether a file holds JSON: a transcript, or a copy of one. In the trash it has no name."""
+    """Return whether a file contains JSON, by its name or its first bytes.
+
+    A file in the trash has lost its name.
+    """
     return ".json" in os.path.basename(path) or data.lstrip(b"\xef\xbb\xbf \r\n")[:2] == b'{"'
 
 
@@ -201,7 +210,10 @@ def _mask(text: str, mask: Mask) -> str:
 
 
 def _between_zeros(text: str, mask: Mask) -> str:
-    """UTF-16 has a zero before or after each letter, and a crash leaves runs of them."""
+    """Redact secrets that have NUL bytes between their letters.
+
+    UTF-16 has a NUL beside each ASCII letter, and a crash may leave runs of NUL bytes.
+    """
     found: dict[str, str] = {}
 
     def note(kind: str, secret: str) -> str | None:
@@ -223,7 +235,7 @@ def _spread(secret: str, mark: str) -> str:
 
 
 def redaction_key() -> bytes:
-    """Made once, for this user only."""
+    """Return the key of redactions. The first call creates the key, readable only by this user."""
     path = paths.redaction_key()
     with storage_errors("write", path):
         try:
@@ -235,14 +247,17 @@ def redaction_key() -> bytes:
             write_new(temp, [os.urandom(_KEY_BYTES)])
             link_or_copy(temp, path)
         except FileExistsError:
-            pass  # another process made it meanwhile: that one counts
+            pass  # Another process created the key first; use that one.
         finally:
             remove_if_there(temp)
         return _checked(read_file(path), path)
 
 
 def _checked(key: bytes, path: str) -> bytes:
-    """A key that is cut, or empty, would let anybody try what was masked."""
+    """Return the key.
+
+    Raise CortextError if it is cut, because a weak key makes secrets guessable.
+    """
     if len(key) != _KEY_BYTES:
         raise CortextError(
             f"the key of redaction is damaged: {path} has {len(key)} bytes, not {_KEY_BYTES}",

@@ -1,4 +1,4 @@
-"""Looking for secrets in everything that is kept. Nothing is written."""
+"""Scan everything that is stored for secrets. Nothing is written."""
 
 from __future__ import annotations
 
@@ -44,25 +44,27 @@ from cortext.workspace.known_folders import program_folders
 
 Progress = Callable[[int, int], None]
 TRANSCRIPT, AGENTS, ARCHIVE = "transcript", "agents", "archive"
-"""In the place of a role: what a tool keeps of it beside its messages; what sub-agents wrote; our
-copy."""
+"""Roles of texts outside messages: a tool's transcript, its sub-agents, our copy of these."""
 ORIGIN, LEFT, TRASH = "origin", "left over", "trash"
-"""What it was made of; what a killed process left; what was deleted."""
+"""Roles: the session that a conversation was made from, a leftover temp file, the trash."""
 BESIDE = "beside"
-"""A file that lies among the folders of conversations, or of days, and belongs to none."""
+"""The role of a file beside the folders of conversations or days that belongs to none of them."""
 STATE, CHECKPOINTS = "state", "checkpoints"
-"""What sessions of a program share; what only its framework can change."""
+"""Roles: state that sessions of a program share, and checkpoints that only LangGraph changes."""
 _ASIDE = (ARCHIVE, STATE)
-"""In the place of a tool: what is of no conversation that is listed."""
+"""Used as the tool of rows for data that belongs to no listed conversation."""
 _RAW = (TRANSCRIPT, AGENTS, ARCHIVE)
 _SHOWN = 4
 _KEY_KINDS = frozenset(rule.kind for rule in KEYS)
 
 
 class Finding(NamedTuple):
-    """A secret in a conversation: its `number` there, the message that has it (0 if none does), who
-    said it, and the file, which may be a tool's own. `secret` itself is for whoever masks it, and
-    is never shown."""
+    """A secret in a conversation.
+
+    `number` counts the findings of the conversation. `message` is the number of the message, or 0.
+    `role` is the role of the message or one of the words above. `path` may be a tool's own file.
+    `secret` is only for redaction and is never shown.
+    """
 
     row: ConversationRow
     number: int
@@ -75,30 +77,33 @@ class Finding(NamedTuple):
 
     @property
     def is_copy(self) -> bool:
-        """Whether it stands in our archive."""
+        """Whether the secret is in our archive."""
         inside = self.path.startswith(f"{paths.archive()}/") or self.row.tool == ARCHIVE
         return self.ours and inside
 
     @property
     def is_name(self) -> bool:
-        """Whether it is what a file is called: only a person can rename it."""
+        """Whether the secret is in a file's name, which only a person can change."""
         return self.role == NAME
 
     @property
     def stays(self) -> bool:
-        """Whether no redact can change it."""
+        """Whether `redact` cannot remove the secret."""
         return self.role in (NAME, CHECKPOINTS)
 
     @property
     def preview(self) -> str:
-        """As much as tells two of them apart: of a key what its provider begins all with."""
+        """A text to tell secrets apart: the length, and the first characters of a provider's key.
+
+        All keys of a provider begin with these characters.
+        """
         length = len(self.secret)
         shown = self.secret[:_SHOWN] if self.family in _KEY_KINDS and length >= 20 else ""
         return f"{shown}… ({length} characters)"
 
 
 class ScanResult(NamedTuple):
-    """What was found, how many conversations were looked through, and what could not be read."""
+    """The findings, the number of conversations that were scanned, and what could not be read."""
 
     found: list[Finding]
     looked: int
@@ -106,7 +111,7 @@ class ScanResult(NamedTuple):
 
 
 def scan(rows: Sequence[ConversationRow], progress: Progress | None = None) -> ScanResult:
-    """The secrets in these conversations, one after the other, as they are said."""
+    """Scan conversations one after the other, and return the secrets in their order."""
     look, found, failed = SecretScan(), list[Finding](), 0
     for done, row in enumerate(rows, 1):
         try:
@@ -116,26 +121,30 @@ def scan(rows: Sequence[ConversationRow], progress: Progress | None = None) -> S
             look.unread.append(f"{row.key}: {why(error)}")
         if progress:
             progress(done, len(rows))
-    # What is of nothing that is listed is no conversation, unless it has something to tell.
+    # The rows for unlisted data count as scanned only if they have findings.
     silent = {row.tool for row in rows if row.tool in _ASIDE} - {one.row.tool for one in found}
     failed += len(silent)
     return ScanResult(found, max(len(rows) - failed, 0), list(dict.fromkeys(look.unread)))
 
 
 def scan_one(row: ConversationRow) -> list[Finding]:
-    """Those in one conversation. The same secret in one message is one finding, and so is the same
-    one in all of a file beside its messages."""
+    """Return the secrets in one conversation.
+
+    The same secret counts once in each message, and once in each file outside messages.
+    """
     return SecretScan().at(row)
 
 
 def scan_own(row: ConversationRow) -> list[Finding]:
-    """As `scan_one`, in what `redact` changes: not in the archive, and not with the tools."""
+    """Return the secrets in the files that `redact` changes: not in the archive or tools' files."""
     return SecretScan().at(row, behind=False)
 
 
 class SecretScan:
-    """One look at several conversations, whose files are found once. What could not be read is
-    in `unread`."""
+    """A scan of several conversations, which searches for files once.
+
+    `unread` lists what could not be read.
+    """
 
     def __init__(self) -> None:
         self._files = SessionFiles()
@@ -144,15 +153,18 @@ class SecretScan:
         self.unread: Unread = []
 
     def at(self, row: ConversationRow, *, behind: bool = True) -> list[Finding]:
-        """The secrets of one conversation, wherever it is; those that are `behind` it are in the
-        sessions that it was had in."""
+        """Return the secrets of one conversation.
+
+        With `behind`, also scan the tool sessions that the conversation took place in.
+        """
         found: list[Finding] = []
         seen: set[tuple[object, ...]] = set()
         for message, role, path, value, ours in self._pieces(row, behind):
             for family, secret in list_secrets(value):
                 if (message, role, path, secret) in seen:
                     continue
-                # As it stands in the file: what was decoded of it has its numbers.
+                # Skip raw text if a message with this secret was found, because messages have
+                # numbers.
                 if role in _RAW and (path, secret) in seen:
                     continue
                 seen |= {(message, role, path, secret), (path, secret)}
@@ -188,7 +200,7 @@ class SecretScan:
         id = row.key.encode("utf-8", "surrogatepass")
         raw = [*self._own(own, row.tool, row.key)]
         raw += read_files_pieces(copies, ARCHIVE, self.unread, having=id)
-        # Most only look like it; then nobody has to know which message that is.
+        # Read the messages only if the raw text really contains a secret.
         raw = [piece for piece in raw if list_secrets(piece.value)]
         try:
             found = transcript_of(row)
@@ -205,7 +217,7 @@ class SecretScan:
         yield from raw
 
     def _behind(self, row: ConversationRow) -> Iterator[TextPiece]:
-        """The sessions that a conversation was had in, with the tool and with us."""
+        """Yield the texts of a conversation's tool sessions, from the tools and the archive."""
         for tool, id in sessions_of(row):
             copies = self._files.copies(tool, id)
             name = id.encode("utf-8", "surrogatepass")
@@ -220,7 +232,7 @@ class SecretScan:
                 yield piece._replace(message=0, role=ORIGIN)
 
     def _of_inner(self, paths: Iterable[str]) -> Iterator[TextPiece]:
-        """What adapters keep beside sessions, each once: several may share it."""
+        """Yield the texts that adapters store beside sessions. A shared file is read only once."""
         new = [path for path in paths if path not in self._inner]
         self._inner.update(new)
         for path in new:
@@ -236,7 +248,7 @@ class SecretScan:
                 self.unread.append(f"{path}: {why(error)}")
 
     def _own(self, paths: Sequence[str], tool: str, id: str) -> Iterator[TextPiece]:
-        """What a tool itself has, as it stands there."""
+        """Yield the texts of a tool's own files, as they are in the files."""
         name = id.encode("utf-8", "surrogatepass")
         source = archive_source(tool)
         if not source.copy_name(id):
@@ -254,7 +266,10 @@ class SecretScan:
                 self.unread.append(f"{path}: {why(error)}")
 
     def _left(self, row: ConversationRow, behind: bool) -> Iterator[TextPiece]:
-        """What killed processes left where this one is, once for all that are there."""
+        """Yield the texts of temp files that killed processes left in the folders of this row.
+
+        Each temp file is read once, even if several rows share its folder.
+        """
         folders = temp_folders(row)
         if behind and (row.tool == ARCHIVE or sessions_of(row)):
             folders += archive_temp_folders()
@@ -265,14 +280,14 @@ class SecretScan:
 
 
 def _apart(paths: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Checkpoints, which have lost their name in the trash, and other files."""
+    """Return checkpoints and other files. In the trash, a name does not tell them apart."""
     every = list(paths)
     packed = [path for path in every if is_checkpoints(path)]
     return packed, [path for path in every if path not in packed]
 
 
 def trash_rows() -> list[ConversationRow]:
-    """What is in the trash, as lists have conversations; also what has lost its note."""
+    """Return a row for each entry in the trash, also for an entry whose note is lost."""
     known = {entry.id: entry for entry in list_trash()}
     try:
         names = sorted(os.listdir(paths.trash()))
@@ -296,12 +311,12 @@ def trash_rows() -> list[ConversationRow]:
 
 
 def archive_row() -> ConversationRow:
-    """What our archive has of no conversation that is listed. Looked at after all others."""
+    """Return the row for copies of no listed session. Scan it after all other rows."""
     return _kept_row(ARCHIVE, paths.archive(), "copies of no session that is listed")
 
 
 def state_row() -> ConversationRow:
-    """What adapters keep for programs, and no session that is listed has. As `archive_row`."""
+    """Return the row for adapter files of no listed session. Scan it after all other rows."""
     title = "what programs keep of no session that is listed"
     return _kept_row(STATE, paths.program_sessions(), title)
 
@@ -313,8 +328,11 @@ def _kept_row(kind: str, path: str, title: str) -> ConversationRow:
 
 
 def origins_of(row: ConversationRow) -> list[ConversationRow]:
-    """The session of `spawn`, or of a program, that a conversation was made of, if it is where
-    such are; and the sub-agents of a program's session, with the state that it shares."""
+    """Return rows for the files that a conversation was made from.
+
+    These are the session of `spawn` or of a program that it was made from, the sub-agents of a
+    program's session, and the state that the session shares.
+    """
     found = [*agents_of(row), *states_of(row)]
     for tool, _, id in (each.partition(":") for each in row.source_ids) if not row.tool else ():
         name = os.path.basename(id)

@@ -1,5 +1,4 @@
-"""All files that hold something of a tool's session: the tool's own, and our copies of them with
-the older ones that are kept under numbers."""
+"""Find all files of a tool's session: the tool's own files, our copies, and numbered old copies."""
 
 from __future__ import annotations
 
@@ -21,14 +20,14 @@ _INDEX = "session_index.jsonl"
 
 
 def sessions_of(row: ConversationRow) -> list[tuple[str, str]]:
-    """The tools' sessions that a row is, or that a conversation was had in."""
+    """Return the tool and id of each session that a row is or that a conversation took place in."""
     if row.tool:
         return [] if not is_tool(row.tool) else [(row.tool, row.key)]
     return [(tool, id) for tool in sorted(row.tools) for id in row.session_ids]
 
 
 def how_to_remove(path: str) -> str:
-    """How what a tool itself keeps in a file, or a framework, goes away there."""
+    """Return advice on how to remove a secret from a file that cortext must not change."""
     if is_checkpoints(path):
         return (
             "only LangGraph can change its checkpoints: `delete_thread` in your program, or "
@@ -42,23 +41,28 @@ def how_to_remove(path: str) -> str:
 
 
 class SessionFiles:
-    """Found once, and asked for each session. `claimed` are all that were asked for."""
+    """The files of tool sessions, searched once for all sessions.
+
+    `claimed` contains all files that a call has returned.
+    """
 
     def __init__(self) -> None:
         self._homes: dict[tuple[str, str], _ToolFolder] = {}
         self.claimed: set[str] = set()
 
     def own(self, tool: str, id: str) -> list[str]:
-        """What the tool has. All sessions of OpenCode are in one file."""
+        """Return the tool's own files of a session. All sessions of OpenCode are in one file."""
         return self._of(tool, id, transcript_folders.own_home(tool), is_copy=False)
 
     def copies(self, tool: str, id: str) -> list[str]:
-        """What our archive has."""
+        """Return the files of a session in our archive."""
         return self._of(tool, id, transcript_folders.archive_home(tool), is_copy=True)
 
     def unclaimed(self, unread: Unread) -> list[str]:
-        """What is in our archive, and of no session that was asked for. Folders that cannot be read
-        are `unread`."""
+        """Return the files in our archive that belong to no session that was looked up.
+
+        A folder that cannot be read is added to `unread`.
+        """
         homes = map(transcript_folders.archive_home, tool_names())
         found = (path for home in homes for path in _walk(home, unread))
         return [path for path in found if path not in self.claimed]
@@ -72,7 +76,7 @@ class SessionFiles:
 
 
 class _ToolFolder:
-    """One tool's folder, or our mirror of it."""
+    """One tool's folder, or our copy of it in the archive."""
 
     def __init__(self, tool: str, home: str, *, is_copy: bool) -> None:
         self._tool, self._home, self._is_copy = tool, home, is_copy
@@ -88,7 +92,7 @@ class _ToolFolder:
 
     @cached_property
     def _named(self) -> dict[str, list[str]]:
-        """The files by the ids in their names, where a session may continue in another file."""
+        """The files by the ids in their names, for tools that move a session to another file."""
         found: dict[str, list[str]] = {}
         for path in _walk(self._home) if self._source.moves_transcripts else ():
             for id in _UUID.findall(os.path.basename(path)):
@@ -106,8 +110,7 @@ class _ToolFolder:
         return list(dict.fromkeys(found))
 
     def _beside(self, path: str, id: str) -> Iterator[str]:
-        """A transcript, its generations, what its sub-agents wrote, and what else was made of it
-        by others."""
+        """Yield a transcript and the files made from it: versions, sub-agents, copies of others."""
         yield path
         folder, name = os.path.split(path)
         stem = _STEM.sub("", name)
@@ -118,7 +121,10 @@ class _ToolFolder:
                 yield from _walk(place) if os.path.isdir(place) else (place,)
 
     def _entries(self, folder: str) -> list[tuple[str, str, bytes]]:
-        """The names in a folder, where they are, and how what a sub-agent wrote begins."""
+        """Return name, path and first line of each entry of a folder.
+
+        The first line is b"" unless the entry is the transcript of a sub-agent.
+        """
         if folder not in self._listed:
             entries = jsonl_transcripts.listed(folder)
             self._listed[folder] = [(one.name, one.path, _first(one)) for one in entries]

@@ -1,4 +1,4 @@
-"""Settings: what holds and why, and changing one line of a person's file."""
+"""Read the effective settings, and change one line of a settings file."""
 
 from __future__ import annotations
 
@@ -34,26 +34,26 @@ from cortext.errors import CortextError
 _ASSIGNED = re.compile(
     rb"""([\w"'. \t-]*=[ \t]*)("(?:[^"\\]|\\.)*+"|'[^']*'|[^#]*?)(\s*(?:#.*)?)""", re.DOTALL
 )
-# What we write is short; a longer line is a person's, and the pattern would be slow on it.
+# We write short lines only. A longer line is the user's, and the pattern would be slow on it.
 _LONGEST_LINE = 5000
 
 
 class ConfigFiles(NamedTuple):
-    """Where settings are kept; no `workspace` outside any."""
+    """The paths of the settings files. `workspace` is None outside a workspace."""
 
     user: str
     workspace: str | None
 
 
 class ConfigChange(NamedTuple):
-    """A file, and whether it had to be changed."""
+    """A settings file, and whether it had to be changed."""
 
     path: str
     changed: bool
 
 
 def current() -> Config:
-    """What holds here."""
+    """Return the settings that are effective in the current folder."""
     return Config.load(_root())
 
 
@@ -63,7 +63,10 @@ def files() -> ConfigFiles:
 
 
 def set_value(name: str, text: str, *, workspace: bool = False) -> ConfigChange:
-    """Write a setting into the user's file, or the workspace's; all else in it stays as it is."""
+    """Write a setting into the user's file or the workspace's.
+
+    Everything else in it is unchanged.
+    """
     setting = definition(name)
     if setting.kind == "path" and text and not text.startswith("~"):
         text = os.path.abspath(text)
@@ -72,12 +75,12 @@ def set_value(name: str, text: str, *, workspace: bool = False) -> ConfigChange:
 
 
 def unset(name: str, *, workspace: bool = False) -> ConfigChange:
-    """Take a setting out of a file; what is not in it is fine."""
+    """Remove a setting from a file. A setting that is not in the file is no error."""
     return _change(definition(name), None, workspace)
 
 
 def _root() -> str | None:
-    """The workspace that we are in. The personal one has no settings of its own until it has."""
+    """Return the current workspace; None if it has no `.workspace` folder."""
     root = paths.workspace_root()
     return root if os.path.isdir(os.path.join(root, ".workspace")) else None
 
@@ -112,7 +115,7 @@ def _target(setting: Setting, workspace: bool) -> str:
 
 @contextmanager
 def _alone(folder: str, workspace: bool) -> Generator[None]:
-    """Nobody else changes a file of this folder meanwhile."""
+    """Hold a lock on a folder, so that no other process changes its settings file."""
     if workspace:
         refuse_link(folder)
     else:
@@ -127,7 +130,10 @@ def _alone(folder: str, workspace: bool) -> Generator[None]:
 
 
 def _write(path: str, data: bytes, workspace: bool) -> None:
-    """The user's file is private; one of a workspace keeps its mode, or follows the umask."""
+    """Write the file.
+
+    The user's file is private; a workspace's keeps its mode or uses the umask.
+    """
     mode = 0o600
     if workspace:
         try:
@@ -142,14 +148,14 @@ def _write(path: str, data: bytes, workspace: bool) -> None:
 
 
 def _edited(data: bytes, path: str, key: tuple[str, ...], wanted: dict[Any, Any]) -> bytes:
-    """`data` with one line changed so that it says what is wanted, and nothing else."""
+    """Return `data` with one line changed, so that it has exactly the `wanted` settings."""
     literal = _literal(wanted[key]) if key in wanted else None
     for candidate in _candidates(data, key, literal):
         try:
             said = parse_settings(candidate, path)
         except CortextError:
             continue
-        # By repr: a NaN elsewhere in the file is no difference.
+        # Compare by repr, so that a NaN elsewhere in the file is no difference.
         if repr(sorted(said.items())) == repr(sorted(wanted.items())):
             return candidate
     raise CortextError(
@@ -159,7 +165,10 @@ def _edited(data: bytes, path: str, key: tuple[str, ...], wanted: dict[Any, Any]
 
 
 def _candidates(data: bytes, key: tuple[str, ...], literal: bytes | None) -> Iterator[bytes]:
-    """Ways to make the change. Which lines look right is a guess: the caller parses each."""
+    """Yield possible results of the change.
+
+    The choice of lines is a guess: the caller parses each.
+    """
     section, name = (part.encode() for part in key)
     newline = b"\r\n" if b"\r\n" in data else b"\n"
     lines = [line for line in re.split(rb"(?<=\n)", data) if line]
@@ -183,7 +192,10 @@ def _candidates(data: bytes, key: tuple[str, ...], literal: bytes | None) -> Ite
 
 
 def _ends_of_tables(lines: list[bytes]) -> list[tuple[bytes, int]]:
-    """Each header, and the line after the last that its table says; first, those without one."""
+    """Return each table header and the number of the table's last line of settings.
+
+    The first entry, with an empty header, is for the settings before the first table.
+    """
     ends = [(b"", 0)]
     for number, line in enumerate(lines, 1):
         if line.lstrip().startswith(b"["):

@@ -1,4 +1,4 @@
-"""The tour: the main job, done for real in a folder that is thrown away."""
+"""The tour of `cortext demo`: real commands in a temporary folder."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from cortext.workspace.session_manager import SessionManager
 
 
 class Step(NamedTuple):
-    """One stop of the tour: what was done, and what came of it."""
+    """One step of the tour: a title, the command, and its output."""
 
     title: str
     done: str
@@ -63,8 +63,11 @@ _ACKNOWLEDGED = 50
 
 
 def tour(folder: str) -> Iterator[Step]:
-    """Each step as it happens. Everything is written below `folder`, which has a home of its own:
-    nobody's history is looked at."""
+    """Run the tour and yield each step as it happens.
+
+    Everything is written below `folder`, which has its own home folder. The user's history is not
+    read.
+    """
     home, project = f"{folder}/home", f"{folder}/home/shop"
     os.makedirs(project)
     yield _have(home, project)
@@ -94,14 +97,16 @@ def _write(tool: str, home: str, cwd: str, said: Sequence[str], began: datetime)
         Turn("assistant" if number % 2 else "user", began + timedelta(minutes=number), text)
         for number, text in enumerate(said)
     ]
-    # To name a session of Codex its own program is started: its first request does as well.
+    # A title would start the Codex program; Codex shows the first message instead.
     title = "" if tool == CODEX.name else said[0]
     return open_writer(tool, home).write(turns, cwd=cwd, title=title).path
 
 
 def _begun_at(rollout: str, began: datetime) -> None:
-    """A rollout is of now where we write one for somebody to go on with. This one is part of the
-    story: it is as if Codex had begun it then."""
+    """Give a Codex transcript an earlier start time.
+
+    Our writer starts a session at the current time, but in the story it began hours ago.
+    """
     first, _, rest = read_file(rollout).partition(b"\n")
     meta = record_dicts.as_dict(json_codec.decode(first))
     meta["timestamp"] = meta["payload"]["timestamp"] = iso(began)
@@ -114,7 +119,7 @@ def _run(title: str, home: str, *words: str) -> Step:
 
 def _outlive(home: str) -> Step:
     _cortext(home, "sync", "--quiet")
-    # A later command would archive in the background, in a folder that may be removed by then.
+    # A later command would archive in the background, in a folder that may be gone by then.
     _cortext(home, "config", "archive.enabled", "off")
     shutil.rmtree(f"{home}/.claude")
     return Step(
@@ -125,7 +130,7 @@ def _outlive(home: str) -> Step:
 
 
 def _cortext(home: str, *words: str) -> list[str]:
-    """What a command says there."""
+    """Return the output of a command in the home folder of the tour."""
     env = {"HOME": home, "PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "CI": "1"}
     command = [sys.executable, "-m", "cortext", *words]
     return _output(command, cwd=f"{home}/shop", env=env)
@@ -145,7 +150,7 @@ def _resume(folder: str) -> Step:
 
 
 def _kill(folder: str) -> Step:
-    """A writer is killed while it writes: what it was told is saved is there."""
+    """Kill a writer while it writes, and check that every acknowledged message is stored."""
     store = LogStore(folder)
     store.save(Session("killed", title="A writer that is killed"))
     command = [sys.executable, "-c", _WRITER, f"log:{folder}"]

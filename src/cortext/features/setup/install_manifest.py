@@ -1,7 +1,7 @@
-"""What we put into a person's files: the record of it, and writing and removing it.
+"""The record of what `cortext setup` wrote into the user's files, and functions to write them.
 
-The record comes first: what it says of a file that is not written yet does no harm, and whenever
-we are killed, it names all that is there of ours.
+The record is written before the files. If the process is killed, the record therefore names every
+file that may have something of ours. A recorded file that was never written does no harm.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _PATIENCE = 30.0
 
 
 def setup_lock() -> FileLock:
-    """Held while anything is put in or taken out."""
+    """Return the lock that is held during setup and uninstall."""
     path = paths.setup_record()
     return FileLock(f"{path}.lock", guards=path, wait=_PATIENCE)
 
 
 class SetupRecord:
-    """What we put where: a file of ours, so that a person's own files say nothing about it."""
+    """The changes that `setup` made, by file. The user's own files contain no such notes."""
 
     def __init__(self, files: dict[str, Record]) -> None:
         self._files = files
@@ -49,7 +49,7 @@ class SetupRecord:
         try:
             found = json_codec.decode(data) if data else None
         except ValueError:
-            found = None  # without it everything is still found by what it looks like
+            found = None  # Without the record, our changes are still recognised by their form.
         files: Any = cast("dict[str, Any]", found).get("files") if isinstance(found, dict) else {}
         files = cast("dict[str, Any]", files) if isinstance(files, dict) else {}
         return cls(
@@ -57,12 +57,16 @@ class SetupRecord:
         )
 
     def paths(self, tools: Iterable[str]) -> list[str]:
-        """The files of these tools that it names."""
+        """Return the recorded files of these tools."""
         wanted = set(tools)
         return [path for path, record in self._files.items() if record.get("tool") in wanted]
 
     def of(self, path: str, data: bytes | None = None) -> Record:
-        """What is known of a file; of its two last versions, the one that has these bytes."""
+        """Return the record of a file.
+
+        The last two versions of a file are recorded. With `data`, return the version with these
+        bytes.
+        """
         record = self._files.get(path) or {}
         earlier = record.get("earlier")
         if data is not None and isinstance(earlier, dict) and record.get("digest") != digest(data):
@@ -71,7 +75,10 @@ class SetupRecord:
         return record
 
     def keep(self, path: str, record: Record) -> None:
-        """What will be in a file. What is in it now stays known: we may be killed before."""
+        """Record what will be in a file, and keep the record of what is in it now.
+
+        The process may be killed before it writes the file.
+        """
         known = self.of(path, read_or_none(os.path.realpath(path)))
         folders = [*_strings(self.of(path).get("folders")), *record["folders"]]
         kept = {**record, "folders": list(dict.fromkeys(folders))}
@@ -81,8 +88,10 @@ class SetupRecord:
         self._save()
 
     def forget(self, gone: Iterable[str]) -> None:
-        """Nothing of ours is in these files: the folders that were made for them go too, if
-        nobody uses them."""
+        """Remove files from the record, because nothing of ours is in them.
+
+        Folders that were created for these files are removed too if they are empty.
+        """
         records = {path: self._files[path] for path in gone if path in self._files}
         if records:
             _remove_folders(f for one in records.values() for f in _strings(one.get("folders")))
@@ -90,13 +99,15 @@ class SetupRecord:
             self._save()
 
     def clean(self) -> None:
-        """Remove what one of us left that was killed while it wrote a file."""
+        """Remove the temp files that killed processes left."""
         for path in self.half_written():
             remove_if_there(path)
 
     def half_written(self) -> list[str]:
-        """What stands beside the record and the files in it that we began to write. Of the folders
-        of a tool, only what is named after a file of ours is."""
+        """Return the temp files beside the record and beside the recorded files.
+
+        In a tool's folder, only temp files that are named after a recorded file are ours.
+        """
         found: list[str] = []
         for path in (paths.setup_record(), *self._files):
             folder, name = os.path.split(os.path.realpath(path))
@@ -121,7 +132,7 @@ def digest(data: bytes) -> str:
 
 
 def as_text(data: bytes) -> str:
-    """Whatever the bytes are, `as_bytes` gives them back."""
+    """Return bytes as text. `as_bytes` returns the same bytes again, even if they are not UTF-8."""
     return data.decode("utf-8", "surrogateescape")
 
 
@@ -137,7 +148,7 @@ def read_or_none(path: str) -> bytes | None:
 
 
 def write(path: str, data: bytes | None) -> None:
-    """The whole file, with the permissions that it had; None removes it."""
+    """Write the complete file with its earlier permissions; None removes the file."""
     if data is None:
         remove_if_there(path)
         return
@@ -156,7 +167,7 @@ def write(path: str, data: bytes | None) -> None:
 
 
 def missing_folders(path: str) -> list[str]:
-    """The folders that have to be made for a file, the deepest first."""
+    """Return the folders that must be created for a file, the deepest first."""
     found: list[str] = []
     folder = os.path.dirname(path)
     while not os.path.isdir(folder):
@@ -166,7 +177,7 @@ def missing_folders(path: str) -> list[str]:
 
 
 def _remove_folders(folders: Iterable[str]) -> None:
-    """What we made and nobody uses."""
+    """Remove folders that are empty."""
     for folder in sorted(set(folders), key=len, reverse=True):
         try:
             os.rmdir(folder)

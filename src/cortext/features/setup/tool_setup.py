@@ -1,7 +1,7 @@
-"""Connecting cortext to a person's AI tools, and taking it out again.
+"""Connect cortext to the AI tools of a user, and disconnect it.
 
-What would change is planned first, shown by the face, and done when the person agrees. A record of
-what was put in, and where, lets `uninstall` leave every file as it was, byte for byte.
+All changes are planned first and shown. They are made when the user agrees. A record of every
+change lets `uninstall` restore each file byte for byte.
 """
 
 from __future__ import annotations
@@ -52,8 +52,11 @@ COMMANDS = (
 
 
 class FileChange(NamedTuple):
-    """One file before and after; None is no file. `record` is what undoes it, None for nothing. A
-    link to a file that is ours as a `whole` goes itself, and not what it leads to."""
+    """One file before and after a change; None means no file.
+
+    `record` describes how to undo the change, or is None if there is nothing to undo. `whole` means
+    that the complete file is ours: if it is a link, the link is removed and not its target.
+    """
 
     tool: str
     path: str
@@ -64,9 +67,12 @@ class FileChange(NamedTuple):
 
 
 class SetupPlan(NamedTuple):
-    """What would be done, and what a person should know about it; `left` are the tools whose
-    settings cannot have our hooks, `failed` those of which a file cannot be read, `gone` the files
-    that are on record and have nothing of ours. `again` makes the same plan, as things are then."""
+    """The changes to make, and notes for the user.
+
+    `left` are the tools whose settings cannot have our hooks. `failed` are the tools with a file
+    that cannot be read. `gone` are recorded files that have nothing of ours any more. `again` makes
+    the same plan from the files as they are then.
+    """
 
     again: Callable[[], SetupPlan]
     changes: list[FileChange]
@@ -77,12 +83,12 @@ class SetupPlan(NamedTuple):
 
     @property
     def tools(self) -> list[str]:
-        """Those in which something changes."""
+        """The tools whose files change."""
         return list(dict.fromkeys(change.tool for change in self.changes))
 
 
 def found_tools() -> list[str]:
-    """The tools of this person: whose program is on the PATH, or whose folder is there."""
+    """Return the tools of this user: the program is on the PATH, or the tool's folder exists."""
     return [
         tool.name
         for tool in tools()
@@ -99,8 +105,11 @@ def require_connectable(names: Iterable[str]) -> None:
 
 
 def plan_setup(names: Sequence[str], *, plugin: bool = False) -> SetupPlan:
-    """Plan hooks, commands and the MCP server for these tools, and a plug-in where it is wanted or
-    is there. Nothing is planned where everything is there already."""
+    """Plan hooks, slash commands and the MCP server for these tools.
+
+    A plug-in is planned if it is wanted or already installed. What is already set up is not
+    planned.
+    """
     plan = SetupPlan(partial(plan_setup, names, plugin=plugin), [], [], [], [], [])
     installed = SetupRecord.load()
     require_connectable(names)
@@ -167,9 +176,11 @@ def plugin_of(tool: str) -> Plugin | None:
 
 
 def carry_out(plan: SetupPlan, *, anyway: bool = False) -> SetupPlan:
-    """Do what was planned, one process at a time; what was done: not what another has done
-    meanwhile. Where a file is no longer as it was shown, nothing is done, and that is an error;
-    unless `anyway`: then what there is to do now is done."""
+    """Make the planned changes under a lock, and return the plan that was carried out.
+
+    Changes that another process made meanwhile are not in it. If a file is no longer as it was
+    shown, raise CortextError and do nothing. With `anyway`, make the changes that are needed now.
+    """
     with storage_errors("write", paths.setup_record()), setup_lock():
         fresh = plan.again()
         if not anyway:
@@ -184,7 +195,10 @@ def carry_out(plan: SetupPlan, *, anyway: bool = False) -> SetupPlan:
 
 
 def _check_agreed(shown: SetupPlan, fresh: SetupPlan) -> None:
-    """A command file may have another secret of its own than was shown."""
+    """Raise CortextError if a change differs from the one that the user agreed to.
+
+    The new text may differ, because a new command file contains a random end marker.
+    """
     agreed = {change.path: change for change in shown.changes}
     for change in fresh.changes:
         seen = agreed.get(change.path)
@@ -212,7 +226,7 @@ def _changed(change: FileChange) -> CortextError:
 
 
 def has_hooks(tool: str) -> bool:
-    """Whether what is said in a tool is captured without anybody doing anything."""
+    """Return whether the messages of a tool are captured automatically."""
     plugin, hooks = plugin_of(tool), settings.hooks_file(tool)
     place = plugin or hooks
     if place is None:
@@ -220,7 +234,7 @@ def has_hooks(tool: str) -> bool:
     try:
         data = read_or_none(place.path)
     except OSError:
-        return False  # `doctor` says it, and so does `setup`
+        return False  # `doctor` and `setup` report this.
     if plugin:
         ours = data == plugin.text()
         return ours or (data is not None and _is_on_record(plugin.path, data, SetupRecord.load()))
@@ -228,13 +242,13 @@ def has_hooks(tool: str) -> bool:
 
 
 def _is_on_record(path: str, data: bytes, installed: SetupRecord) -> bool:
-    """Whether a file is as we left it."""
+    """Return whether a file is as `setup` left it."""
     return installed.of(path, data).get("digest") == digest(data)
 
 
 @contextmanager
 def _leaving(tool: str, plan: SetupPlan) -> Generator[None]:
-    """What cannot be read is left as it is, and all the rest is done."""
+    """Leave a file that cannot be read as it is, and continue with the rest of the plan."""
     try:
         yield
     except OSError as error:
@@ -245,14 +259,14 @@ def _leaving(tool: str, plan: SetupPlan) -> Generator[None]:
 
 
 def _can_serve() -> bool:
-    """Whether what `cortext mcp` needs is installed."""
+    """Return whether the package that `cortext mcp` needs is installed."""
     from importlib.util import find_spec
 
     return find_spec("mcp") is not None
 
 
 def _plan_hooks(tool: str, file: SettingsFile, installed: SetupRecord, plan: SetupPlan) -> None:
-    """Plan hooks and the server in a settings file of a tool."""
+    """Plan hooks and the MCP server in a settings file of a tool."""
     path = file.path
     old = read_or_none(path)
     text = as_text(old or b"")
@@ -308,8 +322,11 @@ def _before(file: SettingsFile, text: str, installed: SetupRecord) -> str:
 
 
 def _undone(file: SettingsFile, text: str, steps: Any) -> str | None:
-    """The text before some steps; None unless taking them again gives the text: the record that
-    they are from is a file like any other. An earlier release may have taken fewer."""
+    """Return the text before the recorded steps; None unless repeating them gives this text.
+
+    The check is needed because anybody can edit the record. An earlier release may have made fewer
+    steps.
+    """
     try:
         before = settings.undone(text, steps)
         lacking = file.missing(text)
@@ -343,7 +360,7 @@ def _plan_commands(
 def _plan_file(
     tool: str, path: str, old: bytes | None, new: bytes, installed: SetupRecord, plan: SetupPlan
 ) -> None:
-    """A file that is ours as a whole, unless a person has changed it, or put a link there."""
+    """Plan a file that is completely ours, unless a user changed it or put a link there."""
     if old == new:
         return
     if os.path.islink(path) or (old is not None and not _is_on_record(path, old, installed)):

@@ -1,4 +1,7 @@
-"""The numbers of the lists that are shown inside tools: good for a process of a tool."""
+"""The numbers of conversations in a list that was shown in a tool.
+
+Each tool process has its own.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,11 @@ from cortext.features.listing.conversation_list import ConversationList
 from cortext.tools.tool_context import Inside
 
 _LONGEST = 2
-"""Digits of a number that can only be one of a list; more may be a word of a title."""
+"""The most digits of a number that is certainly a list number. A longer one may be a title word."""
 
 
 def remember(inside: Inside | None, root: str, rows: Sequence[ConversationRow]) -> None:
-    """What the numbers mean from now on."""
+    """Store which conversations the numbers of a list mean from now on."""
     with Catalog.at_home() as catalog:
         catalog.remember_shown(_reader(inside, root), rows)
 
@@ -23,8 +26,11 @@ def remember(inside: Inside | None, root: str, rows: Sequence[ConversationRow]) 
 def numbered(
     conversations: ConversationList, inside: Inside | None, words: str
 ) -> ConversationRow | None:
-    """The entry of the list that was last shown here; None for what is no number, or where none
-    was shown. CortextError for a number that means nothing."""
+    """Return the conversation with a number in the list that was last shown.
+
+    Return None if `words` is no number, or no list was shown. Raises CortextError for a number that
+    is not in the list.
+    """
     text = words.strip().rstrip(".")
     if not (text.isascii() and text.isdecimal()) or text.startswith("0") or len(text) > 6:
         return None
@@ -48,7 +54,7 @@ def _nothing(said: str) -> CortextError:
 
 
 def _reader(inside: Inside | None, root: str) -> str:
-    """What the numbers of a list are good for: a process of a tool, else a folder."""
+    """Return the key for the numbers of a list: a tool's process or session, or a folder."""
     if inside is None:
         return f"folder {root}"
     if inside.process:

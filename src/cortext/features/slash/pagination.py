@@ -1,7 +1,7 @@
-"""Long texts for agents, in pieces: a tool cuts what a command prints, and says little about it.
+"""Split long texts for agents into pieces, because a tool cuts the output of a command.
 
-Claude Code keeps 30,000 characters, others about as many, Codex 10,000 bytes. The rest waits in a
-private file, and the agent asks for it piece by piece.
+Claude Code shows 30,000 characters, others about as many, Codex 10,000 bytes. The whole text is in
+a private file, and the agent asks for it piece by piece.
 """
 
 from __future__ import annotations
@@ -17,13 +17,16 @@ from cortext.model import json_codec
 from cortext.tools.registry import get_tool
 
 LONGEST = 28_000
-"""Bytes of a piece, with room for what we and the tool say beside it."""
+"""The largest piece in bytes, with room for what we and the tool add to it."""
 _MOST_LINES = 1_500
 _TOKEN = re.compile(r"([0-9a-f]{16})\.([0-9]{1,4})")
 
 
 def in_pieces(text: str, tool: str = "") -> str:
-    """The text, or the first piece of it and how to get the next, for an agent of this tool."""
+    """Return a short text as it is; of a long text, the first piece and how to get the next.
+
+    The length of a piece depends on the tool.
+    """
     found = get_tool(tool)
     pieces = split(text, (found.output_limit if found else 0) or LONGEST)
     if len(pieces) == 1:
@@ -34,7 +37,7 @@ def in_pieces(text: str, tool: str = "") -> str:
 
 
 def next_piece(token: str) -> str:
-    """The piece that a token names."""
+    """Return the piece that a token names. Raises CortextError if there is none."""
     found = _TOKEN.fullmatch(token)
     path = os.path.join(folder_of(PIECES), found[1]) if found else ""
     if not found or not os.path.isfile(path):
@@ -45,7 +48,7 @@ def next_piece(token: str) -> str:
 
 
 def split(text: str, longest: int = LONGEST) -> list[str]:
-    """Pieces that no tool cuts, at ends of lines where lines are short enough."""
+    """Split a text into pieces that no tool cuts, between lines if the lines are short enough."""
     pieces: list[str] = []
     lines: list[str] = []
     size = 0

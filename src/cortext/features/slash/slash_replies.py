@@ -1,7 +1,7 @@
-"""What the slash commands of the tools ask for: text for an agent, and what it changes.
+"""The replies of the slash commands: a text for the agent, and the changes that a command makes.
 
-Nothing here starts an AI tool or any program of a person's choice. Each function returns what is to
-be printed; what a person can do about a failure stands in that text too, for the agent to say.
+This module starts no AI tool and no program that the user chose. Each function returns the text to
+print. The text also says what the user can do about a failure, so that the agent can report it.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ _QUESTION = "Which conversation would you like to continue? (number or search)"
 
 
 class Slash:
-    """The slash commands, as they are called in one session of one tool.
+    """The slash commands, called in one session of one tool.
 
-    `typed`: by a person, and what is printed becomes part of the transcript; else by an agent.
-    `nonce` is to stand in what is printed if `waits` says so.
+    `typed` means that a person typed the command, so that its output becomes part of the
+    transcript. Otherwise an agent called it. If `waits` is true, the output must contain `nonce`.
     """
 
     def __init__(self, root: str | None = None, *, typed: bool = False) -> None:
@@ -75,8 +75,11 @@ class Slash:
         self._conversations = ConversationList(self.root)
 
     def _session_now(self, typed: bool) -> str:
-        """The tool's session, if it is certain: a person may have left the one that was written
-        to last for a new one, which is not written yet."""
+        """Return the id of the tool's session; "" if it is not certain.
+
+        The session that was written last may be wrong: the user may have started a new session that
+        is not written yet.
+        """
         process = self.inside.process if self.inside else None
         if self.inside is None or self.inside.is_told or not process:
             return self.inside.id if self.inside else ""
@@ -91,7 +94,7 @@ class Slash:
         return self.inside.id if first and self.inside.id in process.arguments else ""
 
     def list(self) -> str:
-        """What can be resumed, and how the agent lets the person choose."""
+        """Return the list of conversations, and how the agent lets the user choose."""
         rows = self._others(self._conversations.list(_RESUMABLE, capture=True).rows)
         if not rows:
             return (
@@ -107,8 +110,10 @@ class Slash:
         return "\n".join([section(self.root, "Choosing"), "", *lines, "", _QUESTION])
 
     def briefing(self, words: str, *, reopen: bool = False) -> str:
-        """All that an agent needs to go on with the conversation that is meant, which becomes
-        active and is this session's from now on. Without words: the list."""
+        """Return what an agent needs to continue a conversation; without words, the list.
+
+        The conversation becomes active and is bound to this session.
+        """
         if not words.strip():
             return self.list()
         try:
@@ -127,8 +132,10 @@ class Slash:
         return self._resumed(as_conversation(row))
 
     def new(self, kind: str, topic: str) -> str:
-        """A conversation of this type, bound to this session, and the text that leads it. In a
-        session that has one already nothing is made."""
+        """Make a conversation of this type for this session, and return the text that leads it.
+
+        If the session already has a conversation, make nothing.
+        """
         workspace = Workspace(self.root)
         workspace.types.check(kind)
         bound = self._bound()
@@ -153,7 +160,7 @@ class Slash:
         )
 
     def how_to_stop(self, words: str) -> str:
-        """What an agent does when the person wants to stop."""
+        """Return what an agent has to do when the user wants to stop."""
         lines = [text_of(self.root, "stop-conversation").rstrip("\n"), ""]
         bound = self._bound(also_at_rest=True)
         if bound is not None:
@@ -167,8 +174,10 @@ class Slash:
         return "\n".join(lines)
 
     def stop(self, summary: str, *, id: str = "", done: bool = False) -> tuple[str, Sequence[str]]:
-        """Save this session's conversation, or the one that is named; the confirmation, and
-        further notes."""
+        """Save a conversation and return a confirmation and notes.
+
+        With `id`, it is that conversation, otherwise the one of this session.
+        """
         row = self._find(id) if id else self._to_stop()
         stopped = stop(row, summary=" ".join(summary.split()) or None, completed=done)
         title, told = plain(stopped.title), plain(stopped.summary) or "nothing was said yet"
@@ -191,8 +200,11 @@ class Slash:
         return found[0]
 
     def _named(self, words: str) -> Sequence[ConversationRow]:
-        """Those that are meant. This session has the words too, where a person has just said them:
-        it is meant only if nothing else is."""
+        """Return the conversations that the words name.
+
+        This session contains the words too, because the user just wrote them. It counts only if no
+        other conversation matches.
+        """
         found = self._conversations.find(words)
         return self._others(found) or found
 
@@ -216,7 +228,7 @@ class Slash:
     def _resumed(self, row: ConversationRow) -> str:
         if row.status and not explain_read_only(row):
             capture(row.workspace, row.place)
-            # It may have found the session that it is had in.
+            # The capture may have found the tool session of the conversation.
             row = find_row(ConversationRef(row.workspace, row.place)) or row
         lacks = self._lacks(row)
         budget = int(self._conversations.config["resume.budget"])
@@ -241,14 +253,14 @@ class Slash:
         return "\n\n".join(part for part in parts if part)
 
     def _lacks(self, row: ConversationRow) -> Sequence[int] | None:
-        """The messages that this session lacks of a conversation; None for all of them."""
+        """Return the messages of a conversation that this session lacks; None for all of them."""
         if self.inside is None or self._session not in row.session_ids:
             return None
 
         return find_missing(row, self.inside.tool, self._session)
 
     def _bound(self, *, also_at_rest: bool = False) -> ConversationRef | None:
-        """The conversation that is had in this session; one that was stopped is none."""
+        """Return the conversation of this session; with `also_at_rest`, also a stopped one."""
         if self.inside is None:
             return None
         found = find_current_binding(self.inside, surely=not also_at_rest)
@@ -258,12 +270,12 @@ class Slash:
         return found if status == "active" else None
 
     def _bind(self, conversation: ConversationRow | ConversationRef) -> None:
-        """What is said in this session from now on belongs to a conversation."""
+        """Bind this session to a conversation, from now on."""
         if self.inside is None:
             return
         if self._session:
             bind(conversation, self.inside.tool, self._session)
-            if self.inside.process:  # where no hook says so, it is live all the same
+            if self.inside.process:  # Mark the session as open, in case no hook does.
                 note_running(self.inside.tool, self._session, self.inside.process)
         elif self.inside.process:
             bind_process(conversation, self.inside.tool, self.inside.process, self.nonce)

@@ -1,4 +1,4 @@
-"""Small texts of the slash commands."""
+"""Short texts that the slash commands print."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONGEST_TITLE = 80
 
 
 def entries(rows: Sequence[ConversationRow]) -> str:
-    """Spec 000's list: type, title, last active, status and summary of each."""
+    """Return the list of spec 000: type, title, last activity, status and summary of each row."""
     now = time.time()
     return "\n\n".join(
         f"{number}. [{row.kind or 'chat'}] {row.title}\n"
@@ -33,12 +33,12 @@ def entries(rows: Sequence[ConversationRow]) -> str:
 
 
 def _tool(row: ConversationRow) -> str:
-    """The tools that it was had in, if any: alike titles are told apart by it."""
+    """Return the tools of a conversation as text, to tell similar titles apart; "" if none."""
     return f" | Tool: {', '.join(row.tool_names)}" if row.tools else ""
 
 
 def title_of(topic: str) -> str:
-    """The words of a topic, as far as a title goes."""
+    """Return the words of a topic, cut to the length of a title."""
     line = " ".join(topic.split())
     if len(line) <= _LONGEST_TITLE:
         return line
@@ -51,8 +51,10 @@ def document_of(bound: ConversationRef) -> str:
 
 
 def going_on(bound: ConversationRef, kind: str, topic: str) -> str:
-    """What an agent is told that was asked for another conversation of this type, in a session
-    that has one."""
+    """Return the text for an agent whose session already has a conversation.
+
+    The user asked for a new conversation of this type.
+    """
     workspace = Workspace(bound.root)
     session = workspace.store.head_at(bound.place)
     title = plain(session.title)
@@ -75,7 +77,7 @@ def plain(text: str) -> str:
 
 
 def section(root: str, heading: str) -> str:
-    """A part of the text about resuming: this workspace's own, else ours."""
+    """Return a section of the text about resuming: the workspace's own text, or ours."""
     for text in (text_of(root, "resume"), (built_in("commands", "resume") or b"").decode()):
         _, found, rest = text.partition(f"## {heading}\n")
         if found:
@@ -84,14 +86,14 @@ def section(root: str, heading: str) -> str:
 
 
 def text_of(root: str, name: str) -> str:
-    """The text of a command: this workspace's own, else ours."""
+    """Return the text of a command: the workspace's own text, or ours."""
     path = os.path.join(root, ".workspace", "commands", f"{name}.md")
     data = read_file(path) if os.path.isfile(path) else built_in("commands", name)
     return (data or b"").decode("utf-8", "replace")
 
 
 def saves(inside: Inside | None) -> list[str]:
-    """What an agent is told of saving, where hooks do it."""
+    """Return what to tell an agent about saving, if hooks save its conversation."""
     if inside and has_hooks(inside.tool):
         return ["cortext saves what is said here by itself; do not offer to save it."]
     return []

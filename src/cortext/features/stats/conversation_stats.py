@@ -1,7 +1,7 @@
-"""Count one conversation for the statistics, and sessions that belong to no workspace.
+"""Count one conversation for the statistics, and count standalone sessions in a thread.
 
-Transcripts can be long. Each is read once in a thread, the latest first, and again only after it
-changed. Nobody waits for all of them.
+Transcripts can be long. The thread reads each once, the latest first, and again only after it
+changed. A caller does not have to wait for all of them.
 """
 
 from __future__ import annotations
@@ -27,12 +27,15 @@ from cortext.model.tool_binding import bindings_of
 UNKNOWN = "not recorded"
 _APART = {AUR: "spawn", DOCUMENT: "programs"}
 _LONGEST_RESULT = 200
-"""Characters of what a tool gave back: nothing of it is counted but that it was there."""
+"""Characters of a tool result that are read. Only its existence counts."""
 
 
 class ConversationCount(NamedTuple):
-    """Hours and weekdays (0 is Monday) are those of the person's own messages; days are of the
-    person's calendar. Without `tokens` there is no session to read; `damage` says what is wrong."""
+    """The counts of one conversation.
+
+    `hours` and `weekdays` (0 is Monday) count user messages. `days` are local dates. `tokens` is
+    None if there is no session to read. `damage` says what is wrong with the session.
+    """
 
     tool: str = UNKNOWN
     model: str = UNKNOWN
@@ -47,12 +50,12 @@ class ConversationCount(NamedTuple):
 
 
 def empty_count(row: ConversationRow, damage: str = "") -> ConversationCount:
-    """Of a conversation that is not read, or cannot be: that it is there."""
+    """Return the count of a conversation that is not read, or cannot be read."""
     return ConversationCount(_APART.get(row.tool, row.tool) or UNKNOWN, damage=damage)
 
 
 def count_conversation(row: ConversationRow, since: datetime | None = None) -> ConversationCount:
-    """Read a conversation and count it, as far as it can be read."""
+    """Read a conversation and count what can be read of it."""
     if not row.status:
         return empty_count(row)
     try:
@@ -85,7 +88,7 @@ def _when(messages: Sequence[SessionMessage]) -> ConversationCount:
         try:
             at = message.timestamp.astimezone()
         except (OverflowError, ValueError):
-            continue  # a time at the end of the calendar has no local one
+            continue  # a time at the end of the calendar has no local time
         days[at.date()] += 1
         if asked:
             hours[at.hour] += 1
@@ -102,25 +105,27 @@ def _worst(damages: Sequence[Damage]) -> str:
 
 
 def _had_in(session: Session) -> str:
-    """The tools that a conversation was had in, so that the parts add up to the whole."""
+    """Return the tools of a conversation as one name, so that the shares add up to the total."""
     names = {binding.tool for binding in bindings_of(session) if binding.tool}
     return " + ".join(sorted(names)) or session.agent or UNKNOWN
 
 
 class KnownCounts(NamedTuple):
-    """The `parts` of sessions; of those that nobody has read yet, `unread` of them, it is only that
-    they are there."""
+    """The counts of sessions. `unread` of them are not read yet, and have an empty count."""
 
     parts: list[tuple[ConversationRow, ConversationCount]]
     unread: int
 
 
 class StandaloneCounts:
-    """What is known of sessions, from any thread; at most one reading at a time."""
+    """The counts of standalone sessions, for use from any thread.
+
+    One thread at a time reads them.
+    """
 
     def __init__(self) -> None:
         self._known: dict[Identity, tuple[str, ConversationCount]] = {}
-        """How each looked when it was read, and what it adds."""
+        """The fingerprint of each session when it was read, and its count."""
         self._thread: threading.Thread | None = None
 
     @property
@@ -128,8 +133,11 @@ class StandaloneCounts:
         return self._thread is not None and self._thread.is_alive()
 
     def catch_up(self, rows: Sequence[ConversationRow], patience: float) -> None:
-        """Begin to read what is new in these, which are all that there are, unless that goes on
-        already, and wait for it for so many seconds."""
+        """Start to read the sessions that changed, and wait at most `patience` seconds.
+
+        `rows` are all sessions; counts of others are dropped. If a thread is still reading, only
+        wait.
+        """
         if not self.goes_on:
             there = {row.identity for row in rows}
             self._known = {key: found for key, found in self._known.items() if key in there}
@@ -149,11 +157,11 @@ class StandaloneCounts:
             self._thread.join(patience)
 
     def of(self, rows: Sequence[ConversationRow]) -> KnownCounts:
-        known = dict(self._known)  # as it is at this moment
+        known = dict(self._known)  # a snapshot, because the thread may add to it
         parts = [(row, known.get(row.identity, ("", empty_count(row)))[1]) for row in rows]
         return KnownCounts(parts, sum(row.identity not in known for row in rows))
 
     def _read(self, rows: Iterable[ConversationRow]) -> None:
         for row in rows:
-            # What is written while we read is new the next time.
+            # Take the fingerprint first, so that a later change is noticed next time.
             self._known[row.identity] = fingerprint_of(row), count_conversation(row)

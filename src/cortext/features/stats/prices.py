@@ -1,10 +1,10 @@
-"""What a conversation cost: what its tool recorded, else by a person's own file of prices.
+"""The cost of a conversation: as its tool recorded it, or from the user's file of prices.
 
     [models."claude-sonnet-*"]
     input = 3.0      # US dollars per million tokens
     output = 15.0
 
-The same as JSON, in a file whose name ends in `.json`.
+A file whose name ends in `.json` has the same data as JSON.
 """
 
 from __future__ import annotations
@@ -39,14 +39,17 @@ class Prices:
     """Prices by the name of a model, or by a pattern of names."""
 
     def __init__(self, known: dict[str, Price]) -> None:
-        # A name, and then the pattern that says most, decides.
+        # An exact name decides, then the longest pattern.
         self._known = sorted(known.items(), key=lambda item: len(item[0]), reverse=True)
 
     def __bool__(self) -> bool:
         return bool(self._known)
 
     def of(self, model: str) -> Price | None:
-        """The price of a model; `provider/model` is also known by what is after the slash."""
+        """Return the price of a model or None.
+
+        For `provider/model`, the name of the model alone is looked up too.
+        """
         if not model:
             return None
         for name in dict.fromkeys((model, model.rpartition("/")[2])):
@@ -59,7 +62,7 @@ class Prices:
         return None
 
     def cost(self, model: str, prompt: int, completion: int) -> float | None:
-        """What tokens cost, in US dollars; None if the model has no price."""
+        """Return the cost of tokens in US dollars; None if the model has no price."""
         price = self.of(model)
         if price is None:
             return None
@@ -67,7 +70,10 @@ class Prices:
 
 
 def read_prices(path: str) -> Prices:
-    """The prices in a file; none if `path` is empty. A CortextError says what is wrong with it."""
+    """Read the prices from a file; none if `path` is "".
+
+    Raises CortextError for an invalid file.
+    """
     if not path:
         return Prices({})
     models = _decoded(path, _bytes(path)).get("models")
@@ -78,7 +84,7 @@ def read_prices(path: str) -> Prices:
 
 
 def recorded_cost(session: Session, messages: Sequence[SessionMessage]) -> float | None:
-    """What a tool says that a conversation cost: as a whole, or each of `messages`."""
+    """Return the recorded cost of a conversation, or the sum over `messages`, or None."""
     whole = _amount(session.metadata)
     if whole is not None:
         return whole
@@ -136,7 +142,7 @@ def _price(path: str, name: str, value: Any) -> Price:
 
 
 def _dollars(value: Any, most: float = _PER) -> float:
-    """An amount of money; NaN for anything else."""
+    """Return an amount of money as float; NaN for anything else."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < most:
         return nan
     return float(value)

@@ -1,4 +1,4 @@
-"""What was done when, with what, and what it cost: counted from the conversations themselves."""
+"""Statistics of conversations: when, with which tools and models, and at what cost."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from cortext.features.stats.prices import Prices, read_prices
 _LONGEST = 5
 
 Progress = Callable[[int, int], None]
-"""Called with how many conversations are read, and how many there are."""
+"""A callback that gets the number of conversations read so far and the total number."""
 
 
 class Totals(Struct):
-    """An exchange is a user message with everything up to the next one."""
+    """Totals. An exchange is a user message with everything up to the next one."""
 
     conversations: int = 0
     messages: int = 0
@@ -30,7 +30,7 @@ class Totals(Struct):
 
 
 class DayStats(Struct):
-    """What happened on a day of the person's calendar."""
+    """The conversations and messages of one local date."""
 
     day: str
     conversations: int = 0
@@ -38,7 +38,7 @@ class DayStats(Struct):
 
 
 class Share(Struct):
-    """The part of one type, tool or model. `cost_usd` is what is known of it."""
+    """The share of one type, tool or model. `cost_usd` includes only known costs."""
 
     name: str
     conversations: int = 0
@@ -54,15 +54,19 @@ class TokenStats(Struct):
 
 
 class CountedTokens(Struct):
-    """Tokens as tools reported them; where none did, characters // 4."""
+    """Tokens as tools reported them; where no tool did, an estimate of characters // 4."""
 
     reported: TokenStats
     estimated: TokenStats
 
 
 class Cost(Struct):
-    """US dollars: `recorded` by tools, `from_prices` by the person's price file, of which
-    `on_estimates` rest on estimated tokens; and of how many conversations no cost is known."""
+    """Costs in US dollars.
+
+    `recorded_usd` is what tools recorded, `from_prices_usd` follows from the user's price file. The
+    other fields count conversations. For `on_estimates` of them the tokens are estimated, and for
+    `unknown` of them no cost is known.
+    """
 
     usd: float = 0.0
     recorded_usd: float = 0.0
@@ -74,8 +78,11 @@ class Cost(Struct):
 
 
 class Long(Struct):
-    """Conversations of several workspaces may have one `id`; `workspace` tells them apart. Of a
-    session that belongs to none it is the folder that it was had in."""
+    """One of the longest conversations.
+
+    Conversations of several workspaces may have the same `id`; `workspace` tells them apart. For a
+    session that belongs to no workspace, it is the folder in which the session took place.
+    """
 
     id: str
     title: str
@@ -85,7 +92,7 @@ class Long(Struct):
 
 
 class Streak(Struct):
-    """Days in a row with a message: up to today or yesterday, and the most ever."""
+    """Days in a row with a message: up to today or yesterday, and the longest ever."""
 
     current: int = 0
     longest: int = 0
@@ -97,8 +104,11 @@ class Damaged(Struct):
 
 
 class Stats(Struct):
-    """Everything that is counted. `hours` and `weekdays` (Monday first) are user messages;
-    `archive` is what is kept of the tools' transcripts, of all folders and times."""
+    """All statistics.
+
+    `hours` and `weekdays` (Monday first) count user messages. `archive` is the size of the archive,
+    for all folders and times.
+    """
 
     since: str | None
     totals: Totals
@@ -128,10 +138,12 @@ def gather(
     progress: Progress | None = None,
     more: Iterable[tuple[ConversationRow, ConversationCount]] = (),
 ) -> Stats:
-    """Count the conversations of a workspace or folder, or all that are known, with the sessions of
-    tools that belong to none (not those with a `tool` of ""), and `more` that somebody has read
-    already. One at a time is read; what is wrong with one is named in the result, and what can be
-    read of it is counted."""
+    """Count the conversations of a workspace or folder, or all that are known.
+
+    Tool sessions that belong to no workspace are included, unless `tool` is "". `more` are sessions
+    that the caller has already counted. Conversations are read one at a time. The result names
+    damaged conversations, and counts what can be read of them.
+    """
     conversations = ConversationList(root, everywhere=everywhere)
     prices = read_prices(str(conversations.config["stats.prices"]))
     which = ListFilter(kind=kind, since=since, tool=tool)
@@ -148,7 +160,7 @@ def gather(
 
 
 class _Total:
-    """What is counted so far; its size grows with days and names, not with conversations."""
+    """The running totals. Their size grows with days and names, not with conversations."""
 
     def __init__(self, since: datetime | None, prices: Prices) -> None:
         self._since, self._prices = since, prices
@@ -193,7 +205,7 @@ class _Total:
                 counts[place] += number
 
     def _add_cost(self, part: ConversationCount) -> tuple[int, float]:
-        """Add tokens and cost of one conversation; what was added."""
+        """Add the tokens and the cost of one conversation, and return both."""
         if part.tokens is None:
             return 0, 0.0
         prompt, completion, reported = part.tokens
@@ -239,7 +251,7 @@ class _Total:
 
 
 def streak(days: set[date], today: date) -> Streak:
-    """Days in a row. A day that has only begun does not end a streak."""
+    """Return the streaks. A day without a message does not end a streak before the day is over."""
     found = Streak()
     run, before = 0, None
     for day in sorted(days):

@@ -1,4 +1,4 @@
-"""Copying sessions from one store to another: the source is kept, and it can be run again."""
+"""Copy sessions from one store to another. The source is unchanged, and a copy can be repeated."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from cortext.stores.port import SessionStore
 
 
 class Failure(NamedTuple):
-    """A session that was not copied, and why."""
+    """A session that was not copied, and the reason."""
 
     id: str
     reason: str
 
 
 class Copied(NamedTuple):
-    """Every session of the source is in exactly one of these."""
+    """The outcome. Each session of the source is in exactly one of these lists."""
 
     copied: list[str]
     present: list[str]
@@ -26,9 +26,12 @@ class Copied(NamedTuple):
 
 
 def copy_sessions(source: SessionStore, target: SessionStore) -> Copied:
-    """Copy all sessions. One that the target has already is left alone if it is equal, and
-    brought up to date if the source has all its messages; it is never cut back, and never mixed
-    with another of the same id."""
+    """Copy all sessions from one store to another.
+
+    A session that the target already has is skipped if it is equal. It is updated if the source has
+    all its messages. A target session never loses messages, and is never mixed with another session
+    of the same id.
+    """
     result = Copied([], [], [])
     for id in source.list_session_ids():
         try:
@@ -43,7 +46,10 @@ def copy_sessions(source: SessionStore, target: SessionStore) -> Copied:
 
 
 def _copy(session: Session, target: SessionStore) -> bool:
-    """Whether it was new to the target; ValueError if it cannot go there without a loss."""
+    """Copy a session and return whether the target changed.
+
+    Raises ValueError if the target would lose something.
+    """
     if target.exists(session.id):
         stored = target.load(session.id)
         if stored == session:
@@ -58,7 +64,7 @@ def _copy(session: Session, target: SessionStore) -> bool:
             raise ValueError(f"{session.id} has {others} messages in the target that are not ours")
     count = len(session.messages)
     target.save(session)
-    # What others wrote after the look above is kept by `save`, and stands after ours.
+    # `save` keeps messages that other processes wrote meanwhile, after ours.
     if len(session.messages) != count:
         raise ValueError(f"{session.id} was written to in the target at the same time")
     if target.load(session.id) != session:

@@ -1,4 +1,4 @@
-"""Exporting: a session as one file that people read, programs read, and `import` reads back."""
+"""Export a session as one file that people and programs can read, and `import` can read back."""
 
 from __future__ import annotations
 
@@ -24,13 +24,16 @@ from cortext.model.ids import check_workspace_id
 _ENDINGS = {"htm": "html", "markdown": "md", "ndjson": "jsonl"}
 FORMATS = ("md", "html", "json", "jsonl")
 _TEMP = re.compile(r".*\.[0-9a-f]{16}\.tmp", re.DOTALL)
-"""As `temp_name` makes them."""
+"""The names that `temp_name` returns."""
 _ABANDONED = 3600.0
-"""Seconds after which nobody writes to a temp file any more."""
+"""Seconds after which a temp file counts as abandoned."""
 
 
 def format_for(path: str) -> str:
-    """The format that the name of a file asks for; markdown, if it asks for none."""
+    """Return the format that a file name's suffix means; markdown if there is no suffix.
+
+    Raises CortextError for an unknown suffix.
+    """
     ending = os.path.splitext(path)[1][1:].lower()
     found = _ENDINGS.get(ending, ending) or "md"
     if found not in FORMATS:
@@ -42,9 +45,9 @@ def format_for(path: str) -> str:
 
 
 def target_file(given: str, id: str, format: str) -> str:
-    """The file to write: the one that is given, or one named after the session in a folder.
+    """Return the file to write: the given file, or one named after the session in a folder.
 
-    A name with a slash at its end is a folder's, and that is made if it is missing.
+    A path that ends with a slash is a folder, which is created if it is missing.
     """
     if given.endswith("/") or os.path.isdir(given):
         with storage_errors("make", given):
@@ -55,9 +58,10 @@ def target_file(given: str, id: str, format: str) -> str:
 
 
 def write_export(path: str, data: bytes, *, overwrite: bool) -> None:
-    """The file, whole or not at all, for its owner only.
+    """Write the complete file or nothing, readable only by its owner.
 
-    Without `overwrite`, SessionStorageError if there is a file already.
+    Without `overwrite`, raise SessionStorageError if the file exists. A device or pipe is written
+    directly.
     """
     folder = os.path.dirname(path) or "."
     with storage_errors("write", path):
@@ -74,15 +78,18 @@ def write_export(path: str, data: bytes, *, overwrite: bool) -> None:
 
 
 def _begin_in(folder: str, path: str) -> str:
-    """Where the file is written before it gets its name: where doctor looks for what was left by a
-    process that was killed. If that is on another disk, or nothing can be written there, it is the
-    folder itself, and the next export to the same file that looks."""
+    """Return the folder for the temp file.
+
+    This is a folder of cortext, where doctor finds abandoned temp files. If that folder is on
+    another disk or not writable, it is the target folder, and abandoned temp files there are
+    removed now.
+    """
     ours = os.path.dirname(paths.archive())
     try:
         if os.stat(ours).st_dev == os.stat(folder).st_dev and os.access(ours, os.W_OK | os.X_OK):
             return ours
     except FileNotFoundError:
-        pass  # nothing was kept yet; or there is no such folder, and writing will say so
+        pass  # No folder of cortext yet, or no target folder, which the write reports.
     limit = time.time() - _ABANDONED
     for temp in glob.iglob(f"{glob.escape(folder)}/.{glob.escape(os.path.basename(path)[:100])}.*"):
         if _TEMP.fullmatch(temp) and os.lstat(temp).st_mtime < limit:

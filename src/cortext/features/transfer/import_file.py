@@ -1,4 +1,4 @@
-"""Importing: the session of an export, put where sessions are, equal to the one exported."""
+"""Import an exported session into a store, equal to the session that was exported."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from cortext.stores.damage_report import refuse_newer
 from cortext.stores.port import SessionStore
 
 LARGEST = 1 << 30
-"""The most bytes that a file may have: it is read whole."""
+"""The largest file that can be imported, in bytes. A file is read as a whole."""
 _OURS = "import reads what `cortext export` wrote: md, html, json or jsonl"
 
 
 class ImportedFile(NamedTuple):
-    """The session of a file, and what a person should know about it."""
+    """The session in a file, and warnings for the user."""
 
     session: Session
     warnings: list[str]
 
 
 def read_export(path: str) -> ImportedFile:
-    """The session of an export, whatever its name is."""
+    """Read the session from an exported file, whatever the file is called."""
     with storage_errors("read", path):
         found = os.stat(path)
         if stat.S_ISDIR(found.st_mode):
@@ -49,7 +49,7 @@ def refuse_large(size: int, name: str) -> None:
 
 
 def parse_export(data: bytes, name: str) -> ImportedFile:
-    """The session of an export that was read from `name`."""
+    """Return the session in the bytes of an export that was read from `name`."""
     try:
         body = find_body(data)
         refuse_newer(version_of(body), name)
@@ -69,9 +69,9 @@ def parse_export(data: bytes, name: str) -> ImportedFile:
 
 
 def save_imported(session: Session, store: SessionStore) -> bool:
-    """Store a session; False if an equal one is there already.
+    """Store a session; return False if the store already has an equal session.
 
-    SessionStorageError if another one has its place: that one stays as it is.
+    Raises SessionStorageError if a different session has its place; that session is unchanged.
     """
     if "/" in session.id:
         raise InvalidIdError(session.id)
@@ -91,9 +91,9 @@ def save_imported(session: Session, store: SessionStore) -> bool:
 
 
 def _place(store: SessionStore, session: Session) -> str | None:
-    """What a store calls the session that has this one's place; None if nothing has it.
+    """Return the id of the stored session that has this session's place; None if there is none.
 
-    In a workspace the same id on another day is another conversation, unless it was moved.
+    In a workspace, the same id on another day is another conversation, unless it was moved.
     """
     if not store.exists(session.id):
         return None
@@ -112,7 +112,7 @@ def _place(store: SessionStore, session: Session) -> str | None:
 
 
 def _day_of(session: Session) -> str:
-    """The day on which it began, as the person's calendar has it."""
+    """Return the local date on which the session began."""
     began = session.created_at
     with suppress(OverflowError):
         began = began.astimezone()

@@ -1,8 +1,7 @@
-"""Importing what `llm` logged in SQLite, of this release (threads of messages) and of former ones
-(responses).
+"""Import what `llm` logged in SQLite: threads of the current release, responses of earlier ones.
 
-A message of this release has the id that our plug-in for llm gives it, so what the one kept the
-other knows again.
+A message of the current release gets the same id as from our plug-in for llm. A message that the
+plug-in stored is therefore recognised.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ def is_of_llm(tables: set[str]) -> bool:
 
 
 def read_llm(db: Connection, path: str, tables: set[str]) -> Iterator[ImportedFile]:
-    """The conversations of llm's database, each with what a person should know about it."""
+    """Yield the conversations in the database of llm, each with warnings for the user."""
     from sqlite3 import Row
 
     db.row_factory = Row
@@ -47,7 +46,7 @@ def read_llm(db: Connection, path: str, tables: set[str]) -> Iterator[ImportedFi
                 yield read
     if tables >= RESPONSES:
         for row in db.execute("SELECT id, name FROM conversations ORDER BY id").fetchall():
-            # One that this release went on with has all that was said before in its thread.
+            # A conversation that the current release continued has all messages in its thread.
             if row["id"] not in done:
                 yield _read(db, path, row, _Responses(tables).of)
 
@@ -73,7 +72,7 @@ def _read(
 def _of_thread(
     db: Connection, name: str, session: Session, warnings: list[str]
 ) -> Iterator[SessionMessage]:
-    """All that was said, in the order of the turns; what two turns begin with comes once."""
+    """Yield all messages in the order of the turns; a shared beginning of two turns only once."""
     query = "SELECT * FROM turns WHERE thread_id = ? ORDER BY id"
     known: set[str] = set()
     for turn in db.execute(query, (name,)).fetchall():
@@ -89,7 +88,7 @@ def _of_thread(
 
 
 def _since(db: Connection, tip: str | None, known: set[str]) -> list[Row]:
-    """The messages from the last one back to the first that is not known."""
+    """Return the messages from the last back to the first that is not known."""
     rows: list[Row] = []
     query = "SELECT hash, parent_hash, role, provider_metadata FROM messages WHERE hash = ?"
     while tip is not None and tip not in known:
@@ -121,7 +120,7 @@ def _item(db: Connection, row: Row) -> Json:
 
 
 def _part(db: Connection, row: Row) -> Json:
-    """A part as llm gives it, with what the tables hold apart put back into its place."""
+    """Return a part as llm returns it, with fragments and attachments from their tables."""
     stored = cast("Json", json.loads(row["payload"])) if row["payload"] else {}
     part: Json = {"type": row["type"]}
     if row["text"] is not None:
@@ -155,7 +154,7 @@ def _attachment(db: Connection, id: str) -> Json:
 
 
 class _Responses:
-    """What former releases logged: a row for each response."""
+    """The log of earlier releases, which has a row for each response."""
 
     def __init__(self, tables: set[str]) -> None:
         self._tables = tables
@@ -215,7 +214,7 @@ class _Responses:
 
     def _rows(self, db: Connection, table: str, response: str) -> list[Row]:
         if table not in self._tables:
-            return []  # of a release that had no tools
+            return []  # a release without tools
         query = f"SELECT * FROM {table} WHERE response_id = ? ORDER BY id"  # noqa: S608  our names
         return db.execute(query, (response,)).fetchall()
 

@@ -1,4 +1,4 @@
-"""Importing a session: a conversation of a workspace, with all that was said in it."""
+"""Import a session as a conversation of a workspace, with all its messages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cortext.workspace.known_folders import known_workspaces
 
 
 class Imported(NamedTuple):
-    """The conversation, what could not be read of the session, and whether it was made now."""
+    """The conversation, notes about unreadable parts, and whether the conversation is new."""
 
     id: str
     notes: Sequence[str]
@@ -27,9 +27,11 @@ class Imported(NamedTuple):
 
 
 def already_kept(query: str) -> list[ConversationRow]:
-    """The conversations that were had in a tool's session whose id is, or begins with, `query`,
-    with all that was said in them: an import may have been cut short. None, if a program has a
-    session of that id."""
+    """Return the conversations that took place in a tool session whose id begins with `query`.
+
+    Their messages are captured completely first, because an earlier import may have been
+    interrupted. Return [] if a program has a session with that id.
+    """
     if by_id(query, _of_programs()):
         return []
     roots = [root for root in known_workspaces() if os.path.isdir(root)]
@@ -42,7 +44,7 @@ def already_kept(query: str) -> list[ConversationRow]:
 
 
 def is_own_id(name: str) -> bool:
-    """Whether a program knows a session by this id."""
+    """Return whether a program calls one of its sessions by this id."""
     return bool(by_other_id(name, _of_programs()))
 
 
@@ -52,8 +54,11 @@ def _of_programs() -> list[ConversationRow]:
 
 
 def import_session(row: ConversationRow, root: str | None = None) -> Imported:
-    """Make a conversation of type `chat` of a session. That of a tool is bound to it: what is said
-    there later belongs to it too. Of any other, what is new is taken in by another import."""
+    """Make a conversation of type `chat` from a session.
+
+    A tool's session is bound to the conversation, so its later messages belong to the conversation
+    too. Later messages of any other session need another import.
+    """
     if row.is_standalone:
         kept = keep(row, root or paths.workspace_root())
         return Imported(kept.ref.place.name, kept.notes, kept.is_new)

@@ -1,7 +1,6 @@
-"""Importing what programs kept in SQLite: openai-agents, by its `SQLiteSession` and others with
-these tables, and llm (`import_llm.py`).
+"""Import sessions from SQLite: those of openai-agents (`SQLiteSession`) and llm (`import_llm.py`).
 
-The items are kept as they are, so that a program goes on with them through our adapter.
+The items are stored unchanged, so that a program can continue with them through our adapter.
 """
 
 from __future__ import annotations
@@ -35,9 +34,12 @@ _BRANCHES = "message_structure"
 
 
 def is_database(path: str) -> bool:
-    """Whether a file is one of SQLite; False too for what cannot be read, which a reader names."""
+    """Return whether a file is an SQLite database; False if it cannot be read.
+
+    The reader of the file reports the reason.
+    """
     if not os.path.isfile(path):
-        return False  # to open a pipe would wait for a writer
+        return False  # Opening a pipe would wait for a writer.
     try:
         with open(path, "rb") as file:
             return file.read(len(_MAGIC)) == _MAGIC
@@ -46,17 +48,17 @@ def is_database(path: str) -> bool:
 
 
 def open_programs(url: str | None) -> SessionStore:
-    """Where such sessions go: the store of a URL, else where programs keep theirs."""
+    """Return the store for imported sessions: that of a URL, or by default that of programs."""
     return open_session_store(url or f"log:{paths.program_sessions()}")
 
 
 def read_database(path: str) -> list[ImportedFile]:
-    """The sessions of a database, each with what a person should know about it."""
+    """Return the sessions in a database, each with warnings for the user."""
     import sqlite3
 
     try:
         with open_foreign(path, timeout=5) as db:
-            db.execute("BEGIN")  # one moment of it, also while a program goes on
+            db.execute("BEGIN")  # a consistent snapshot, even while a program writes
             return list(_sessions(db, path))
     except (sqlite3.Error, UnicodeDecodeError, OSError) as error:
         why = reason_of(error) if isinstance(error, OSError) else explain_failure(error)
@@ -64,9 +66,9 @@ def read_database(path: str) -> list[ImportedFile]:
 
 
 def put_items(session: Session, store: SessionStore) -> bool:
-    """Store a session, or add what it has since it was last imported; False if nothing is new.
+    """Store a session, or add its new messages; return False if nothing is new.
 
-    SessionStorageError if another conversation has its place: that one stays as it is.
+    Raises SessionStorageError if another conversation has its id; that one is unchanged.
     """
     try:
         there = store.read(session.id).session
@@ -116,7 +118,7 @@ def _messages(
 ) -> Iterator[SessionMessage]:
     query = "SELECT id, message_data, created_at FROM agent_messages WHERE session_id = ?"
     if branches:
-        # A session with branches has a row for each message of each: the main one is taken.
+        # A session with branches has a row for each message of each branch; use the main branch.
         query += (
             " AND (id IN (SELECT message_id FROM message_structure WHERE branch_id = 'main')"
             " OR id NOT IN (SELECT message_id FROM message_structure))"
@@ -132,7 +134,7 @@ def _message(name: str, number: int, data: Any, when: Any) -> SessionMessage:
     raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
     if not isinstance(raw, bytes):
         raise ValueError("it holds no text")
-    # The same row has the same id, so that another import knows it again.
+    # The same row always gets the same id, so another import recognises it.
     id = derived_id(KEY, name, str(number), raw.decode("utf-8", "replace"))
     fields: dict[str, Any] = {"id": id}
     if when is not None:

@@ -1,4 +1,4 @@
-"""The JSON objects that stand somewhere in a text. Nothing here reads or writes."""
+"""Find the JSON objects in a text. This module reads and writes no files."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Any, NamedTuple, cast
 from cortext.model import json_codec as codec
 
 _BEGIN = re.compile(r'(?m)^[ \t\[,]*\{|\{\s*"(?:type|role|version|session_id|conversation_id|id)"')
-"""Where an object may begin: at the beginning of a line, or with a word that ours begin with."""
+"""Where an object may begin: at the start of a line, or with a key that our objects begin with."""
 _DEEP = 10_000
-"""What it costs to find that something is nested too deeply, in characters."""
+"""The cost, in characters, of finding that a value is nested too deeply."""
 _LEAST = 64
-"""What it costs to find that no object is there."""
+"""The cost, in characters, of finding that there is no object."""
 _WINDOW = 512
 _WORD = 16
-"""Longer than a word of JSON, of which an error tells the beginning where a text is cut."""
+"""More characters than a JSON literal has: an error points to the start of a cut literal."""
 _NAME = re.compile(r'"([A-Za-z_]\w*)"\s*:\s*')
 _decoder = json.JSONDecoder()
 
 
 class JsonObject(NamedTuple):
-    """An object, and from where to where it stands."""
+    """An object, and the positions where it starts and ends."""
 
     value: dict[str, Any]
     start: int
@@ -31,14 +31,16 @@ class JsonObject(NamedTuple):
 
 
 def may_be_object(line: bytes) -> bool:
-    """Whether a line begins and ends as an object does: to decode it in vain takes longer."""
+    """Return whether a line begins and ends like an object, to avoid decoding it in vain."""
     bare = line.strip()
     return bare[:1] == b"{" and bare[-1:] == b"}"
 
 
 def find_objects(text: str) -> Iterator[JsonObject]:
-    """Each that is whole, from the outside: in lists, one after the other on a line, or over many
-    lines. In a time that grows with the text, whatever it is."""
+    """Yield each complete outermost object: in lists, several on a line, or across lines.
+
+    The running time grows linearly with the text, whatever the text contains.
+    """
     at, left = 0, _patience(text)
     while left > 0 and (found := _BEGIN.search(text, at)):
         start = text.index("{", found.start())
@@ -54,14 +56,17 @@ def find_objects(text: str) -> Iterator[JsonObject]:
 
 
 def _object_at(text: str, start: int) -> tuple[JsonObject | None, int]:
-    """The object that begins there, and how many characters were looked at in vain."""
+    """Return the object at a position or None, and how many characters were scanned in vain."""
     found, cost = _value_at(text, start)
     return (JsonObject(found[0], start, found[1]) if found else None), cost
 
 
 def _value_at(text: str, start: int) -> tuple[tuple[Any, int] | None, int]:
-    """The value that begins there with its end, and how many characters were looked at in vain.
-    More is looked at as long as it only breaks off: an error counts the lines before it."""
+    """Return the value at a position and its end, and how many characters were scanned in vain.
+
+    Decoding works on a window, because a JSONDecodeError counts all lines before its position. The
+    window grows only while the value continues beyond it.
+    """
     size, cost = _WINDOW, 0
     while True:
         window = text[start : start + size]
@@ -73,10 +78,10 @@ def _value_at(text: str, start: int) -> tuple[tuple[Any, int] | None, int]:
             if len(window) < size:
                 return None, cost + len(window)
         except (RecursionError, ValueError):
-            # Python reads no number of thousands of digits.
+            # Python refuses to read a number of thousands of digits.
             return None, cost + _DEEP
         else:
-            # A number may go on behind what was looked at.
+            # A number at the end of the window may continue after it.
             if end < len(window) or len(window) < size:
                 return (value, start + end), cost
         cost += len(window)
@@ -88,28 +93,30 @@ def _breaks_off(error: json.JSONDecodeError, size: int) -> bool:
 
 
 def _next(text: str, at: int) -> int:
-    """Where another object follows at once, or -1."""
+    """Return the position of an object that follows directly; -1 if none does."""
     while at < len(text) and text[at] in " \t\r\n,":
         at += 1
     return at if text[at : at + 1] == "{" else -1
 
 
 def encode_object_line(text: str, piece: JsonObject) -> bytes:
-    """An object as one line of JSON, as it stands there where it is on one already."""
+    """Return an object as one line of JSON, unchanged if it is on one line already."""
     found = text[piece.start : piece.end]
     if "\n" not in found and "\r" not in found:
         return found.encode("utf-8", "surrogatepass")
     try:
         return codec.encode(codec.decode(found.encode("utf-8")))
     except (ValueError, OverflowError):
-        # No newline stands inside a text of JSON.
+        # A JSON string contains no raw newline, so this changes no string.
         return found.replace("\n", " ").replace("\r", " ").encode("utf-8", "surrogatepass")
 
 
 def find_fields(text: str) -> dict[str, Any]:
-    """The fields of one damaged object that can be read, each with its value. Those of an object
-    inside it that is damaged stand among them. In a time that grows with the text, whatever it
-    is."""
+    """Return the fields of one damaged object that can be read.
+
+    Fields of a damaged inner object are included too. The running time grows linearly with the
+    text, whatever the text contains.
+    """
     found: dict[str, Any] = {}
     at, left = 0, _patience(text)
     while left > 0 and (match := _NAME.search(text, at)):
@@ -123,12 +130,12 @@ def find_fields(text: str) -> dict[str, Any]:
 
 
 def _patience(text: str) -> int:
-    """How many characters of a text may be looked at in vain."""
+    """Return how many characters of a text may be scanned in vain."""
     return 5 * len(text) + (1 << 20)
 
 
 def inner_messages(value: dict[str, Any]) -> list[dict[str, Any]]:
-    """The records of a whole session that stands where its records belong."""
+    """Return the records of a complete session that is where a record should be."""
     inner = value.get("messages")
     items = cast("list[Any]", inner) if isinstance(inner, list) else []
     return [cast("dict[str, Any]", item) for item in items if isinstance(item, dict)]

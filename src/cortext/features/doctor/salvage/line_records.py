@@ -1,6 +1,6 @@
-"""The records of a line file, and the quick way to read a file that is sound or only torn.
+"""The records of a line file, and a fast reader for files that are sound or only torn.
 
-Nothing here reads or writes files.
+This module reads and writes no files.
 """
 
 from __future__ import annotations
@@ -15,19 +15,21 @@ from cortext.formats.record_lines import RecordTable, decode_lines
 from cortext.model.message import SessionMessage
 
 _ODD = re.compile(rb"\n[^{\n]")
-"""A line that does not begin as our writers begin lines."""
+"""A line that begins differently from the lines that our writers write."""
 _OWN_RECORD = re.compile(rb'\{(?:"type":"turn",)?"role":')
 _SOME = 4096
-"""Bytes at the beginning of a file in which most damage shows already."""
+"""Bytes at the start of a file that already show most damage."""
 
 
 class SalvagedLines(NamedTuple):
-    """The records of a file as lines without their newlines, its `heads` with the numbers of their
-    lines, where it holds any, what is `torn` off its end, and what is wrong. `messages` are those
-    of the lines, `answered` the ids of the tool calls that ride on them; `lost` is how many lines
-    may have held one that nobody can read. `nothing` says that something stands there, and no
-    message that can be read: then it is to stay as it is. `in_git` is how many messages only git
-    has."""
+    """The records that can be read from a file, and what is wrong with the file.
+
+    `lines` are the records without their newlines, and `messages` are their messages. `answered`
+    has the ids of the tool calls that the lines carry. `heads` are the heads in the file with their
+    line numbers. `torn` is the incomplete last line. `lost` is how many lines may have been
+    messages and cannot be read. `nothing` means that the file has content and no readable message,
+    so it must stay as it is. `in_git` is how many messages only git has.
+    """
 
     lines: Sequence[bytes]
     messages: Sequence[SessionMessage]
@@ -41,7 +43,7 @@ class SalvagedLines(NamedTuple):
 
     @property
     def to_write(self) -> bool:
-        """Whether the file has to be written anew: a torn end can be cut off."""
+        """Whether the file must be written again. A torn last line alone can be cut off instead."""
         mendable = sum(trouble.mends for trouble in self.troubles)
         return mendable > bool(self.torn)
 
@@ -70,7 +72,7 @@ def read_sound_lines(data: bytes, table: RecordTable, first: int = 1) -> Salvage
 
 
 def _is_torn_record(tail: bytes) -> bool:
-    """Whether a last line is the beginning of one record, and holds no whole record."""
+    """Return whether a last line is the beginning of one record, and holds no complete record."""
     if not tail.startswith(b"{") or b"\0" in tail or tail.rstrip().endswith(b"}"):
         return False
     if b"}" not in tail:
@@ -80,14 +82,14 @@ def _is_torn_record(tail: bytes) -> bool:
 
 
 def describe_torn_tail(tail: bytes, line: int) -> Trouble:
-    """Describe a last line that was not written to its end."""
+    """Return the damage that reports an incomplete last line."""
     size = "1 byte was" if len(tail) == 1 else f"{len(tail)} bytes were"
     end = "its end" if len(tail) == 1 else "their end"
     return Trouble(f"the last line is torn: {size} not written to {end}", line, WARNING)
 
 
 def describe_readable(rescued: SalvagedLines) -> str:
-    """How much of a file is there again when it is written anew, for a plan."""
+    """Return how much of a file a repair will keep, for a repair plan."""
     text = f"the {pluralize(len(rescued.messages), 'message')} that can be read"
     if not rescued.messages:
         text = "no messages: none are there"
@@ -98,7 +100,7 @@ def describe_readable(rescued: SalvagedLines) -> str:
 
 
 def describe_written(rescued: SalvagedLines) -> str:
-    """The same, when it is done."""
+    """Return how much of a file a repair kept, for the report after it."""
     count = len(rescued.messages)
     text = f"with {pluralize(count, 'message') if count else 'no messages'}{_of_git(rescued)}"
     if rescued.lost:
@@ -111,14 +113,14 @@ def _of_git(rescued: SalvagedLines) -> str:
 
 
 def sort_by_time(rescued: SalvagedLines) -> SalvagedLines:
-    """Two sides that went on one beside the other are one conversation."""
+    """Return the records in order of time, to join two sides of a git conflict."""
     both = zip(rescued.messages, rescued.lines, strict=True)
     pairs = sorted(both, key=lambda pair: pair[0].timestamp)
     return rescued._replace(lines=[p[1] for p in pairs], messages=[p[0] for p in pairs])
 
 
 def describe_lines(numbers: Sequence[int]) -> str:
-    """Numbers of lines, in words."""
+    """Return line numbers as the start of a sentence, such as "lines 3 to 5 are"."""
     if len(numbers) == 1:
         return f"line {numbers[0]} is"
     if numbers[-1] - numbers[0] == len(numbers) - 1:

@@ -1,6 +1,6 @@
-"""Tool calls at the end of a conversation that nothing came back from.
+"""Tool calls at the end of a conversation that have no result.
 
-A model is not given a call without its result: it refuses the whole conversation.
+A model refuses a whole conversation that contains a call without its result.
 """
 
 from __future__ import annotations
@@ -15,16 +15,19 @@ from cortext.model.ids import derived_id
 from cortext.model.message import SessionMessage
 
 RESTS = timedelta(hours=1)
-"""How long after a call nobody waits for its result any more."""
+"""How long after a call its result may still arrive."""
 NO_RESULT = "(no result was recorded: the conversation ended before it came)"
 
 
 def stub_missing_results(
     messages: Sequence[SessionMessage], answered: Collection[str] = (), pending: object = None
 ) -> list[SessionMessage]:
-    """A stub for each call at the end that has no result. `answered` are the ids of calls whose
-    results are known from elsewhere; with a `pending` run none is missing: whoever waits for an
-    approval, however long, gets the result when it is given."""
+    """Return a stub message for each call at the end that has no result.
+
+    `answered` contains the ids of calls whose results are stored elsewhere. While a run is
+    `pending`, no result is missing: it arrives when a person approves the call, however long that
+    takes.
+    """
     if pending:
         return []
     last = len(messages) - 1
@@ -54,7 +57,7 @@ def stub_missing_results(
 def describe_missing_results(
     stubs: Sequence[SessionMessage], line: int | None = None
 ) -> list[Trouble]:
-    """What is wrong, if anything is."""
+    """Return the damage that reports missing results; nothing if no result is missing."""
     if not stubs:
         return []
     names = ", ".join(sorted({stub.name or "" for stub in stubs}))
@@ -63,7 +66,7 @@ def describe_missing_results(
 
 
 def describe_append(path: str, *, torn: bool, stubs: Sequence[SessionMessage]) -> str:
-    """What was done to a file that was only added to."""
+    """Return a sentence that reports what an append did to a file."""
     done = ["ends with its last whole line again"] if torn else []
     done += ["says that there was no result"] if stubs else []
     return f"{path} {' and '.join(done)}"

@@ -27,8 +27,11 @@ _Row = tuple[SessionMessage, bytes]
 
 
 def committed_versions(path: str) -> Iterator[bytes]:
-    """A file as it was committed, the newest first. Git's history has what was redacted since: for
-    who redacts there are no secrets in it."""
+    """Yield the committed versions of a file, the newest first.
+
+    Git may still have secrets that were redacted later. If the user ever redacted anything, the
+    secrets in these versions are redacted too.
+    """
     masked = os.path.exists(paths.redaction_key())
     for data in committed(path):
         yield _masked(path, data) if masked else data
@@ -37,8 +40,11 @@ def committed_versions(path: str) -> Iterator[bytes]:
 def add_from_git(
     path: str, table: RecordTable, rescued: SalvagedLines, most: int | None
 ) -> SalvagedLines:
-    """What is left of a file, with the messages that it had in git and has no more; the same if
-    there are none, or more than `most`: a person may have taken them out."""
+    """Return salvaged lines with the messages added that only git has.
+
+    Return `rescued` unchanged if there are none, or more than `most`: a person may have removed
+    them.
+    """
     for data in committed_versions(path):
         found = salvage_lines(data, table)
         if not found.messages:
@@ -62,7 +68,7 @@ def add_from_git(
 
 
 def _filled(rescued: SalvagedLines, found: SalvagedLines) -> list[_Row]:
-    """The rows of both: each that is missing after the one that it was said after."""
+    """Return the rows of both, each missing row after the row that it followed in git."""
     there = {message.id for message in rescued.messages}
     after: dict[str, list[_Row]] = {}
     last = ""
@@ -82,10 +88,10 @@ def _masked(path: str, data: bytes) -> bytes:
 
 
 def capture_again(root: str, place: ConversationPath, most: int | None) -> str:
-    """Take what is missing, and was taken before, from the tool again: not more than `most`
-    messages, since a person may have taken out others. A clause that says how many; "" for none.
+    """Capture lost messages from the tool again, and return a clause that says how many.
 
-    Who redacts does not want to see a secret again: for such a person there are none in it.
+    Return "" if there are none, or more than `most`: a person may have removed them. If the user
+    ever redacted anything, the secrets in these messages are redacted.
     """
     try:
         missing = _forget_missing(root, place, most)
@@ -103,8 +109,10 @@ def capture_again(root: str, place: ConversationPath, most: int | None) -> str:
 
 
 def _mask(root: str, place: ConversationPath, ids: set[str]) -> int:
-    """Mask the secrets in messages that came back, and say how many those were: nobody knows any
-    more which of them were masked before."""
+    """Redact the secrets in messages that were captured again, and return how many there were.
+
+    It is unknown which of these secrets were redacted before, so all of them are.
+    """
     mask = Redactor()
 
     def change(value: Any) -> Any:
@@ -116,7 +124,10 @@ def _mask(root: str, place: ConversationPath, ids: set[str]) -> int:
 
 
 def _forget_missing(root: str, place: ConversationPath, most: int | None) -> set[str]:
-    """The ids of what is missing that a capture may take again: it is not known as taken now."""
+    """Remove lost messages from the capture ledger, and return their ids.
+
+    A capture takes only messages that are not in the ledger.
+    """
     store = FolderStore(root)
     head = store.head_at(place)
     if not head.native:
@@ -134,8 +145,10 @@ def _forget_missing(root: str, place: ConversationPath, most: int | None) -> set
 def read_set_aside(
     path: str, table: RecordTable, is_head: IsHead | None = None
 ) -> SalvagedLines | None:
-    """The messages of all that was set aside of a file, in the order of time; None if that has
-    none. OSError."""
+    """Return the messages of all set-aside files of a path in order of time, or None.
+
+    Raises OSError.
+    """
     if not os.path.isdir(os.path.dirname(path)):
         return None
     found = [salvage_lines(read_file(each), table, is_head) for each in all_set_aside(path)]

@@ -1,4 +1,4 @@
-"""What can be had of a document that is not JSON as a whole. Nothing here reads or writes."""
+"""Salvage the records of a document that is not valid JSON. The functions work on bytes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RECORDS = re.compile(r'"(?:messages|tool_history)"\s*:|\{\s*"role"')
 
 
 def salvage_records(data: bytes, id: str) -> Session:
-    """Every message and tool call that stands in a text, however its lines are."""
+    """Return a session with every message and tool call that can be found in a text."""
     session = document.salvage(data, id)[0]
     messages = {message.id: message for message in session.messages}
     calls = {call.id: call for call in session.tool_history}
@@ -29,7 +29,7 @@ def salvage_records(data: bytes, id: str) -> Session:
             try:
                 record = _record(value)
             except ValueError:
-                continue  # it is something else
+                continue  # it is another object
             if isinstance(record, SessionMessage):
                 messages.setdefault(record.id, record)
             else:
@@ -58,7 +58,7 @@ def _record(value: dict[str, Any]) -> SessionMessage | ToolInvocation:
 
 
 def salvage_head_fields(data: bytes) -> dict[str, Any]:
-    """The fields that stand before the records."""
+    """Return the fields that come before the records."""
     text = data.decode("utf-8", "replace")
     found = _RECORDS.search(text)
     return find_fields(text[: found.start()] if found else text)

@@ -1,4 +1,4 @@
-"""What can be had of a damaged head. Nothing here reads or writes."""
+"""Salvage the fields of a damaged head. The functions work on bytes, not on files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _FIELDS = {key.path[0] for table in (HEAD, LOG.head, FOLDER.head) for key in tab
 
 
 class SalvagedHead(NamedTuple):
-    """The head, empty if nothing of it can be had, and what is wrong."""
+    """A head, empty if nothing of it can be read, and what is wrong with it."""
 
     head: Head
     troubles: Sequence[Trouble]
@@ -48,8 +48,10 @@ class SalvagedHead(NamedTuple):
 def salvage_head(
     data: bytes, decode: Callable[[bytes], Head], line: int | None = None
 ) -> SalvagedHead:
-    """The head that a file or a line holds, with every field that can be read; `decode` says
-    whether bytes are one."""
+    """Return the head in a file or line, with every field that can be read.
+
+    `decode` raises ValueError for bytes that are not a head.
+    """
     try:
         head = decode(data)
     except ValueError as error:
@@ -88,7 +90,10 @@ def _also(found: SalvagedHead, text: str, line: int | None) -> SalvagedHead:
 def build_session(
     head: Head, name: str, messages: Sequence[SessionMessage], when: datetime, format: Format
 ) -> Session:
-    """A session of what could be had of its head; it began `when`, if nothing tells."""
+    """Return a session from the fields of a head that can be read.
+
+    If neither the head nor a message has a time, the session began at `when`.
+    """
     head = {key: value for key, value in head.items() if key not in TOKENS}
     lines = RecordBlock(list(messages), [], [])
     try:
@@ -108,8 +113,11 @@ def build_session(
 def merge_fitting_fields(
     head: Head, known: Head, fits: Callable[[Head], object], nested: Mapping[str, str] | None = None
 ) -> Head:
-    """What is `known` of a session, with every field of a head that can be used: `fits` raises
-    ValueError for what cannot. `nested` are the names of fields inside others, by theirs."""
+    """Return `known`, updated with every field of a head that is valid.
+
+    `fits` raises ValueError for a head with an invalid field. `nested` maps the name of an inner
+    field to the name of the field that contains it.
+    """
     known = dict(known)
     inside = nested or {}
     _fit(list(_parts(head, inside)), known, fits, frozenset(inside.values()))
@@ -119,8 +127,10 @@ def merge_fitting_fields(
 def _fit(
     parts: Sequence[_Part], known: Head, fits: Callable[[Head], object], holders: frozenset[str]
 ) -> None:
-    """Add them all, if they fit; else what fits of either half: so the one that is damaged is found
-    among thousands in some steps."""
+    """Add all fields if they fit; otherwise try each half.
+
+    Halving finds one damaged field among thousands in a few steps.
+    """
     if not parts:
         return
     new = _with(known, parts, holders)
@@ -131,12 +141,12 @@ def _fit(
             half = len(parts) // 2
             _fit(parts[:half], known, fits, holders)
             _fit(parts[half:], known, fits, holders)
-        return  # else this one field is what is damaged
+        return  # Otherwise this single field is the damaged one.
     known.update(new)
 
 
 def _with(known: Head, parts: Sequence[_Part], holders: frozenset[str]) -> Head:
-    """A head with these fields; one that holds others keeps those that it has."""
+    """Return a head with these fields added; inner fields are merged into their holder."""
     new = dict(known)
     copied: set[str] = set()
     for name, value in parts:
@@ -152,7 +162,7 @@ def _with(known: Head, parts: Sequence[_Part], holders: frozenset[str]) -> Head:
 
 
 def _parts(head: Head, nested: Mapping[str, str]) -> Iterator[_Part]:
-    """The fields one by one, also those inside others, where that has them."""
+    """Yield the fields one by one, and the inner fields of a holder one by one too."""
     for name, value in head.items():
         if name in nested.values() and isinstance(value, dict):
             yield from ((name, {key: item}) for key, item in cast("Head", value).items())
@@ -163,7 +173,7 @@ def _parts(head: Head, nested: Mapping[str, str]) -> Iterator[_Part]:
 
 
 def refuse_newer_head(data: bytes, path: str) -> None:
-    """NewerVersionError for the head of a later release, whatever else it looks like."""
+    """Raise NewerVersionError for the head of a later release, even if it is damaged."""
     try:
         value: Any = codec.decode(data)
     except ValueError:
@@ -172,13 +182,13 @@ def refuse_newer_head(data: bytes, path: str) -> None:
 
 
 def version_at_start(data: bytes) -> Head:
-    """The version that a file begins with which cannot be read: it always stands first."""
+    """Return the version at the start of an unreadable file; {} if there is none."""
     found = _VERSION.match(data)
     return {"version": found[1].decode()} if found else {}
 
 
 def choose_newest(heads: Sequence[Head]) -> Head:
-    """Of several heads of one session the one that was written last."""
+    """Return the head that was written last."""
     latest = max(range(len(heads)), key=lambda place: (_time(heads[place]), place))
     return heads[latest]
 
@@ -192,19 +202,21 @@ def _is_head(value: Head) -> bool:
 
 
 def has_fields(head: Head) -> bool:
-    """Whether something that only a head has can be read."""
+    """Return whether a field that only a head has can be read."""
     return bool((_FIELDS - {"status"}) & head.keys())
 
 
 def cut_before_records(data: bytes) -> bytes:
-    """What stands before the first record, also where that is not on a line alone: what it says is
-    not said of the session."""
+    """Return the bytes before the first record, even if the record shares a line with other text.
+
+    Fields of a record must not become fields of the head.
+    """
     found = _RECORD.search(data)
     return data[: found.start()] if found else data
 
 
 def decode_objects(text: str) -> Iterator[Head]:
-    """The JSON objects that stand in a text one after the other."""
+    """Yield the JSON objects in a text one after the other, up to the first invalid one."""
     import json
 
     decoder, at = json.JSONDecoder(strict=False), text.find("{")
@@ -219,8 +231,10 @@ def decode_objects(text: str) -> Iterator[Head]:
 
 
 def make_up_session(name: str, messages: Sequence[SessionMessage], when: datetime) -> Session:
-    """The head of a session that has none: from its messages and its name. It began `when`, if it
-    has no messages."""
+    """Return a session with a head made from its messages and its name.
+
+    Without messages, the session began at `when`.
+    """
     times = [message.timestamp for message in messages] or [when]
     session = Session(name, created_at=times[0], updated_at=max(times), status="paused")
     session.messages = list(messages)

@@ -1,6 +1,6 @@
 """Salvage the records of damaged lines, and say what is wrong with each line.
 
-Nothing here reads or writes files.
+This module reads and writes no files.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ IsHead = Callable[[bytes], bool]
 def salvage_lines(
     data: bytes, table: RecordTable, is_head: IsHead | None = None, *, first: int = 1
 ) -> SalvagedLines:
-    """Every record that can be had of lines, of which the first has the number `first`."""
+    """Return every record that can be read from lines; the first line has the number `first`."""
     sound = read_sound_lines(data, table, first)
     if sound is not None:
         return sound
@@ -75,7 +75,7 @@ def salvage_lines(
 
 
 def unify_text(data: bytes, first: int = 1) -> tuple[bytes, list[Trouble]]:
-    """Lines in UTF-8, with both sides of what git left in conflict, and what was wrong."""
+    """Return the lines in UTF-8, with both sides of a git conflict, and the damage found."""
     troubles: list[Trouble] = []
     data, was = convert_to_utf8(data)
     if was:
@@ -89,7 +89,7 @@ def unify_text(data: bytes, first: int = 1) -> tuple[bytes, list[Trouble]]:
 
 
 class _BadLine(NamedTuple):
-    """A line that is no record."""
+    """A line that is not a record."""
 
     number: int
     line: bytes
@@ -128,7 +128,7 @@ class _LineSalvage:
             self._piece(piece, number)
 
     def _goes_on(self, line: bytes, after: bytes) -> bool:
-        """Whether two lines are one message: readers that look at no newlines find it."""
+        """Return whether a newline splits one message into these two lines."""
         if not line.startswith(b"{") or line.endswith(b"}") or after.startswith(b"{"):
             return False
         return after.rstrip().endswith(b"}") and self._is_record(line + after)
@@ -158,7 +158,7 @@ class _LineSalvage:
         self._got.take(whole or piece, record, number)
 
     def _is_of_another_role(self, line: bytes, number: int) -> bool:
-        """Whether nothing but its role keeps a line from being a message; then it is taken."""
+        """Take a line as a message if only its role is unknown; return whether it was taken."""
         key = self._table.names.get("role", "role")
         try:
             value = record_dicts.as_dict(json_codec.decode(line_checksum.unseal(line)))
@@ -176,8 +176,10 @@ class _LineSalvage:
         return True
 
     def _look_into_waiting(self) -> None:
-        """Of lines that are no records one by one: those that stand in them otherwise, as in a
-        list, several on a line, or over many lines."""
+        """Find records in lines that are no records on their own.
+
+        Such records are in a list, several on a line, or spread over many lines.
+        """
         if not self._waiting:
             return
         rows, self._waiting = self._waiting, []
@@ -210,11 +212,14 @@ class _LineSalvage:
                 self._got.say("brackets stand here, and no message", row.number, WARNING)
 
     def _wants(self, value: dict[str, Any]) -> bool:
-        """Whether an object may be a head or a record: a file may hold very many that are not."""
+        """Return whether an object may be a head or a record.
+
+        Skipping other objects early saves time.
+        """
         return self._is_head is not None or self._table.names.get("role", "role") in value
 
     def _found(self, line: bytes, number: int) -> bool:
-        """Whether an object is a head or a record, and is taken."""
+        """Take an object if it is a head or a record, and return whether it was taken."""
         if self._is_head is not None and self._is_head(line):
             self._got.heads.append((number, line))
             return True
@@ -233,7 +238,7 @@ class _LineSalvage:
         return True
 
     def _dated(self, line: bytes) -> tuple[bytes, Record] | None:
-        """A message without a time that can be read, with that of the one before."""
+        """Return a message without a readable time, with the time of the message before it."""
         if not self._got.messages:
             return None
         try:
@@ -257,7 +262,7 @@ class _LineSalvage:
         self._got.say(f"this is no message that can be read: {why}", row.number)
 
     def _checked(self, line: bytes, number: int) -> bytes:
-        """A line as its checksum says that it was."""
+        """Return a line with one flipped bit repaired, and report a checksum mismatch."""
         if line_checksum.is_sound(line):
             return line
         better = line_checksum.mended(line)
@@ -272,7 +277,10 @@ class _LineSalvage:
         return line
 
     def _resealed(self, line: bytes, number: int) -> bytes:
-        """A record that another program wrote in its own way: a checksum is of our way."""
+        """Return a record that another program encoded differently, with a valid checksum or none.
+
+        A checksum matches only our own encoding of the record.
+        """
         if line_checksum.KEY.encode() not in line or not self._is_record(line):
             return line
         value = record_dicts.as_dict(json_codec.decode(line))
@@ -289,7 +297,7 @@ class _LineSalvage:
         return json_codec.encode(remove_checksum(value))
 
     def _tail(self, tail: bytes, number: int) -> bytes:
-        """What is torn off the end; nothing, where it is whole or belongs to what is before it."""
+        """Return the torn last line; b"" if it is complete or completes the lines before it."""
         if self._is_whole(tail.strip(b"\0")):
             self._line(tail, number)
             return b""
@@ -317,15 +325,17 @@ class _LineSalvage:
 
 
 _OTHERS = {"human": "user", "ai": "assistant", "model": "assistant", "developer": "system"}
-"""What other programs call them."""
+"""Names of roles in other programs."""
 _NEAR = 0.7
-"""How much alike are two words of which one is the other with a letter flipped or added."""
+"""How similar two words are that differ by one flipped or added letter."""
 
 
 def with_known_role(value: dict[str, Any], key: str = "role") -> dict[str, Any] | None:
-    """A message with the role that is meant; None if nothing is wrong with its own. Whoever has a
-    role that we cannot guess speaks as the assistant, under the name of that role: nobody takes
-    it for what the person said, or for an instruction."""
+    """Return a message with the role that was meant; None if its own role is valid.
+
+    A message with an unknown role becomes one of the assistant, named after that role. It is then
+    never taken for the words of the user or for an instruction.
+    """
     role = value.get(key)
     if not isinstance(role, str) or not role or role in ROLES:
         return None
@@ -338,7 +348,7 @@ def with_known_role(value: dict[str, Any], key: str = "role") -> dict[str, Any] 
 
 
 class LineCollector:
-    """The heads and records so far, and what is wrong with the lines that they come from."""
+    """The heads and records found so far, and what is wrong with their lines."""
 
     def __init__(self) -> None:
         self.heads: list[tuple[int, bytes]] = []
@@ -352,7 +362,7 @@ class LineCollector:
         self._again: list[int] = []
 
     def take(self, line: bytes, record: Record, number: int) -> None:
-        """A record, unless the very same stands there already."""
+        """Add a record, unless an identical line was added before."""
         self._answered.update(call.id for call in record.invocations)
         message = record.message
         known = self._known.setdefault(message.id, line)
@@ -368,14 +378,17 @@ class LineCollector:
         self._troubles.append(Trouble(text, line, severity, mends))
 
     def lose(self, number: int) -> bool:
-        """A line that nobody can read; whether it is to be said why. Of very many it is not, one by
-        one: nobody reads that, and it takes its time."""
+        """Count a line that cannot be read, and return whether to report the reason.
+
+        After many such lines the reasons are not reported one by one: nobody reads them, and they
+        take time.
+        """
         self.lost += 1
         self._unread.append(number)
         return len(self._unread) <= MOST_DAMAGES
 
     def rescued(self, torn: bytes) -> SalvagedLines:
-        """All of it, and what is `torn` off the end."""
+        """Return everything that was collected, with `torn` as the incomplete last line."""
         self._tell_the_rest()
         nothing = bool(self._unread) and not self.messages
         troubles = sorted(self._troubles, key=lambda trouble: trouble.line or 0)

@@ -1,6 +1,6 @@
 """Repair bytes that are not UTF-8, characters that are cut, and text that git left in conflict.
 
-Nothing here reads or writes files.
+This module reads and writes no files.
 """
 
 from __future__ import annotations
@@ -16,16 +16,18 @@ from cortext.model import json_codec, record_dicts
 _MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be", b"\xef\xbb\xbf": "utf-8"}
 _BEGINS = {b"{\0": "utf-16-le", b"[\0": "utf-16-le", b"\0{": "utf-16-be", b"\0[": "utf-16-be"}
 _APPENDED = re.compile(rb'\{"(?:type|role)":')
-"""How a line of ours begins: programs that write UTF-16 leave a NUL between its letters."""
+"""How our lines begin. A program that writes UTF-16 has a NUL between these letters."""
 _HIGH = re.compile(rb"[\x80-\xff]+")
 _CUT = re.compile(rb"[\xc2-\xf4][\x80-\xbf]+|[\x80-\xbf]{2,}")
-"""A part of one character of UTF-8."""
+"""A part of one UTF-8 character."""
 _MARKERS = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 
 
 class ConflictSides(NamedTuple):
-    """A text that git could not merge, as each side has it, and with `both`, line for line where
-    it was. `lines` are the numbers of the markers."""
+    """A text with git conflict markers, as each side has it, and with both sides.
+
+    All versions keep the line numbers of the file. `lines` are the line numbers of the markers.
+    """
 
     ours: bytes
     theirs: bytes
@@ -34,13 +36,13 @@ class ConflictSides(NamedTuple):
 
 
 def convert_to_utf8(data: bytes) -> tuple[bytes, str]:
-    """A file in UTF-8, and what it was written in: "" where that needs no change."""
+    """Return a file in UTF-8, and the name of its encoding; "" if nothing had to change."""
     mark = next((mark for mark in _MARKS if data.startswith(mark)), b"")
     encoding = _MARKS.get(mark) or _BEGINS.get(data[:2], "")
     if not encoding or (not mark and not _is_wide(data)):
         return data, ""
     if encoding == "utf-8":
-        # A program that puts one there puts another before it the next time.
+        # A program that writes a byte order mark adds another one with each save.
         while data.startswith(mark):
             data = data[len(mark) :]
         return data, "UTF-8 with a byte order mark"
@@ -48,20 +50,23 @@ def convert_to_utf8(data: bytes) -> tuple[bytes, str]:
     end = found.start() if found else len(data)
     wide = data[len(mark) : end]
     text = wide[: len(wide) // 2 * 2].decode(encoding, "replace").lstrip("\ufeff")
-    # What was appended since stands on a line of its own.
+    # Lines that were appended later start on a line of their own.
     text += "\n" if found and not text.endswith("\n") else ""
     return text.encode("utf-8", "replace") + data[end:], "UTF-16"
 
 
 def _is_wide(data: bytes) -> bool:
-    """Whether every second byte of a beginning is NUL in many places, and no other one is."""
+    """Return whether bytes look like UTF-16: every second byte is often NUL, the others never."""
     zeros = sorted((data[0:4096:2].count(0), data[1:4096:2].count(0)))
     return zeros[0] == 0 and zeros[1] * 5 > len(data[:4096]) // 2
 
 
 def decode_text(data: bytes) -> tuple[str, str]:
-    """A text that ought to be UTF-8, and why it is not: "" where it is. Latin-1 is told by lone
-    bytes where UTF-8 has several for a letter; of a character that is cut stands U+FFFD."""
+    """Return the text of bytes that should be UTF-8, and what is wrong: "cut", "Latin-1" or "".
+
+    Single high bytes where UTF-8 has several for a letter mean Latin-1. A character that is cut
+    becomes U+FFFD.
+    """
     try:
         return data.decode("utf-8"), ""
     except UnicodeDecodeError:
@@ -94,7 +99,7 @@ def _is_utf8(run: bytes) -> bool:
 
 
 def split_conflict(data: bytes) -> ConflictSides | None:
-    """The sides of a conflict; None where there is none from its beginning to its end."""
+    """Return the sides of a git conflict; None if there is no complete conflict."""
     if _MARKERS[0] not in data or _MARKERS[3] not in data:
         return None
     kept: list[tuple[bytes, bytes, bytes]] = []
@@ -116,14 +121,17 @@ def split_conflict(data: bytes) -> ConflictSides | None:
 
 
 HALF = re.compile(rb"\\u[dD][89a-fA-F]")
-"""What may be half of a character that is written as a pair."""
+"""An escape that may be one half of a surrogate pair."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _CUT_TEXT = "a character is cut in the middle"
 
 
 def repair_characters(line: bytes) -> bytes | None:
-    """A line of JSON without halves of characters, which stand as U+FFFD, and in UTF-8; None if
-    nothing of it was otherwise. Its checksum is one of what it is now."""
+    """Return a line of JSON in UTF-8 with each lone surrogate as U+FFFD.
+
+    Return None if nothing had to change or the line is not JSON. A line that had a checksum gets a
+    new one.
+    """
     data = decode_text(line)[0].encode("utf-8")
     if data == line and not HALF.search(line):
         return None
@@ -139,8 +147,10 @@ def repair_characters(line: bytes) -> bytes | None:
 
 
 def repair_record_characters(line: bytes, table: RecordTable) -> bytes | None:
-    """As `repair_characters`, of a record: it keeps the id that it is known by, also where that
-    follows from its words, because the line has none."""
+    """Return a record as `repair_characters` does, with its id unchanged.
+
+    The id of a line without an id field is derived from its words, so the repair would change it.
+    """
     whole = repair_characters(line)
     if whole is None:
         return None
@@ -150,13 +160,13 @@ def repair_record_characters(line: bytes, table: RecordTable) -> bytes | None:
             return whole
         value = record_dicts.as_dict(json_codec.decode(line_checksum.unseal(whole)))
     except ValueError:
-        return whole  # it could not be read before, and is known by no id
+        return whole  # The line could not be read before, so no id is known.
     new = json_codec.encode({**value, table.names.get("id", "id"): id})
     return line_checksum.seal(new) if line_checksum.is_sealed(whole) else new
 
 
 def remove_checksum(value: Any) -> Any:
-    """A record without the checksum of what it was."""
+    """Return a record without its checksum field."""
     if not isinstance(value, dict):
         return value
     fields = cast("dict[str, Any]", value).items()
@@ -164,12 +174,12 @@ def remove_checksum(value: Any) -> Any:
 
 
 def describe_bad_text(line: bytes) -> str:
-    """What `repair_characters` put right."""
+    """Return the damage that `repair_characters` repairs, in words."""
     return "this is Latin-1, not UTF-8" if decode_text(line)[1] == "Latin-1" else _CUT_TEXT
 
 
 def repair_value_characters(value: Any) -> Any:
-    """A value without halves of characters, however deeply it is nested."""
+    """Return a value in which each lone surrogate is U+FFFD, however deeply it is nested."""
     box: list[Any] = [value]
     todo: list[list[Any] | dict[Any, Any]] = [box]
     while todo:
@@ -182,7 +192,7 @@ def repair_value_characters(value: Any) -> Any:
 
 
 def _without_halves(value: Any) -> Any:
-    """A text without them; of a list or an object a copy, whose values are as they were."""
+    """Return a text without lone surrogates, or a shallow copy of a list or an object."""
     if isinstance(value, str):
         return _SURROGATE.sub("\ufffd", value)
     if isinstance(value, list):
