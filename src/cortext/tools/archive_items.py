@@ -1,6 +1,8 @@
-"""What the archive mirrors of a tool's folder: transcripts, and the small files that lead to them.
+"""The files that the archive copies from a tool's folder.
 
-The mirror is laid out like the folder, so that the same bridges read it.
+The archive copies transcripts and companions. Companions are small files with facts about
+transcripts, such as titles or project folders. The copy has the same layout as the folder, so the
+same bridges read both.
 """
 
 from __future__ import annotations
@@ -21,12 +23,17 @@ from cortext.tools.transcript_folders import is_transcript_name, transcript_fold
 
 
 class ArchiveItem(NamedTuple):
-    """A file of a tool and its `name` in the mirror, without what says that it is compressed.
+    """A file or session of a tool, and its `name` in the archive.
 
-    `kind` is "log" for a file that grows, "document" for a file that is written again as a whole,
-    "cold" for a file that the tool compressed, "side" for a file that leads to transcripts, and
-    "rows" for a session in a database; `print` tells whether that changed. `id` is the session's,
-    as far as the place tells.
+    The name has no ending for compression. `kind` is one of:
+
+    - "log": a file that grows.
+    - "document": a file that the tool rewrites as a whole.
+    - "cold": a file that the tool compressed.
+    - "side": a companion file.
+    - "rows": a session in a database. Its `print` is a fingerprint that changes with the session.
+
+    `id` is the session's id if the path contains the id, otherwise "".
     """
 
     path: str
@@ -37,35 +44,38 @@ class ArchiveItem(NamedTuple):
 
 
 Failures = dict[str, str]
-"""What could not be read, and why."""
+"""The paths that could not be read, each with the reason."""
 Change = Callable[[bytes], bytes]
-"""How a line becomes the line of the copy."""
+"""A function that changes a line before the line is copied."""
 
 
 class ArchiveSource:
-    """What the archive takes from a tool. This class serves every tool whose sessions are files
-    in the folders of `Tool.transcripts`; a subclass knows better."""
+    """The selection of files that the archive copies from one tool.
+
+    This class is for tools that store sessions as files in the folders of `Tool.transcripts`.
+    Subclasses are for other tools.
+    """
 
     moves_transcripts: bool = False
-    """Whether the tool moves transcripts to other folders, or continues one in another file."""
+    """Whether the tool moves transcripts to other folders, or continues one in a new file."""
 
     titles_file: str = ""
-    """A companion that has the titles of sessions, and so may have a secret."""
+    """A companion that contains the titles of sessions, and so may contain secrets."""
 
     def __init__(self, tool: Tool) -> None:
         self.tool = tool
         self.home: str = tool.home
 
     def items(self, failures: Failures) -> Iterator[ArchiveItem]:
-        """Yield everything to mirror. What cannot be read is added to `failures`.
+        """Yield everything that the archive copies, and add unreadable paths to `failures`.
 
-        A transcript that is a link out of the tool's folder is no transcript of the tool.
+        A transcript that is a link to a file outside the tool's folder is not copied.
         """
         home = os.path.realpath(self.home)
         return (item for item in self.files() if not _leads_out(item, home, failures))
 
     def files(self) -> Iterator[ArchiveItem]:
-        """Yield the files to mirror."""
+        """Yield the files that the archive copies."""
         for name in self.tool.companions:
             yield from self.companion(name)
         for folder, names in transcript_folders(self.tool, self.home):
@@ -75,11 +85,14 @@ class ArchiveSource:
                     yield self.item(path)
 
     def merge_companion(self, name: str, old: bytes, new: bytes) -> bytes:
-        """Return the new copy of a companion. It must still lead to what the old copy led to."""
+        """Return the new copy of a companion, made from the old copy and the tool's current file.
+
+        A subclass keeps the entries that the tool has removed from its file since.
+        """
         return new
 
     def copy_name(self, session_id: str) -> str:
-        """Return the name of a database session's copy; "" if sessions are files."""
+        """Return the name of the copy of a database session, or "" if sessions are files."""
         return ""
 
     def copy_rows(
@@ -91,7 +104,7 @@ class ArchiveSource:
         temp_dir: str,
         change: Change | None,
     ) -> Followed:
-        """Bring the copy of a session up to its rows, each as `change` makes it."""
+        """Bring the copy of a database session up to date. `change` is applied to each row."""
         raise MissingCapabilityError(self.tool, "archive")
 
     def read_rows(self, path: str, session_id: str) -> list[bytes]:
@@ -99,19 +112,19 @@ class ArchiveSource:
         raise MissingCapabilityError(self.tool, "archive")
 
     def item(self, path: str, id: str = "") -> ArchiveItem:
-        """Return a transcript as an item."""
+        """Return the archive item of a transcript."""
         name = os.path.relpath(path, self.home)
         return ArchiveItem(path, name, "document" if name.endswith(".json") else "log", id)
 
     def companion(self, name: str) -> Iterator[ArchiveItem]:
-        """Yield a file that leads to transcripts, if it exists."""
+        """Yield the archive item of a companion, if the file exists."""
         path = os.path.join(self.home, name)
         if os.path.isfile(path):
             yield ArchiveItem(path, name, "side")
 
 
 def archive_source(tool: str) -> ArchiveSource:
-    """Return what the archive takes from a tool."""
+    """Return the files that the archive copies from a tool."""
     found = find_tool(tool)
     kind: type[ArchiveSource] = found.load("archive") if found.archive else ArchiveSource
     return kind(found)
@@ -146,7 +159,10 @@ def copy_companion(
     temp_dir: str,
     change: Change | None = None,
 ) -> Followed:
-    """Copy a small file as `change` makes it. The copy still leads to what an older one led to."""
+    """Copy a companion to `target`, after `change` is applied to its content.
+
+    The new copy also keeps older entries, as `ArchiveSource.merge_companion` defines.
+    """
     mark = print_of(os.stat(item.path))
     if known and known.print == mark and os.path.exists(target):
         return Followed(known)
@@ -161,8 +177,11 @@ def copy_companion(
 
 
 def warm(item: ArchiveItem, temp_dir: str) -> str:
-    """A plain copy of a file that Codex compressed, in the temp folder; "" where the program that
-    unpacks it is missing. Whoever asked for it removes it."""
+    """Return the path of an uncompressed temporary copy of a file that Codex compressed.
+
+    The result is "" if the program `zstd` is not installed. The caller deletes the copy. Raises
+    SessionStorageError if the file cannot be decompressed.
+    """
     import subprocess
 
     path = os.path.join(temp_dir, temp_name("warm"))

@@ -1,7 +1,7 @@
-"""The sessions of tools that a person deleted from the archive: sync never copies them again.
+"""The tool sessions that a user deleted from the archive. Sync never copies them again.
 
-`archive/.forgotten` has one line for each, its fields apart by tabs: the tool, the session's id,
-when, and the names of its copies.
+The file `archive/.forgotten` has one line for each session. Its fields are separated by tabs: the
+tool, the session's id, the time of deletion, and the names of the session's copies.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ _ESCAPED = (("%", "%25"), ("\t", "%09"), ("\n", "%0A"))
 
 
 class Forgotten(NamedTuple):
-    """A session that was deleted, and the names of its copies below the tool's mirror."""
+    """A deleted session.
+
+    `names` are the paths of its copies, below the archive folder of the tool.
+    """
 
     tool: str
     id: str
@@ -27,23 +30,23 @@ class Forgotten(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """Not if a copy was put back from the trash."""
+        """Whether the session is still deleted: no copy was restored from the trash."""
         home = os.path.join(paths.archive(), self.tool)
         return not any(os.path.lexists(os.path.join(home, name)) for name in self.names)
 
 
 def path() -> str:
-    """The file with all of them; it is not there before anything was deleted."""
+    """Return the path of the file that lists deleted sessions. It may not exist."""
     return os.path.join(paths.archive(), ".forgotten")
 
 
 def forgotten() -> list[Forgotten]:
-    """What was deleted and not put back."""
+    """Return the sessions that were deleted and not restored."""
     return [one for one in _read() if one.holds]
 
 
 def remember_forgotten(new: Forgotten) -> None:
-    """Write down one more. Whoever calls holds the archive's lock."""
+    """Add a deleted session to the file. The caller holds the lock of the archive."""
     kept = [one for one in forgotten() if (one.tool, one.id) != (new.tool, new.id)]
     with storage_errors("write", path()):
         make_private_dir(os.path.dirname(path()))

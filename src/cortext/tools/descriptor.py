@@ -1,8 +1,8 @@
-"""The description of one AI tool: its name, its folders, and what cortext can do with it.
+"""The description of an AI tool: its name, its folders, and what cortext can do with it.
 
-A `Tool` is plain data: a list imports the descriptions of all tools, and none of their readers. A
-capability is a dotted path, `package.module:name`, and is imported when it is first used. None
-means that cortext cannot do that with the tool. Only `reader` is required.
+A `Tool` is plain data. A list imports the descriptions of all tools, but none of their readers. A
+capability is the path of an object, `package.module:name`, and is imported at its first use. None
+means that the tool lacks the capability. Only `reader` is required.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LACKS = {
 
 
 class MissingCapabilityError(CortextError):
-    """Something was asked of a tool that cortext cannot do with it."""
+    """A tool lacks the capability that a caller needs."""
 
     def __init__(self, tool: Tool, capability: str, *, hint: str = "") -> None:
         self.tool: str = tool.name
@@ -40,10 +40,10 @@ class MissingCapabilityError(CortextError):
 
 
 class Plugin(Protocol):
-    """A file that a tool loads, in the place of hooks."""
+    """A file that a tool loads. It takes the place of hooks."""
 
     note: str
-    """What a person should know before the plug-in is installed."""
+    """A note for the user before the plug-in is installed."""
 
     @property
     def path(self) -> str: ...
@@ -64,95 +64,98 @@ class Tool(Struct, frozen=True, kw_only=True):
     installer: str = "npm install -g"
     """The command that installs `package`."""
     executable: str = ""
-    """The program; "" if cortext never starts it."""
+    """The name of the program, or "" if cortext never starts the tool."""
     script_marker: str = ""
-    """A part of the path of the script that an interpreter runs for the tool."""
+    """A part of the path of the tool's script, if an interpreter runs the tool."""
     tested_version: str = ""
-    """The release whose sessions the tests of the reader hold."""
+    """The release of the tool that the tests of the reader use."""
 
     folder: str
-    """The folder of the tool: `~/.claude`, or `$XDG_DATA_HOME/opencode`."""
+    """The folder of the tool, such as `~/.claude` or `$XDG_DATA_HOME/opencode`."""
     folder_variable: str = ""
-    """An environment variable that names another folder."""
+    """An environment variable that names another folder instead of `folder`."""
     home_variable: str = ""
     """An environment variable that replaces the `~` of `folder`."""
     transcripts: tuple[str, ...] = ()
-    """Folders with transcripts, below `folder`; `*` is any folder, `**` also those below it."""
+    """The folders with transcripts, below `folder`.
+
+    `*` is any folder, `**` any depth of folders.
+    """
     endings: tuple[str, ...] = ENDINGS
-    """The endings of transcripts."""
+    """The endings of the names of transcripts."""
     excluded_prefix: str = ""
-    """How the names of files begin that stand among transcripts and are none."""
+    """The beginning of file names that look like transcripts but are not."""
     data_folders: tuple[str, ...] = ()
-    """Folders with everything that belongs to transcripts, where these are not enough."""
+    """All folders with session data, if these are more than the folders of `transcripts`."""
     companions: tuple[str, ...] = ()
-    """Files below `folder` that say more about transcripts. The archive copies them too."""
+    """Files below `folder` with more facts about transcripts. The archive copies them too."""
     database_prefix: str = ""
-    """How the names of databases with sessions begin, below `folder`; "" if there are none."""
+    """The beginning of the names of session databases below `folder`, or "" if there are none."""
     database_variable: str = ""
     """An environment variable that names one more database."""
 
     session_variable: str = ""
-    """An environment variable that tells a program in which session it was started."""
+    """An environment variable that holds the session's id in programs that the tool starts."""
     presence_variable: str = ""
-    """An environment variable that tells a program only that this tool started it."""
+    """An environment variable that shows that the tool started a program, but not the session."""
     process_variable: str = ""
-    """An environment variable with the number of the tool's process."""
+    """An environment variable that holds the number of the tool's process."""
     resume_word: str = ""
-    """The argument that a session's id follows, besides the usual options."""
+    """An argument that a session's id follows, in addition to options such as `--resume`."""
 
     hook_events: tuple[str, ...] = ()
     """The events that call `cortext hook`."""
     hook_sends_prompt: bool = True
-    """Whether a hook is told what the person said."""
+    """Whether a hook gets the text of the user's prompt."""
     hook_shows_message: bool = False
-    """Whether the tool shows the `systemMessage` that a hook answers."""
+    """Whether the tool shows the `systemMessage` in a hook's answer."""
     has_shared_process: bool = False
     """Whether one process of the tool serves several sessions."""
     escapes_bangs: bool = False
     """Whether the tool puts a backslash before `!` in the arguments of a slash command."""
     marks_mcp_tools: bool = True
-    """Whether the names of called tools tell which belong to an MCP server."""
+    """Whether the name of a called tool shows that the tool belongs to an MCP server."""
     agents_folder: str = ""
-    """A folder of a project whose agent files name models of this tool."""
+    """The folder in a project whose agent files name models of this tool."""
     output_limit: int = 0
-    """Bytes of a command's output that the tool passes on; 0 for the usual 28,000."""
+    """The maximum bytes of a command's output that the tool passes on; 0 means 28,000."""
     drops_pending_output: bool = False
-    """Whether the tool drops the output that waits in a terminal when a command ends."""
+    """Whether the tool loses output that is still in the terminal when a command ends."""
 
     reader: str
-    """A class with the protocol `Bridge`."""
+    """A class that implements the protocol `Bridge`."""
     writer: str | None = None
-    """A class with the protocol `Writer`."""
+    """A class that implements the protocol `Writer`."""
     launcher: str | None = None
     """A subclass of `launch.Launcher`."""
     headless: str | None = None
     """A subclass of `headless.Headless`."""
     archive: str | None = None
-    """A subclass of `archive_items.ArchiveSource`, where that class itself does not do."""
+    """A subclass of `archive_items.ArchiveSource`, or None to use that class itself."""
     hooks: str | None = None
-    """A function that returns the `settings.SettingsFile` with hooks."""
+    """A function that returns the `settings.SettingsFile` for hooks."""
     plugin: str | None = None
-    """A class with the protocol `Plugin`, in the place of hooks."""
+    """A class that implements the protocol `Plugin`, for a tool without hooks."""
     consent: str | None = None
-    """A function that tells what only the person can allow, as a `settings.Consent`."""
+    """A function that returns what only the user can allow, as a `settings.Consent`."""
     slash_commands: str | None = None
     """A subclass of `slash_commands.SlashCommands`."""
     mcp_settings: str | None = None
-    """A function that returns the `settings.SettingsFile` with MCP servers."""
+    """A function that returns the `settings.SettingsFile` for MCP servers."""
     mcp_servers: str | None = None
-    """A function that yields the tables of MCP servers which hold in a folder."""
+    """A function that yields the tables of MCP servers that are valid in a folder."""
     is_subagent: str | None = None
-    """A function that tells a sub-agent's transcript among the others."""
+    """A function that returns whether a transcript belongs to a sub-agent."""
     empty_sessions: str | None = None
-    """A function that finds sessions in which nothing was said yet."""
+    """A function that finds sessions without messages."""
     latest_sessions: str | None = None
-    """A function that finds the sessions of a database which were written to last."""
+    """A function that finds the sessions in a database that were changed last."""
     find_text: str | None = None
-    """A function that tells whether a session that is no file has a text."""
+    """A function that returns whether a session in a database contains a text."""
 
     @property
     def home(self) -> str:
-        """The folder where the tool itself looks for its sessions."""
+        """The folder where the tool stores its sessions."""
         given = os.environ.get(self.folder_variable) if self.folder_variable else ""
         if given:
             return given
@@ -171,33 +174,36 @@ class Tool(Struct, frozen=True, kw_only=True):
 
     @property
     def has_databases(self) -> bool:
-        """Whether sessions are rows of a database and not files."""
+        """Whether sessions are rows of a database instead of files."""
         return bool(self.database_prefix)
 
     @property
     def named_database(self) -> str:
-        """The path of the database that the environment names; "" if it names none."""
+        """The path of the database that the environment names, or "" if it names none."""
         given = os.environ.get(self.database_variable, "") if self.database_variable else ""
         return "" if given in ("", ":memory:") else os.path.join(self.home, given)
 
     @property
     def transcript_roots(self) -> tuple[str, ...]:
-        """The folders of `transcripts` down to the first `*`."""
+        """The folders of `transcripts`, up to the first `*`."""
         parts = (pattern.partition("*")[0].rstrip("/") for pattern in self.transcripts)
         return tuple(dict.fromkeys(parts))
 
     @property
     def moving_variable(self) -> str:
-        """The environment variable that says where sessions are; "" if there is none."""
+        """The environment variable that moves the sessions elsewhere, or "" if there is none."""
         return self.folder_variable or self.home_variable or self.database_variable
 
     @property
     def install_command(self) -> str:
-        """The command that installs the tool; "" if it is not known."""
+        """The command that installs the tool, or "" if it is not known."""
         return f"{self.installer} {self.package}" if self.package else ""
 
     def load(self, capability: str, *, hint: str = "") -> Any:
-        """Import a capability. MissingCapabilityError if the tool does not have it."""
+        """Import a capability and return it.
+
+        Raises MissingCapabilityError, with `hint`, if the tool lacks the capability.
+        """
         path: str | None = getattr(self, capability)
         if path is None:
             raise MissingCapabilityError(self, capability, hint=hint)

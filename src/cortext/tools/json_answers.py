@@ -1,4 +1,4 @@
-"""The answer of a tool to one question without a terminal, where the tool reports it in JSON."""
+"""The answer of a tool that runs without a terminal and reports in JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cortext.model import json_codec
 
 
 class AnswerUsage(NamedTuple):
-    """Tokens that the model read, those from a cache too, and those that it wrote."""
+    """The tokens that the model read, including cached tokens, and the tokens that it wrote."""
 
     input_tokens: int
     output_tokens: int
@@ -17,7 +17,7 @@ class AnswerUsage(NamedTuple):
 
 
 class Report(NamedTuple):
-    """An answer, the session that it was given in, and what it took; "" and None are unknown."""
+    """An answer, its session and its usage. An unknown session is "", and unknown usage is None."""
 
     text: str
     session: str = ""
@@ -25,12 +25,12 @@ class Report(NamedTuple):
 
 
 def read_events(said: str) -> Iterator[dict[str, Any]]:
-    """Return the lines of a text that are JSON objects."""
+    """Return an iterator over the JSON objects in the lines of a text. Other lines are skipped."""
     return filter(None, map(read_object, said.split("\n")))
 
 
 def read_object(text: str) -> dict[str, Any]:
-    """Return a JSON object; empty if the text is none."""
+    """Return the JSON object in a text, or {} if the text is no JSON object."""
     try:
         return as_dict(json_codec.decode(text.encode("utf-8", "replace")))
     except ValueError:
@@ -38,21 +38,21 @@ def read_object(text: str) -> dict[str, Any]:
 
 
 def as_dict(value: Any) -> dict[str, Any]:
-    """Return a foreign value if it is a dict; otherwise an empty one."""
+    """Return a value from outside if it is a dict, otherwise {}."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def as_text(value: Any) -> str:
-    """Return a foreign value if it is a string; otherwise ""."""
+    """Return a value from outside if it is a string, otherwise ""."""
     return value if isinstance(value, str) else ""
 
 
 def as_number(value: Any) -> float | None:
-    """Return a foreign value if it is a number; otherwise None."""
+    """Return a value from outside if it is a number, otherwise None."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return value if is_number else None
 
 
 def sum_of(used: dict[str, Any], *names: str) -> int:
-    """Return the sum of some numbers of a dict."""
+    """Return the sum of the numbers with these names in a dict. A missing number counts as 0."""
     return int(sum(as_number(used.get(name)) or 0 for name in names))

@@ -1,7 +1,8 @@
-"""Transcripts that are lines of JSON: all of one, bounded by its largest line, or its two ends.
+"""Readers for transcripts that are lines of JSON: the whole file, or only its beginning and end.
 
-A line is decoded into a struct that names the fields we need, and the rest of it is skipped. A
-line that does not fit gives what fits of it; one that cannot be read is named.
+Memory use is bounded by the longest line. A line is decoded into a struct with the fields that
+cortext needs; the other fields are skipped. A line that does not match the struct gives the fields
+that do match. A line that cannot be read is reported as damage.
 """
 
 from __future__ import annotations
@@ -29,22 +30,25 @@ from cortext.tools.reader_protocol import TranscriptSource
 from cortext.tools.transcript_folders import warn
 
 BLOCK = 1 << 17
-"""What is read at once: so much stays near the processor until it is decoded, and memory that
-is freed serves for the next one."""
+"""The bytes read at once.
+
+A block of this size stays in the processor's cache until it is decoded. The memory of a freed block
+is used again for the next block.
+"""
 LONGEST_LINE = 256 << 20
-"""A line above this is passed over, and named: it is held in memory whole."""
+"""The maximum bytes of a line, because a whole line is in memory. A longer line is damage."""
 ENDS = (1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22)
-"""How much of an end is read, until it says what is asked for."""
-_BEGINNING = 12  # bytes of a line that tell where the same line begins again
-_AGAIN = 8  # such places are tried
+"""The bytes to read at an end of a file. The next size is tried if the needed line is missing."""
+_BEGINNING = 12  # bytes of a line that are compared to find a repeated line
+_AGAIN = 8  # the number of places that are tried
 _NULS = re.compile(rb"\0+")
 _NESTED = frozenset((dict, list))
-_MILLISECONDS = 10**11  # a larger number counts these, and not seconds
+_MILLISECONDS = 10**11  # a larger number is in milliseconds instead of seconds
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _MOST = 2**53
 
 Count = Annotated[int, msgspec.Meta(ge=-_MOST, le=_MOST)]
-"""A number that is added up, as of tokens: the sum of larger ones might not fit into a file."""
+"""A number that is added up, such as tokens. The limit keeps the sum small enough for a file."""
 Cost = Annotated[float, msgspec.Meta(ge=-_MOST, le=_MOST)]
 
 _from_iso = datetime.fromisoformat
@@ -54,8 +58,10 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 def read_blocks(path: str, damages: list[Damage] | None = None) -> Iterator[bytes]:
-    """A file from its beginning, also a compressed one; FileNotFoundError if there is none. What
-    is damaged of the compression is added to `damages`."""
+    """Yield the bytes of a file in blocks. A compressed file is decompressed.
+
+    Damage in the compression is added to `damages`. Raises FileNotFoundError if there is no file.
+    """
     if path.endswith(SUFFIX):
         found = list[Damage]() if damages is None else damages
         yield from read_packed(path, lambda detail: found.append(Damage(detail, path=path)))
@@ -69,12 +75,15 @@ def read_blocks(path: str, damages: list[Damage] | None = None) -> Iterator[byte
 
 
 def read_whole(path: str, damages: list[Damage]) -> bytes:
-    """All bytes of a file, also of a compressed one."""
+    """Return all bytes of a file. A compressed file is decompressed.
+
+    Damage in the compression is added to `damages`.
+    """
     return b"".join(read_blocks(path, damages)) if path.endswith(SUFFIX) else read_file(path)
 
 
 def read_head(path: str, most: int) -> bytes:
-    """The first bytes of a file, also of a compressed one."""
+    """Return the first `most` bytes of a file. A compressed file is decompressed."""
     fd = open_file(path)
     try:
         return opened(fd)[1](0, most)
@@ -83,13 +92,15 @@ def read_head(path: str, most: int) -> bytes:
 
 
 def plain(name: str) -> str:
-    """The name of a file without what says that it is compressed."""
+    """Return a file name without the ending of a compressed copy."""
     return name.removesuffix(SUFFIX)
 
 
 def opened(fd: int) -> tuple[int, Callable[[int, int], bytes]]:
-    """How many bytes an open file holds, also a compressed one, and what reads from one to
-    another of them."""
+    """Return the size of an open file, and a function that reads the bytes from `start` to `end`.
+
+    For a compressed file, size and positions are those of the decompressed bytes.
+    """
     if not is_packed(fd):
         return os.fstat(fd).st_size, lambda start, end: read_range(fd, start, end)
     packed = Packed(fd)
@@ -98,7 +109,7 @@ def opened(fd: int) -> tuple[int, Callable[[int, int], bytes]]:
 
 
 class JsonLines(Generic[T]):
-    """The values of a transcript's lines. `damages` grows as they are read."""
+    """A decoder for the lines of a transcript. Reading appends to `damages`."""
 
     def __init__(self, kind: type[T], path: str = "") -> None:
         self.damages: list[Damage] = []
@@ -107,7 +118,7 @@ class JsonLines(Generic[T]):
         self._decode, self._decode_lines = decoder.decode, decoder.decode_lines
 
     def read(self, blocks: Iterable[bytes]) -> Iterator[tuple[int, T]]:
-        """Each value with the number of its line, counted from 1."""
+        """Yield each decoded line with its line number, counted from 1."""
         for number, count, data in self._join(blocks):
             try:
                 values = self._decode_lines(data) if count else []
@@ -115,12 +126,15 @@ class JsonLines(Generic[T]):
                 values = []
             if count and len(values) == count:
                 yield from enumerate(values, number)
-            else:  # one of the lines is bad, or blank, or has no end
+            else:  # a line is bad or blank, or the last line has no newline
                 yield from self._each(number, data)
 
     def _join(self, blocks: Iterable[bytes]) -> Iterator[tuple[int, int, bytes | memoryview]]:
-        """Whole lines, with the number of the first and how many they are; then what comes
-        after the last newline. Only a line that begins in an earlier block is copied."""
+        """Yield whole lines with the number of the first line and the count of lines.
+
+        The bytes after the last newline come at the end, with the count 0. Only a line that spans
+        several blocks is copied.
+        """
         number, held, size = 1, list[bytes](), 0
         for block in blocks:
             if end := block.rfind(b"\n") + 1:
@@ -164,7 +178,7 @@ class JsonLines(Generic[T]):
             self._name("the last line has no newline", number, fatal=False)
 
     def _mend(self, number: int, line: bytes, ended: bool) -> Iterator[T]:
-        """What a line holds that is no value as it stands."""
+        """Yield the records that can be recovered from a line that is not valid JSON."""
         if lost := line.count(b"\0"):
             self._name(f"{lost} NUL bytes stand where records may have been", number)
         for piece in _NULS.split(line):
@@ -185,7 +199,10 @@ class JsonLines(Generic[T]):
         return value
 
     def _again(self, number: int, data: bytes, ended: bool, reason: str) -> T | None:
-        """A record that follows on the beginning of itself: a write that was torn and repeated."""
+        """Return the record in a line that begins with a torn copy of the same record.
+
+        That happens if a write was interrupted and then repeated.
+        """
         at = 0
         for _ in range(_AGAIN):
             at = data.find(data[:_BEGINNING], at + 1)
@@ -212,8 +229,11 @@ class JsonLines(Generic[T]):
 
 
 def _newlines(data: bytes, at: int, end: int) -> int:
-    """How many lines end from one place to another, before which the last one ends."""
-    # `count` looks at byte after byte; `find` asks memchr, and takes a tenth of the time.
+    """Return the number of newlines in `data[at:end]`.
+
+    The last of these bytes must be a newline.
+    """
+    # `find` uses memchr, and takes a tenth of the time of `count`.
     count, find = 0, data.find
     while at < end:
         at = find(b"\n", at) + 1
@@ -222,7 +242,10 @@ def _newlines(data: bytes, at: int, end: int) -> int:
 
 
 def fit(data: dict[str, Any], kind: type[T], notes: list[str]) -> T:
-    """`data` as a `kind`, without the fields that do not fit; those are said in `notes`."""
+    """Return `data` as a struct of type `kind`, without the fields that do not match.
+
+    A message for each of these fields is appended to `notes`.
+    """
     known: dict[str, Any] = {}
     for field in msgspec.structs.fields(kind):
         value = data.get(field.encode_name)
@@ -230,7 +253,7 @@ def fit(data: dict[str, Any], kind: type[T], notes: list[str]) -> T:
             continue
         try:
             known[field.name] = msgspec.convert(value, field.type)
-        except (msgspec.ValidationError, UnicodeEncodeError):  # the latter of half a key
+        except (msgspec.ValidationError, UnicodeEncodeError):  # the latter: a lone surrogate
             inner = _struct_in(field.type, listed=isinstance(value, list))
             if inner and isinstance(value, dict):
                 known[field.name] = fit(cast("dict[str, Any]", value), inner, notes)
@@ -247,7 +270,10 @@ def _is_dict(value: Any) -> bool:
 
 
 def _struct_in(kind: Any, *, listed: bool) -> type[msgspec.Struct] | None:
-    """The struct that a field's type names, in a union too: in a list, or by itself."""
+    """Return the struct type in the type of a field, also in a union.
+
+    With `listed`, return only a struct that is the item of a list; without it, only a plain struct.
+    """
     if get_origin(kind) is list:
         return _struct_in(get_args(kind)[0], listed=False) if listed else None
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
@@ -262,8 +288,10 @@ def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
 
 
 class Ends(Generic[T]):
-    """The two ends of an open file, also a compressed one. What cannot be read there is passed
-    over."""
+    """The decoded lines at the two ends of an open file. Unreadable lines are skipped.
+
+    A compressed file is decompressed.
+    """
 
     def __init__(self, fd: int, kind: type[T]) -> None:
         self._kind = kind
@@ -276,7 +304,10 @@ class Ends(Generic[T]):
             return [value for _, value in JsonLines(self._kind).read([data])]
 
     def head(self, enough: Callable[[T], bool]) -> list[T]:
-        """The first values, with one that is enough among them."""
+        """Return the first lines, with at least one for which `enough` is true.
+
+        If the first 4 MiB of the file have no such line, the result has none.
+        """
         values: list[T] = []
         for most in ENDS:
             data = self._read(0, min(most, self._size))
@@ -288,7 +319,10 @@ class Ends(Generic[T]):
         return values
 
     def tail(self, enough: Callable[[T], bool]) -> list[T]:
-        """The last values in their order, with one that is enough among them."""
+        """Return the last lines in file order, with at least one for which `enough` is true.
+
+        If the last 4 MiB of the file have no such line, the result has none.
+        """
         values: list[T] = []
         for most in ENDS:
             start = max(self._size - most, 0)
@@ -302,9 +336,9 @@ class Ends(Generic[T]):
 
 
 def time_of(value: Any) -> datetime | None:
-    """A time as transcripts have it; None for what is none."""
+    """Return a time of a transcript, or None if the value is not a time."""
     try:
-        if type(value) is str:  # nearly all are, and there are very many
+        if type(value) is str:  # the most frequent case comes first
             when = _from_iso(value)
             return when if when.tzinfo is UTC else as_utc(when)
         if type(value) is int and value > _MILLISECONDS:
@@ -315,15 +349,18 @@ def time_of(value: Any) -> datetime | None:
 
 
 def title_of(text: str) -> str:
-    """The title that a person's words give, without a command of ours before them; "" for a bare
-    command, which says nothing."""
+    """Return a title made from the first line of a user's message.
+
+    One of our slash commands before the text is removed. The title is "" if the text is only a
+    command.
+    """
     text = without_command(text)
     line = next((line.strip() for line in text.split("\n") if line.strip()), "")
     return "" if line.startswith("/") and " " not in line else shorten(line, WHOLE)
 
 
 def cut(text: str, longest: int | None) -> str:
-    """`text`, or only its two ends: what stubs are made from."""
+    """Return `text`, or only its beginning and end if it has more than `longest` characters."""
     if longest is None or len(text) <= longest:
         return text
     half = longest // 2
@@ -331,7 +368,7 @@ def cut(text: str, longest: int | None) -> str:
 
 
 def last(values: Iterable[str | None]) -> str:
-    """The last that says something, "" if none does."""
+    """Return the last value that is not empty, or ""."""
     found = ""
     for value in values:
         found = value or found
@@ -348,8 +385,10 @@ def message(
     name: str | None = None,
     data: dict[str, Any] | None = None,
 ) -> SessionMessage:
-    """A message with its tool calls, or the result of the call that it `answers`; arguments that
-    no record can hold are left out."""
+    """Return a message with its tool calls, or the result of the tool call with the id `answers`.
+
+    Arguments that a record cannot store are replaced by a note.
+    """
     if id and when.tzinfo is UTC and (not calls or _are_flat(calls)):
         return of_decoded(role, text, when, id, calls or None, answers, name, None, data)
     try:
@@ -360,7 +399,7 @@ def message(
 
 
 def _are_flat(calls: list[dict[str, Any]]) -> bool:
-    """Whether their arguments hold nothing that could be nested too deeply."""
+    """Return whether no argument is a dict or list, which could be nested too deeply."""
     for call in calls:
         given = call["arguments"]
         if type(given) is dict:
@@ -373,7 +412,7 @@ def _are_flat(calls: list[dict[str, Any]]) -> bool:
 
 
 def listed(folder: str) -> list[os.DirEntry[str]]:
-    """What a folder holds, by name; nothing if it is not there or cannot be read."""
+    """Return the entries of a folder, sorted by name; [] if it is missing or unreadable."""
     try:
         with os.scandir(folder) as entries:
             return sorted(entries, key=lambda entry: entry.name)
@@ -385,19 +424,19 @@ def listed(folder: str) -> list[os.DirEntry[str]]:
 
 
 def prints(paths: Iterable[str]) -> str:
-    """What changes when one of some files does, or another one comes."""
+    """Return a fingerprint of files. It changes if a file changes, or if there is another file."""
     marks: list[str] = []
     for path in paths:
         try:
             found = os.stat(path)
         except OSError:
-            continue  # it went away
+            continue  # the file was deleted meanwhile
         marks.append(f"{path} {found.st_mtime_ns} {found.st_size} {found.st_ino}")
     return "\n".join(marks)
 
 
 def source(tool: str, id: str, entry: os.DirEntry[str]) -> Iterator[TranscriptSource]:
-    """The source that a file is, if it is a file and still there."""
+    """Yield the source for a transcript file, unless the path is no regular file or was deleted."""
     try:
         found = entry.stat()
     except OSError as error:

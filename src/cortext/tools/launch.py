@@ -1,7 +1,7 @@
-"""How tools are started: with which words, where, and with what in their environment.
+"""The command lines that start tools, with their working folders and environments.
 
-No text of a conversation is among the words: at most a slash command and an id. No word asks a
-tool to skip a question of its own.
+A command line holds no text of a conversation. It holds at most a slash command and a session id.
+No argument tells a tool to skip its own permission questions.
 """
 
 from __future__ import annotations
@@ -23,8 +23,11 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
 class LaunchPlan(NamedTuple):
-    """A program to start: its words, its folder, what is added to its environment, and what it
-    gets to read in place of a terminal."""
+    """A program to start.
+
+    `words` is the command line and `cwd` the working folder. `environment` holds the variables to
+    add. `given` is the text for stdin, or None if the program uses the terminal.
+    """
 
     tool: str
     words: tuple[str, ...]
@@ -34,13 +37,13 @@ class LaunchPlan(NamedTuple):
 
 
 class Launcher:
-    """How one tool is started. A subclass overrides what its tool can do."""
+    """The ways to start one tool. A subclass overrides the methods that its tool supports."""
 
     asks_in_copy: bool = False
-    """Whether a question is asked in an empty folder, on a copy of the session.
+    """Whether `cortext ask` runs in an empty folder, on a copy of the session.
 
-    Such a tool runs the programs that a project's settings name and has no options against all of
-    them, or forks into the folder of the session wherever it is started.
+    This is for two kinds of tools. Some run programs that a project's settings name, and no options
+    prevent that. Others put a fork into the folder of the session, wherever they are started.
     """
     takes_command: bool = False
     """Whether the tool can be started with a slash command."""
@@ -49,45 +52,60 @@ class Launcher:
     deletes_resumed: bool = False
     """Whether the tool may delete a session that it resumes. The archive copies it first."""
     takes_empty_session: bool = False
-    """Whether a session in which nothing was said is written, to tell the tool something."""
+    """Whether cortext may write a session without messages, only to give the tool instructions."""
 
     def __init__(self, tool: Tool) -> None:
         self.tool = tool
 
     def resume(self, id: str, *, cwd: str, command: str = "", instructions: str = "") -> LaunchPlan:
-        """Continue a session of the tool's own. `command` is a slash command to begin with, where
-        the tool takes one; `instructions` is a file that the tool reads, where it can."""
+        """Return the plan that resumes a session of the tool.
+
+        `command` is a slash command to run first, for tools that accept one. `instructions` is the
+        path of a file that the tool reads, for tools that can do so.
+        """
         raise NotImplementedError
 
     def fork(self, id: str, *, new: str, cwd: str, command: str = "") -> LaunchPlan | None:
-        """Continue in a copy that gets the id `new`; None if the tool chooses the id itself."""
+        """Return the plan that continues in a copy of a session; the copy gets the id `new`.
+
+        None if the tool chooses the id itself.
+        """
         return None
 
     def start(self, *, cwd: str, command: str = "", instructions: str = "") -> LaunchPlan | None:
-        """Begin a new session with a slash command or a file; None if the tool takes neither."""
+        """Return the plan that starts a new session with a slash command or a file of instructions.
+
+        None if the tool accepts neither.
+        """
         return None
 
     def ask(self, id: str, *, cwd: str, policy: str, extra: Sequence[str]) -> LaunchPlan:
-        """Answer one question without a terminal and without the tool's own tools. The question is
-        on stdin, the answer on stdout. The turn is not kept. `policy` is a file with `deny_policy`.
+        """Return the plan that answers one question without a terminal.
+
+        The tool must not use its own tools. The question comes on stdin, and the answer goes to
+        stdout. The tool does not store the turn. `policy` is the path of a file with the content of
+        `deny_policy`.
         """
         raise NotImplementedError
 
     def deny_policy(self) -> bytes:
-        """Return a file for `ask` that forbids every tool; empty if `ask` needs none."""
+        """Return a policy file for `ask` that forbids every tool, or b"" if `ask` needs none."""
         return b""
 
     def delete(self, id: str, cwd: str) -> LaunchPlan | None:
-        """Let the tool delete a session that we wrote; None if that is a file that we remove."""
+        """Return the plan that lets the tool delete a session that cortext wrote.
+
+        None if the session is a file that cortext deletes.
+        """
         return None
 
     def knows_briefing(self, path: str) -> bool:
-        """Whether a session can be told of a conversation's command when it is resumed."""
+        """Return whether the session at `path` can get the conversation's command at a resume."""
         return True
 
 
 class ToolMissingError(CortextError):
-    """A tool is wanted that is not installed."""
+    """A tool was requested that is not installed."""
 
     def __init__(self, tool: str) -> None:
         self.tool = tool
@@ -101,7 +119,7 @@ class ToolMissingError(CortextError):
 
 
 def installed() -> list[str]:
-    """Return the tools that cortext can start and whose programs are on the PATH."""
+    """Return the names of the tools that cortext can start and whose programs are on the PATH."""
     return [tool.name for tool in tools() if tool.launcher and _is_installed(tool)]
 
 
@@ -110,8 +128,11 @@ def _is_installed(tool: Tool) -> bool:
 
 
 def require(tool: str) -> None:
-    """Raise ToolMissingError if a tool is not installed, and MissingCapabilityError if cortext
-    cannot start it."""
+    """Check that a tool can be started.
+
+    Raises ToolMissingError if the tool is not installed. Raises MissingCapabilityError if cortext
+    cannot start this tool.
+    """
     found = find_tool(tool)
     launcher_of(tool)
     if not _is_installed(found):
@@ -119,14 +140,17 @@ def require(tool: str) -> None:
 
 
 def launcher_of(tool: str) -> Launcher:
-    """Return how a tool is started. MissingCapabilityError if cortext cannot start it."""
+    """Return the launcher of a tool.
+
+    Raises MissingCapabilityError if cortext cannot start the tool.
+    """
     found = find_tool(tool)
     there = [each.name for each in tools() if each.launcher]
     return found.load("launcher", hint=f"`--tool` takes {', '.join(there)}")(found)
 
 
 def install_hint(tool: str) -> str:
-    """Return the command that installs a tool, in brackets; "" if it is not known."""
+    """Return the command that installs a tool, in brackets, or "" if the command is not known."""
     found = get_tool(tool)
     return f" (`{found.install_command}`)" if found and found.install_command else ""
 
@@ -140,7 +164,10 @@ def resume_plan(
     instructions: str = "",
     extra: Sequence[str] = (),
 ) -> LaunchPlan:
-    """Plan to continue a session of the tool's own, as `Launcher.resume`."""
+    """Return the plan that resumes a session of a tool. See `Launcher.resume`.
+
+    `extra` holds arguments to append.
+    """
     _check(id)
     plan = launcher_of(tool).resume(id, cwd=cwd, command=command, instructions=instructions)
     return plan._replace(words=(*plan.words, *extra))
@@ -149,7 +176,7 @@ def resume_plan(
 def fork_plan(
     tool: str, id: str, *, new: str, cwd: str, command: str = "", extra: Sequence[str] = ()
 ) -> LaunchPlan | None:
-    """Plan to continue in the tool's own copy of a session, as `Launcher.fork`."""
+    """Return the plan that continues in the tool's own copy of a session. See `Launcher.fork`."""
     _check(id)
     plan = launcher_of(tool).fork(id, new=new, cwd=cwd, command=command)
     return plan and plan._replace(words=(*plan.words, *extra))
@@ -158,7 +185,7 @@ def fork_plan(
 def start_plan(
     tool: str, *, cwd: str, command: str = "", instructions: str = "", extra: Sequence[str] = ()
 ) -> LaunchPlan | None:
-    """Plan to begin a new session, as `Launcher.start`."""
+    """Return the plan that starts a new session of a tool. See `Launcher.start`."""
     plan = launcher_of(tool).start(cwd=cwd, command=command, instructions=instructions)
     return plan and plan._replace(words=(*plan.words, *extra))
 
@@ -166,28 +193,38 @@ def start_plan(
 def ask_plan(
     tool: str, id: str, question: str, cwd: str, *, denying: str, extra: Sequence[str] = ()
 ) -> LaunchPlan:
-    """Plan to ask a question, as `Launcher.ask`."""
+    """Return the plan that answers one question in a session. See `Launcher.ask`.
+
+    `denying` is the path of the policy file.
+    """
     _check(id)
     plan = launcher_of(tool).ask(id, cwd=cwd, policy=denying, extra=extra)
     return plan._replace(given=question)
 
 
 def forget_plan(tool: str, id: str, cwd: str) -> LaunchPlan | None:
-    """Plan to let a tool delete a session that we wrote, as `Launcher.delete`."""
+    """Return the plan that lets a tool delete a session that cortext wrote.
+
+    See `Launcher.delete`.
+    """
     _check(id)
     return launcher_of(tool).delete(id, cwd)
 
 
 def _check(id: str) -> None:
-    """A transcript may call itself anything; none of it may become an option of a tool."""
+    """Raise CortextError if an id could be read as an option of a tool.
+
+    A transcript may contain any text as its id.
+    """
     if not _ID.fullmatch(id):
         raise CortextError(f"{id!r} is no id that a tool can be given")
 
 
 def has_command(tool: str, cwd: str) -> bool:
-    """Whether a tool, started in a folder, knows `/workspace.resume` as we wrote it for the person.
+    """Return whether a tool, started in a folder, runs our `/workspace.resume`.
 
-    A project's own command of that name would run in its place, and is not ours to start.
+    The result is False if a project has its own command of that name, because the tool would run
+    that.
     """
     commands = slash_commands_of(tool)
     if commands is None:
@@ -197,7 +234,7 @@ def has_command(tool: str, cwd: str) -> bool:
     while True:
         folders.append(os.path.join(folder, commands.workspace_folder))
         parent = os.path.dirname(folder)
-        # A tool looks in its project, whose root has the repository.
+        # A tool searches up to the root of the project, which has the repository.
         if parent == folder or os.path.exists(os.path.join(folder, ".git")):
             break
         folder = parent

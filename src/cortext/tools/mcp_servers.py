@@ -1,6 +1,6 @@
-"""The MCP servers that a tool is configured with: their names, from the tool's own files.
+"""The names of the MCP servers in a tool's settings files.
 
-What comes from elsewhere, as with a plug-in or an account of Claude Code, is not known.
+Servers from elsewhere are unknown, for example from a plug-in or an account of Claude Code.
 """
 
 from __future__ import annotations
@@ -18,43 +18,46 @@ from cortext.model import json_codec
 from cortext.tools.registry import get_tool
 
 _log = logging.getLogger("cortext.tools")
-# Strings first, so that what looks like a comment in one is none. Neither a string nor a comment
-# need be closed: otherwise each opening would be sought again from the next one to the end.
+# Match strings first, so a comment sign in a string is not a comment. Strings and comments may lack
+# an end: otherwise the search for an end would start again at each beginning.
 _STRING = rb'("(?:[^"\\]|\\.)*+"?)'
 _COMMENT = re.compile(_STRING + rb"|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _COMMA = re.compile(_STRING + rb"|,(?=\s*[}\]])", re.DOTALL)
 _LARGEST, _LARGEST_TOML = 1 << 20, 1 << 18
-"""Bytes of a settings file, which may come with a project that somebody else made."""
+"""The maximum bytes of a settings file. It may come with a project of another person."""
 _MOST_SERVERS, _LONGEST_NAME = 1000, 200
 _OTHER = re.compile(r"[^0-9A-Za-z]+")
 # `mcp__server__tool`, `mcp_server_tool`, or `mcp__server` for a server whose tools were not called.
 _MCP = re.compile(r"mcp__.|mcp_[^_].*_.")
 _SERVER = re.compile(r"mcp__((?:(?!__).)+)")
-# Of plug-ins, of an account, of an editor or browser beside the tool: in none of its files.
+# Servers of plug-ins, accounts, editors and browsers. They are in no settings file.
 _FROM_ELSEWHERE = (
     "mcp__plugin_", "mcp__claude_ai_", "mcp__claude-in-chrome__", "mcp__ide__", "mcp__codex_apps__",
 )  # fmt: skip
 
 
 def mcp_servers(tool: str, cwd: str) -> list[str]:
-    """Return the names of the servers that a tool starts in a folder, sorted."""
+    """Return the names of the MCP servers that a tool starts in a folder, sorted."""
     there = {name: entry for found in _tables(tool, cwd) for name, entry in found.items()}
     names = (name for name, entry in there.items() if not _is_off(entry))
     return sorted(name for name in names if len(name) <= _LONGEST_NAME)[:_MOST_SERVERS]
 
 
 def is_of(server: str, name: str) -> bool:
-    """Whether a tool is one of an MCP server's, as any AI tool names it: all but letters and
-    digits may be written as `_`."""
+    """Return whether the name of a called tool belongs to an MCP server.
+
+    AI tools may write characters other than letters and digits as `_`.
+    """
     plain = _OTHER.sub("_", name).removeprefix("mcp").lstrip("_")
     return plain.startswith(f"{_OTHER.sub('_', server).lstrip('_')}_")
 
 
 def record_tools(tool: str, called: Iterable[str], servers: Sequence[str]) -> list[str]:
-    """Return the names under which a conversation records its tools: of those that were called,
-    sorted, and `mcp__SERVER` for each server whose tools were not called.
+    """Return the names of tools to record for a conversation.
 
-    Some tools name a server's tool SERVER_TOOL; it is recorded as `mcp__SERVER__TOOL`.
+    These are the names of the called tools, sorted, and `mcp__SERVER` for each server whose tools
+    were not called. Some AI tools name a server's tool SERVER_TOOL; it is recorded as
+    `mcp__SERVER__TOOL`.
     """
     names = dict.fromkeys(called)
     found = get_tool(tool)
@@ -64,7 +67,7 @@ def record_tools(tool: str, called: Iterable[str], servers: Sequence[str]) -> li
 
 
 def merge_tools(known: Sequence[str], new: Iterable[str]) -> list[str]:
-    """Return all names once; a server alone goes if a tool of it is named as well."""
+    """Return all names once. Leave out `mcp__SERVER` if a tool of that server is listed too."""
     names = list(dict.fromkeys((*known, *new)))
     called = [name for name in names if _MCP.match(name) and not server_alone(name)]
     return [
@@ -75,14 +78,17 @@ def merge_tools(known: Sequence[str], new: Iterable[str]) -> list[str]:
 
 
 def server_alone(name: str) -> str:
-    """Return the server that a name is of, if it names no tool of it; otherwise ""."""
+    """Return the server in a name of the form `mcp__SERVER`, or "" for other names."""
     found = _SERVER.fullmatch(name)
     return found[1] if found else ""
 
 
 def without_server(names: Iterable[str], servers: Sequence[str]) -> list[str]:
-    """Return the MCP tools and servers among `names` that belong to none of the servers. Those that
-    no file of a tool configures are left out: whether they exist now is unknown."""
+    """Return the MCP tools and servers in `names` that belong to none of the servers.
+
+    Names of servers that no settings file can contain are left out, because their presence is
+    unknown.
+    """
     return [
         name
         for name in names
@@ -93,8 +99,10 @@ def without_server(names: Iterable[str], servers: Sequence[str]) -> list[str]:
 
 
 def without_tool(names: Iterable[str], tools: Sequence[str]) -> list[str]:
-    """Return the names that are none of the tools, compared as server and tool. A server alone is
-    there if any tool of it is."""
+    """Return the names that match none of the tools.
+
+    Different spellings of one MCP tool match. A name `mcp__SERVER` matches any tool of that server.
+    """
     present = {_server_and_tool(tool) for tool in tools}
     return [
         name
@@ -105,7 +113,7 @@ def without_tool(names: Iterable[str], tools: Sequence[str]) -> list[str]:
 
 
 def _server_and_tool(name: str) -> str:
-    """One name of an MCP tool: others write mcp__server__tool, mcp_server_tool or server_tool."""
+    """Return one spelling for mcp__server__tool, mcp_server_tool and server_tool."""
     return "_".join(part for part in name.split("_") if part).removeprefix("mcp_")
 
 
@@ -118,14 +126,17 @@ def _with_server(name: str, servers: Sequence[str]) -> str:
 
 
 def _tables(tool: str, cwd: str) -> Iterable[dict[str, Any]]:
-    """Return the tables of servers that hold in a folder."""
+    """Return the tables of MCP servers that are valid in a folder."""
     found = get_tool(tool)
     return found.load("mcp_servers")(found, cwd) if found and found.mcp_servers else ()
 
 
 def project_folders(cwd: str) -> list[str]:
-    """Return a folder and those above it in its repository, the outermost first, as tools read the
-    settings of a project. Outside a repository the folder stands alone; "" has none."""
+    """Return the folders from the root of the repository down to `cwd`.
+
+    Tools read project settings in this order. Outside a repository, the result has only `cwd`. For
+    "" it is empty.
+    """
     if not cwd:
         return []
     found = [folder := os.path.abspath(cwd)]
@@ -141,14 +152,14 @@ def _is_off(entry: Any) -> bool:
 
 
 def table_at(value: Any, *keys: str) -> dict[str, Any]:
-    """Return the table below these keys; an empty one if there is none."""
+    """Return the table below these keys, or {} if there is none."""
     for key in keys:
         value = cast("dict[str, Any]", value).get(key) if isinstance(value, dict) else None
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def read_settings(path: str, most: int = _LARGEST) -> Any:
-    """Return what a settings file says; None if it is missing, too large or cannot be read."""
+    """Return the content of a settings file; None if it is missing, too large or unreadable."""
     try:
         if path.endswith(".toml"):
             from cortext.formats import toml_edit
@@ -164,7 +175,7 @@ def read_settings(path: str, most: int = _LARGEST) -> Any:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        # The tool itself tells of a file that it cannot read.
+        # An unreadable file is only logged as information: the tool itself reports it.
         is_large = getattr(error, "errno", None) == errno.EFBIG
         _log.log(
             logging.WARNING if is_large else logging.INFO,

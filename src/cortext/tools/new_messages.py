@@ -1,7 +1,7 @@
-"""What was said in a transcript since it was last read.
+"""The new part of a transcript since it was last read.
 
-A transcript grows at its end, so the bytes before a mark tell whether it is still the same one,
-and the lines before it what the new ones go on from.
+A transcript grows at its end. The bytes before a stored position show whether the file is still the
+same. The lines before the position are the context of the new lines.
 """
 
 from __future__ import annotations
@@ -19,12 +19,15 @@ from cortext.tools.reader_protocol import TranscriptSource
 
 _END = 4096
 CONTEXT = 1 << 18
-"""Bytes before a mark that are read again, for what new lines refer to."""
+"""The bytes before a position that are read again, because new lines may refer to them."""
 
 
 class FilePosition(Struct, frozen=True):
-    """A place in a file: so many bytes in so many lines, and a digest of the last of them. Lines
-    are 0 where nobody asks for the numbers of the next ones."""
+    """A position at the end of a line in a file.
+
+    `size` is the number of bytes before the position, and `lines` the number of lines; `lines` is 0
+    if it was not counted. `end` is a digest of the last bytes before the position.
+    """
 
     inode: int
     size: int
@@ -33,8 +36,11 @@ class FilePosition(Struct, frozen=True):
 
 
 class Lately(NamedTuple):
-    """The whole lines before a mark, as far back as is needed, and those after it. `first` is the
-    number of the first of them all, counted from 1, of the new ones `new`; `mark` is after them."""
+    """The whole lines before and after a stored position.
+
+    `before` goes back only as far as new lines may refer to. `new` is the line number of the first
+    line in `after`, counted from 1. `mark` is the position after the last line.
+    """
 
     before: bytes
     after: bytes
@@ -47,14 +53,15 @@ class Lately(NamedTuple):
 
     @property
     def is_all(self) -> bool:
-        """Whether nothing stands before these lines."""
+        """Whether these lines are the whole file."""
         return len(self.before) + len(self.after) == self.mark.size
 
 
 class MessageDelta(NamedTuple):
-    """The messages after a position. `again` are messages from before it that have changed.
+    """The messages after a position.
 
-    `mark` is the position after them, and `model` the last model that they name, "" if none.
+    `again` has messages from before the position that have changed. `mark` is the position after
+    the new messages. `model` is the last model that they name, or "".
     """
 
     again: Sequence[SessionMessage]
@@ -65,39 +72,49 @@ class MessageDelta(NamedTuple):
 
 @runtime_checkable
 class Follows(Protocol):
-    """A bridge that can go on where it was."""
+    """A bridge that can continue reading a transcript at a stored position."""
 
     def follow(self, source: TranscriptSource, lately: Lately) -> MessageDelta | None:
-        """Return the messages of the new lines, as `decode` does; None if that needs all lines."""
+        """Return the messages of the new lines, as `decode` does.
+
+        None if all lines must be read to find these messages.
+        """
         ...
 
     def beside(self, source: TranscriptSource) -> str | None:
-        """What changes with the conversations of sub-agents that stand elsewhere; None where only
-        all of the lines tell which these are."""
+        """Return a fingerprint of the sub-agents' transcripts that are stored in other files.
+
+        None if only a read of all lines shows which transcripts these are.
+        """
         ...
 
 
 @runtime_checkable
 class FollowsRows(Protocol):
-    """A bridge whose sessions are rows, which say when they were changed. In its marks the time
-    stands in the place of the size."""
+    """A bridge whose sessions are database rows with a modification time.
+
+    In its positions, `size` is a modification time instead of a number of bytes.
+    """
 
     def latest(self, source: TranscriptSource) -> FilePosition | None:
-        """When a session was last changed; None where its store does not tell."""
+        """Return the position of a session's last change, or None if the database has no times."""
         ...
 
     def changed(self, source: TranscriptSource, mark: FilePosition) -> MessageDelta | None:
-        """What the rows say that were changed since; None where that takes all of them to tell.
-        FileNotFoundError if the session is gone."""
+        """Return the messages of the rows that changed since a position.
+
+        None if all rows must be read to find these messages. Raises FileNotFoundError if the
+        session no longer exists.
+        """
         ...
 
     def beside(self, source: TranscriptSource) -> str | None:
-        """As that of `Follows`."""
+        """Return a fingerprint, as `Follows.beside` does."""
         ...
 
 
 def mark_of(path: str) -> FilePosition | None:
-    """The end of the last whole line of a file; None for what is no file of lines."""
+    """Return the end of the last whole line of a file, or None if it is not a `.jsonl` file."""
     if not path.endswith(".jsonl"):
         return None
     fd = open_file(path)
@@ -115,7 +132,10 @@ def mark_of(path: str) -> FilePosition | None:
 
 
 def end_of(path: str) -> FilePosition | None:
-    """The end of a file of lines, without their number; None where the last one has no end."""
+    """Return the end of a file of lines, without counting the lines.
+
+    None if the file is not a `.jsonl` file, or if its last line has no newline.
+    """
     if not path.endswith(".jsonl"):
         return None
     fd = open_file(path)
@@ -129,7 +149,7 @@ def end_of(path: str) -> FilePosition | None:
 
 
 def since(path: str, mark: FilePosition) -> Lately | None:
-    """What came after a mark; None if the file is not the one that it was set in."""
+    """Return the lines before and after a position, or None if the file is no longer the same."""
     fd = open_file(path)
     try:
         found = os.fstat(fd)

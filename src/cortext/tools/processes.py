@@ -1,4 +1,4 @@
-"""Processes of this machine: who started us, and since when they run."""
+"""The processes of this machine: which processes started us, and when they started."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ _DEEPEST = 64
 
 
 class Process(NamedTuple):
-    """A running process; `started` is in seconds since 1970, and with `pid` names it for ever."""
+    """A running process.
+
+    `started` is in seconds since 1970; with `pid` it identifies the process.
+    """
 
     pid: int
     parent: int
@@ -21,14 +24,14 @@ class Process(NamedTuple):
 
 
 def find_process(pid: int) -> Process | None:
-    """The process with this number; None if there is none, or it is not ours to see."""
+    """Return the process with this number, or None if it does not exist or cannot be seen."""
     if os.path.isdir("/proc/self"):
         return _from_proc(pid)
     return _from_ps(pid)
 
 
 def ancestors() -> Iterator[Process]:
-    """The process that started us, the one that started that, and so on."""
+    """Yield the process that started us, then its parent, and so on."""
     pid = os.getppid()
     for _ in range(_DEEPEST):
         found = find_process(pid) if pid > 1 else None
@@ -39,7 +42,10 @@ def ancestors() -> Iterator[Process]:
 
 
 def running_since(process: Process) -> float:
-    """When it was started, as exactly as the system knows, by the clock as it is now."""
+    """Return when a process started, in seconds since 1970, by the current system clock.
+
+    This is as exact as the system allows. The clock may have changed since the process started.
+    """
     if not os.path.isdir("/proc/self"):
         return process.started
     booted = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
@@ -47,7 +53,7 @@ def running_since(process: Process) -> float:
 
 
 def folder_of(pid: int) -> str:
-    """The folder that a process works in; "" where that cannot be told."""
+    """Return the working folder of a process, or "" if it is unknown."""
     try:
         return os.readlink(f"/proc/{pid}/cwd")
     except OSError:
@@ -57,7 +63,7 @@ def folder_of(pid: int) -> str:
 def _from_proc(pid: int) -> Process | None:
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            # The name stands in brackets, and may hold anything, brackets too.
+            # The name of the program is in brackets, and may contain brackets itself.
             fields = file.read().rpartition(b")")[2].split()
         with open(f"/proc/{pid}/cmdline", "rb") as file:
             arguments = os.fsdecode(file.read()).rstrip("\0").split("\0")

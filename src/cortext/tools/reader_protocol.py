@@ -1,7 +1,8 @@
-"""The port of bridges: our connection to one AI tool. Its docstrings are the contract.
+"""The protocol of bridges. A bridge reads the sessions of one AI tool.
 
-Terms: a *source* is one transcript as the tool keeps it, a file or rows of a database; a
-*glance* is what lists show of it. A bridge never changes, locks or deletes what a tool wrote.
+The docstrings below are the contract. A *source* is one transcript of the tool: a file, or rows of
+a database. A *glance* has the facts about a transcript that lists show. A bridge never changes,
+locks or deletes anything that a tool wrote.
 """
 
 from __future__ import annotations
@@ -15,8 +16,11 @@ from cortext.model.session import Session
 
 
 class TranscriptSource(NamedTuple):
-    """Where a transcript is, known without reading it. `print` changes whenever it changes; `cwd`
-    is the folder that the conversation was had in, as far as its place tells."""
+    """The location of a transcript, found without reading the transcript.
+
+    `print` is a fingerprint that changes with the transcript. `cwd` is the folder in which the
+    conversation took place, or "" if the location does not show that folder.
+    """
 
     tool: str
     id: str
@@ -27,7 +31,10 @@ class TranscriptSource(NamedTuple):
 
 
 class Glance(NamedTuple):
-    """What lists show of a transcript; "" and None for what it does not say near its ends."""
+    """The facts about a transcript that lists show.
+
+    A value is "" or None if it is not near the beginning or the end of the transcript.
+    """
 
     title: str
     cwd: str
@@ -39,12 +46,12 @@ class Glance(NamedTuple):
 
 
 class DecodedTranscript(NamedTuple):
-    """A transcript as our session, and all that is wrong with it.
+    """A transcript as a cortext session, and the damage found in the transcript.
 
-    The session has the tool's name in `agent`, kind "chat", the tool's own id in `native`, and
-    the live branch of the conversation in time order. Ids of messages are derived from the
-    tool's own, so that decoding twice, or after more was said, gives the same ids. `side` are
-    the conversations of sub-agents, each with the parent's id.
+    The session has the tool's name in `agent`, kind "chat", the tool's own id in `native`, and the
+    live branch of the conversation in time order. Message ids are derived from the tool's own ids.
+    They stay the same if the transcript is decoded again, also after it has grown. `side` holds the
+    conversations of sub-agents, each with the id of its parent.
     """
 
     session: Session
@@ -53,35 +60,45 @@ class DecodedTranscript(NamedTuple):
 
 
 class Bridge(Protocol):
-    """What every bridge can do without the tool running, or being installed."""
+    """A reader for the sessions of one tool. The tool need not run or be installed."""
 
     tool: ClassVar[str]
 
     def __init__(self, home: str | None = None) -> None:
-        """Over the tool's own folder, wherever the tool would look for it, or over another that
-        is laid out like it."""
+        """Open the folder `home`, or the tool's own folder if `home` is None.
+
+        `home` must have the layout of the tool's own folder.
+        """
         ...
 
     def sources(self) -> Iterator[TranscriptSource]:
-        """Every transcript that is there now; a place that cannot be read is passed over, and
-        said in the log."""
+        """Yield every transcript that exists now. Unreadable places are skipped and logged."""
         ...
 
     def glance(self, source: TranscriptSource) -> Glance:
-        """The head and the tail of a transcript, never its middle, in a time that does not grow
-        with its length. FileNotFoundError if it is gone."""
+        """Return the facts that lists show, from the beginning and the end of a transcript.
+
+        The middle is never read, so the time does not grow with the length. Raises
+        FileNotFoundError if the transcript no longer exists.
+        """
         ...
 
     def decode(self, source: TranscriptSource, *, longest: int | None = None) -> DecodedTranscript:
-        """All of it. What cannot be read is named and hides nothing else. Of results above
-        `longest` characters only the ends are kept."""
+        """Return the whole transcript.
+
+        Parts that cannot be read are reported as damage, and the rest is returned. Tool results of
+        more than `longest` characters are cut to their beginning and end.
+        """
         ...
 
 
 @runtime_checkable
 class NamesFiles(Protocol):
-    """A bridge that can tell from one file whether it is the transcript of a session."""
+    """A bridge that can tell from one file whether the file is the transcript of a session."""
 
     def is_transcript_of(self, id: str, path: str) -> bool:
-        """Whether a file is the transcript of this session. OSError if it cannot be read."""
+        """Return whether a file is the transcript of a session.
+
+        Raises OSError if it is unreadable.
+        """
         ...

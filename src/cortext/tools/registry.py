@@ -1,6 +1,7 @@
-"""The AI tools that cortext knows: its own, then those of other packages.
+"""The AI tools that cortext knows: the built-in tools, then the tools of other packages.
 
-Another package adds a tool with an entry point of the group `cortext.tools` that names a `Tool`.
+Another package adds a tool with an entry point of the group `cortext.tools`. The entry point names
+a `Tool`.
 """
 
 from __future__ import annotations
@@ -18,19 +19,19 @@ from cortext.tools.descriptor import Tool
 from cortext.tools.gemini.tool import TOOL as GEMINI
 from cortext.tools.opencode.tool import TOOL as OPENCODE
 
-if TYPE_CHECKING:  # lists need no messages
+if TYPE_CHECKING:  # needed only for types: a list runs faster without this import
     from cortext.tools.reader_protocol import Bridge
 
 GROUP = "cortext.tools"
 BUILT_IN = (CLAUDE, OPENCODE, GEMINI, CODEX)
 _BY_NAME = {tool.name: tool for tool in BUILT_IN}
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,63}")
-# Lists and settings use these words in the place of a tool's name.
+# Not allowed as names of tools: lists and settings use these words for other things.
 _RESERVED = frozenset(("aur", "spawn", "document", "ask", "echo"))
 
 
 def tools() -> tuple[Tool, ...]:
-    """Return all tools: the built-in ones, then those of other packages."""
+    """Return all tools: the built-in tools, then the tools of other packages."""
     return (*BUILT_IN, *_other_tools())
 
 
@@ -40,14 +41,14 @@ def tool_names() -> list[str]:
 
 
 def get_tool(name: str) -> Tool | None:
-    """Return the tool of this name; None if there is none."""
+    """Return the tool with this name, or None."""
     if name in _BY_NAME:
         return _BY_NAME[name]
     return next((tool for tool in _other_tools() if tool.name == name), None)
 
 
 def find_tool(name: str) -> Tool:
-    """Return the tool of this name. CortextError if there is none."""
+    """Return the tool with this name. Raises CortextError if there is none."""
     found = get_tool(name)
     if found is None:
         raise CortextError(f"there is no tool {name}", hint=f"one of {', '.join(tool_names())}")
@@ -55,27 +56,27 @@ def find_tool(name: str) -> Tool:
 
 
 def is_tool(name: object) -> bool:
-    """Whether a tool has this name."""
+    """Return whether a tool has this name."""
     return isinstance(name, str) and get_tool(name) is not None
 
 
 def display_name(name: str) -> str:
-    """Return the name of a tool for people; the name itself if there is no such tool."""
+    """Return the name of a tool for people. An unknown name is returned unchanged."""
     found = get_tool(name)
     return found.display_name if found else name
 
 
 def open_bridge(tool: str, home: str | None = None) -> Bridge:
-    """Open the reader of a tool over `home`, or over the tool's own folder without it.
+    """Open the reader of a tool over the folder `home`, or over the tool's own folder.
 
-    `home` may be the mirror of the tool's folder in the archive.
+    `home` may be the copy of the tool's folder in the archive.
     """
     return find_tool(tool).load("reader")(home)
 
 
 @cache
 def _other_tools() -> tuple[Tool, ...]:
-    """Return the tools of other packages. An entry point that does not work is named in the log."""
+    """Return the tools of other packages. Entry points that fail are logged and left out."""
     if not _is_group_installed():
         return ()
     from importlib.metadata import entry_points
@@ -84,7 +85,7 @@ def _other_tools() -> tuple[Tool, ...]:
     for entry in entry_points(group=GROUP):
         try:
             tool = _checked(entry.load(), {*_BY_NAME, *found})
-        except Exception as error:  # noqa: BLE001  it is the code of others
+        except Exception as error:  # noqa: BLE001  code of other packages may raise anything
             import logging
 
             reason = f"{type(error).__name__}: {error}"
@@ -110,9 +111,9 @@ def _checked(value: object, taken: set[str]) -> Tool:
 
 
 def _is_group_installed() -> bool:
-    """Whether an installed package has an entry point of our group.
+    """Return whether an installed package has an entry point of our group.
 
-    `importlib.metadata` takes as long to import as a whole list, so the files are looked at first.
+    The import of `importlib.metadata` takes as long as a whole list, so search the files first.
     """
     wanted = f"[{GROUP}]".encode()
     for folder in sys.path:

@@ -1,9 +1,12 @@
 """The sessions that are open in a running tool.
 
-A session is live if a running process of its tool has it: the process that our hook wrote down,
-a process with the session's id among its arguments, or one that has its transcript open. Some
-tools keep sessions in a database: the session of a process is then the one of the process's folder
-that was written to last since the process started. A recent write to a file proves nothing.
+A session is live if a running process of its tool uses the session. There are three proofs. Our
+hook recorded the process, or the session's id is among the arguments of the process, or the process
+has the transcript open.
+
+Some tools store sessions in a database. Then the session of a process is the one in the folder of
+the process that was changed last since the process started. A recent change of a file proves
+nothing.
 """
 
 from __future__ import annotations
@@ -21,19 +24,22 @@ from cortext.tools.registry import find_tool, tools
 
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|ses_[0-9A-Za-z]{8,64}")
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-# What a session's id stands behind; a prompt may have one too.
+# The options that a session's id follows. An id elsewhere may be part of a prompt.
 _GIVEN = frozenset(("--resume", "-r", "--session", "-s"))
 _CHOSEN = "--session-id"
-# With these a tool copies the session that it is given, and goes on in the copy.
+# With these options, the tool copies the given session and continues in the copy.
 _COPIES = frozenset(("--fork-session", "--fork"))
 _INTERPRETERS = re.compile(r"node(?:js)?|bun|deno|python[0-9.]*|sh|bash|dash|env")
 _OPEN = (".jsonl",)
 TICK = 0.02
-"""Seconds by which two readings of one start of a process may differ."""
+"""The maximum difference, in seconds, between two readings of the start time of one process."""
 
 
 def is_program(tool: str, words: Sequence[str]) -> bool:
-    """Whether a command line is this tool's: its program, or a script that an interpreter runs."""
+    """Return whether a command line runs this tool.
+
+    The tool runs as its own program, or as a script of an interpreter.
+    """
     return _is_command_of(find_tool(tool), words)
 
 
@@ -50,9 +56,10 @@ def _is_command_of(tool: Tool, words: Sequence[str]) -> bool:
 
 
 def tool_process(tool: str) -> Process | None:
-    """Return the process of the tool that started us; None if no tool did.
+    """Return the process of the tool that started us, or None if no tool did.
 
-    A tool may run its own program again, so this is the outermost of several in a row.
+    A tool may start its own program again. Of several such processes in a row, return the
+    outermost.
     """
     found: Process | None = None
     for process in ancestors():
@@ -64,7 +71,7 @@ def tool_process(tool: str) -> Process | None:
 
 
 def note_running(tool: str, id: str, process: Process) -> None:
-    """Note that a process has a session. Remove the notes of processes that have ended."""
+    """Record that a process uses a session, and remove the records of processes that have ended."""
     if not _SAFE.fullmatch(id):
         return
     folder = os.path.join(paths.running(), "live", tool)
@@ -81,13 +88,13 @@ def note_running(tool: str, id: str, process: Process) -> None:
 
 
 def forget_running(tool: str, id: str) -> None:
-    """Remove the note of a session that has ended."""
+    """Remove the record of the process that uses a session."""
     if _SAFE.fullmatch(id):
         remove_if_there(os.path.join(paths.running(), "live", tool, id))
 
 
 def live_sessions() -> dict[tuple[str, str], int]:
-    """Return the process of every live session, by tool and the tool's own id."""
+    """Return the process id of each live session, by tool and by the tool's session id."""
     live: dict[tuple[str, str], int] = {}
     for tool in tools():
         for id, pid, started in _noted(tool.name):
@@ -108,13 +115,16 @@ def live_sessions() -> dict[tuple[str, str], int]:
 
 
 def still_runs(pid: int, started: float) -> bool:
-    """Whether this process still runs; another process may have its number by now."""
+    """Return whether a process still runs.
+
+    The start time tells the process apart from a later process with the same number.
+    """
     process = find_process(pid)
     return process is not None and abs(process.started - started) < TICK
 
 
 def _noted(tool: str) -> Iterator[tuple[str, int, float]]:
-    """What hooks wrote down: the session, the process and its start."""
+    """Yield the session id, process id and start time of each record that a hook wrote."""
     folder = os.path.join(paths.running(), "live", tool)
     try:
         names = os.listdir(folder)
@@ -126,11 +136,10 @@ def _noted(tool: str) -> Iterator[tuple[str, int, float]]:
                 pid, started = file.read().split()
             yield name, int(pid), float(started)
         except (OSError, ValueError):
-            continue  # ended meanwhile, or not yet written
+            continue  # the session has ended, or the file is not complete yet
 
 
 def _tool_processes() -> Iterator[tuple[Tool, int, tuple[str, ...]]]:
-    """Yield the processes of tools, with their command lines."""
     known = tools()
     for pid, words in _commands():
         for tool in known:
@@ -150,7 +159,7 @@ def _commands() -> Iterator[tuple[int, tuple[str, ...]]]:
                 with open(f"/proc/{name}/cmdline", "rb", buffering=0) as file:
                     words = file.read()
             except OSError:
-                continue  # it has ended
+                continue  # the process has ended
             if words:
                 yield int(name), tuple(os.fsdecode(words).rstrip("\0").split("\0"))
 
@@ -174,10 +183,10 @@ def _commands_from_ps() -> Iterator[tuple[int, tuple[str, ...]]]:
 
 
 def _named(tool: Tool, words: Sequence[str]) -> set[str]:
-    """Return the ids of sessions that a command line names; an id in a prompt does not count."""
+    """Return the session ids that the options of a command line name, without ids in a prompt."""
     given: set[str] = set()
     chosen: set[str] = set()
-    # `codex resume ID` has it behind a word, with options between.
+    # In `codex resume [OPTIONS] ID`, the id follows a word instead of an option.
     if tool.resume_word and tool.resume_word in words:
         rest = words[list(words).index(tool.resume_word) + 1 :]
         given.update([word for word in rest if _ID.fullmatch(word)][:1])
@@ -190,7 +199,7 @@ def _named(tool: Tool, words: Sequence[str]) -> set[str]:
 
 
 def _opened(pid: int, tool: Tool) -> tuple[set[str], str]:
-    """Return the ids of the transcripts that a process has open, and the tool's open database."""
+    """Return the ids of the transcripts that a process has open, and the open database."""
     found, database = set[str](), ""
     folder = f"/proc/{pid}/fd"
     with suppress(OSError):
@@ -205,7 +214,7 @@ def _opened(pid: int, tool: Tool) -> tuple[set[str], str]:
 
 
 def _is_database_of(tool: Tool, path: str) -> bool:
-    """Whether a database is of this person's tool; other people may run it too."""
+    """Return whether a database belongs to this user's tool; other users may run it too."""
     if not tool.has_databases:
         return False
     given = tool.named_database

@@ -1,7 +1,7 @@
-"""Our hooks and our MCP server in the settings of a tool: put in and taken out, no byte else.
+"""Our hooks and our MCP server in the settings of a tool: code that adds and removes them.
 
-Nothing else is ever written there. Trust, permissions, policies and approvals are a person's
-consent, and theirs to give.
+The rest of the settings stays the same, byte for byte. Cortext never writes trust, permissions,
+policies or approvals: only the user may give consent.
 """
 
 from __future__ import annotations
@@ -16,24 +16,27 @@ from cortext.tools.mcp_entry import McpEntry
 from cortext.tools.registry import find_tool
 
 ENTRY = "the MCP server"
-"""Stands among events for the entry of the server."""
+"""The name for the MCP server's entry in lists of hook events."""
 MADE = ("hooks", "mcpServers", "mcp", "mcp_servers")
-"""Keys that we may have made."""
+"""The keys that cortext may have created in settings."""
 _BLANK = "\ufeff \t\r\n"
 
 Steps = list[list[tuple[int, int]]]
 
 
 class Edited(NamedTuple):
-    """Settings with our hooks. `steps` are where we put something in, one insertion after the
-    other; `made` the keys that were not there before."""
+    """The text of settings after our changes.
+
+    `steps` has one item for each insertion of ours, with the ranges of the added text. `made` lists
+    the keys that did not exist before.
+    """
 
     text: str
     steps: Steps
     made: list[list[str]]
 
     def insert(self, insertions: list[Insertion], made: list[list[str]]) -> Edited:
-        """Return the settings after one more step."""
+        """Return the settings after more insertions."""
         step: list[tuple[int, int]] = []
         shift = 0
         for at, added in sorted(insertions, key=lambda each: each.at):
@@ -44,7 +47,7 @@ class Edited(NamedTuple):
 
 
 class Consent(NamedTuple):
-    """What only the person can allow: why, and the file with its content."""
+    """A setting that only the user can allow: the reason, and the file with its content."""
 
     why: str
     path: str
@@ -52,7 +55,7 @@ class Consent(NamedTuple):
 
 
 class SettingsFile:
-    """A JSON file of settings that gets our hooks, our MCP server, or both."""
+    """A JSON settings file that gets our hooks, our MCP server, or both."""
 
     def __init__(
         self,
@@ -68,13 +71,16 @@ class SettingsFile:
         self.entry: McpEntry | None = entry
         self.events: tuple[str, ...] = tool.hook_events if has_events else ()
         self._timeout = timeout
-        """How long the tool waits for a hook, in its own unit: a hook must not hold it up."""
+        """How long the tool waits for a hook, in the tool's own unit.
+
+        A hook must not delay the tool.
+        """
 
     def with_hooks(self, text: str, *, but: Sequence[str] = ()) -> Edited:
-        """Return the settings with our hooks and our server, except for the events in `but`.
+        """Return the settings with our hooks and our server, except the events in `but`.
 
-        ValueError says why they cannot have the hooks. Where the server cannot be named, it is
-        left out.
+        Raises ValueError with the reason if the hooks cannot be added. If only the server cannot be
+        added, the hooks are added without it.
         """
         edited = Edited(text, [], [])
         if not text.strip(_BLANK):
@@ -84,8 +90,11 @@ class SettingsFile:
         return edited if ENTRY in but else self._with_entry(edited)
 
     def without_hooks(self, text: str, made: Sequence[Sequence[str]]) -> str:
-        """Return the settings without our hooks, also where a person has changed them since. What
-        we made goes too, if nothing else is in it. ValueError if they cannot be read."""
+        """Return the settings without our hooks and server, even if the user has edited the file.
+
+        `made` lists keys that cortext created. They are removed too if they are empty. Raises
+        ValueError if the text cannot be parsed.
+        """
         if not text.strip(_BLANK):
             return text
         for event in self.events:
@@ -97,7 +106,10 @@ class SettingsFile:
         return text
 
     def missing_hooks(self, text: str) -> list[str]:
-        """Return the events that have no hook of ours. ValueError if the text cannot be read."""
+        """Return the events that have no hook of ours.
+
+        Raises ValueError if the text cannot be parsed.
+        """
         plain: Any = json_edit.parse(text).plain if text.strip(_BLANK) else {}
         return [
             event
@@ -106,23 +118,26 @@ class SettingsFile:
         ]
 
     def missing(self, text: str) -> list[str]:
-        """Return the events that have no hook of ours, and `ENTRY` if the server is missing."""
+        """Return the events that have no hook of ours, and `ENTRY` if our server is missing."""
         hooks = self.missing_hooks(text) if self.events else []
         return [*hooks, ENTRY] if self.entry and self.entry.find(text) is None else hooks
 
     def has_hooks(self, text: str) -> bool:
-        """Whether all our hooks are there."""
+        """Return whether all our hooks are in the settings.
+
+        The result is False for unreadable text.
+        """
         try:
             return not self.missing_hooks(text)
         except ValueError:
             return False
 
     def is_complete(self, text: str, but: Sequence[str]) -> bool:
-        """Whether nothing is to be done, although ours may stand in another place."""
+        """Return whether setup has nothing to add, wherever in the file our parts are."""
         return False
 
     def explain_conflict(self, text: str) -> str:
-        """Return what a person can do who has a program of their own in the place of ours."""
+        """Return advice for a user whose own program is in the place of our hook, or ""."""
         return ""
 
     def _with_event(self, edited: Edited, event: str) -> Edited:
@@ -143,7 +158,7 @@ class SettingsFile:
         except ValueError:
             if not self.events:
                 raise
-            return edited  # its hooks are worth having all the same
+            return edited  # the hooks are useful without the server
         return edited.insert(added, self.entry.made_keys(edited.text))
 
     def _without_event(self, text: str, event: str) -> str:
@@ -169,19 +184,19 @@ class SettingsFile:
 
 
 def hooks_file(tool: str) -> SettingsFile | None:
-    """Return the settings that get our hooks; None if the tool has no hooks."""
+    """Return the settings file that gets our hooks, or None if the tool has no hooks."""
     found = find_tool(tool)
     return found.load("hooks")(found) if found.hooks else None
 
 
 def server_file(tool: str) -> SettingsFile | None:
-    """Return the settings that get our MCP server; None if cortext cannot set it up."""
+    """Return the settings file that gets our MCP server, or None if cortext cannot add it."""
     found = find_tool(tool)
     return found.load("mcp_settings")(found) if found.mcp_settings else None
 
 
 def undone(text: str, steps: Steps) -> str:
-    """Return the text as it was before these steps."""
+    """Return the text as it was before our insertions. `steps` comes from `Edited.steps`."""
     for step in reversed(steps):
         for start, end in reversed(step):
             text = text[:start] + text[end:]

@@ -1,8 +1,8 @@
-"""Our slash commands, in the form that each tool reads.
+"""Our slash commands, in the file format of each tool.
 
-A command file calls `cortext slash …` and nothing else. What a person types after a command is
-text that anybody may have written, and no shell may read it as anything else. The `commands.py` of
-each tool says how that is done there.
+A command file runs `cortext slash …` and nothing else. The text that a user types after a command
+may come from anyone, so no shell may interpret it. The `slash_commands.py` of each tool explains
+how its command files prevent that.
 """
 
 from __future__ import annotations
@@ -16,11 +16,15 @@ from cortext.tools.descriptor import Tool
 from cortext.tools.registry import find_tool, tools
 
 CALL = "cortext slash"
-"""What a command file may run, and what a person is asked to allow: this and nothing else."""
+"""The only command that a command file runs, and that a user is asked to allow."""
 
 
 class SlashCommand(NamedTuple):
-    """A slash command: `name` without the slash, `verb` what `cortext slash` is asked for."""
+    """A slash command.
+
+    `name` has no leading slash. `verb` is the subcommand of `cortext slash`. `hint` describes the
+    arguments.
+    """
 
     name: str
     verb: str
@@ -38,18 +42,18 @@ class SlashCommands:
 
     @property
     def workspace_folder(self) -> str:
-        """Where the tool looks for the commands of a project, below its folder."""
+        """The folder for the commands of a project, relative to the folder of the project."""
         return f".{self.tool.name}/commands"
 
     def user_folder(self) -> str:
-        """Return where the tool looks for the commands that a person has everywhere."""
+        """Return the folder for the commands that a user has in every project."""
         return os.path.join(self.tool.home, "commands")
 
     def file_name(self, command: SlashCommand) -> str:
         return f"{command.name}.{self.extension}"
 
     def file_text(self, command: SlashCommand, old: str = "") -> str:
-        """Return the command file. `old` is the file that is there already."""
+        """Return the content of a command file. `old` is the existing content, or ""."""
         raise NotImplementedError
 
 
@@ -59,17 +63,20 @@ def tools_with_commands() -> list[str]:
 
 
 def slash_commands_of(tool: str) -> SlashCommands | None:
-    """Return the command files of a tool; None if it has no slash commands."""
+    """Return the command files of a tool, or None if the tool has no slash commands."""
     found = find_tool(tool)
     return found.load("slash_commands")(found) if found.slash_commands else None
 
 
 def open_slash_commands(tool: str) -> SlashCommands:
-    """Return the command files of a tool. MissingCapabilityError if it has no slash commands."""
+    """Return the command files of a tool.
+
+    Raises MissingCapabilityError if the tool has no slash commands.
+    """
     found = find_tool(tool)
     return found.load("slash_commands")(found)
 
 
 def quoted(text: str) -> str:
-    """Return one line in quotes, as YAML and TOML read it too."""
+    """Return a text as one line in double quotes that is valid JSON, YAML and TOML."""
     return json.dumps(clean(text, lines=False), ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""The output of a program while it answers, as pieces of text.
+"""Readers for the output of a program while the program answers.
 
 The output is plain text, lines of JSON, or JSON-RPC.
 """
@@ -14,34 +14,38 @@ from cortext.model import json_codec
 from cortext.tools.json_answers import as_dict
 
 LONGEST = 64 << 20
-"""Bytes of an answer, counted as JSON: all of it is one line of a session's file."""
+"""The maximum bytes of an answer in JSON, because an answer is one line of a session file."""
 LONGEST_TURN = LONGEST + (1 << 20)
-"""Bytes of such a line, with what stands there besides."""
+"""The maximum bytes of that line, including the other fields."""
 _LONGEST_LINE = 2 * LONGEST_TURN
-"""Bytes of what a tool writes as one line: an answer, or a file that it read."""
+"""The maximum bytes of a line that a tool writes: an answer, or the content of a file."""
 _NO_SUCH_METHOD = -32601
 _REFUSED = "it asked for a permission that its own settings do not give, and got none"
 
 
 class Heard(NamedTuple):
-    """What came of some bytes: a piece of the answer, and what to write to the tool."""
+    """The result of some output: a piece of the answer, and bytes to send to the tool."""
 
     text: str
     reply: bytes = b""
 
 
 class Speech:
-    """The raw output of any program, which gets the prompt and nothing after it.
+    """A reader for the plain output of any program that gets only the prompt.
 
-    `tokens` are those of the answer, as the tool counts; `problem` is what it says went wrong,
-    `remark` what it has to say besides; `over` once it said that it has answered; `session` is the
-    id of what it keeps of the turn.
+    `tokens` is the number of tokens of the answer, as the tool counts them. `problem` is an error
+    that the tool reports, and `remark` is a note about the turn. `over` is True after the tool has
+    reported the end of its answer. `session` is the id of the session that the tool stores for the
+    turn.
     """
 
     stays: ClassVar[bool] = False
-    """Whether the tool is written to until it has answered; else the prompt is all it reads."""
+    """Whether the tool reads more input until it has answered.
+
+    Otherwise it reads only the prompt.
+    """
     by_file: ClassVar[bool] = False
-    """Whether the end of what it writes is lost in a pipe."""
+    """Whether the tool loses the end of its output in a pipe, so a file must receive the output."""
 
     def __init__(self, *, cwd: str = "", model: str = "") -> None:
         self.cwd = cwd
@@ -54,16 +58,16 @@ class Speech:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def opening(self, prompt: str) -> bytes:
-        """What is written first."""
+        """Return the bytes to send to the program first."""
         return prompt.encode("utf-8", "replace")
 
     def hear(self, data: bytes) -> Heard:
-        """The next bytes of its output, cut anywhere; b"" at the end of it."""
+        """Process the next bytes of the output, cut anywhere. b"" marks the end of the output."""
         return Heard(self._decoder.decode(data, final=not data))
 
 
 class JsonLineStream(Speech):
-    """JSON, a line each. What is no JSON object is passed over: tools print warnings among them."""
+    """A reader for lines of JSON. Other lines, such as warnings of the tool, are skipped."""
 
     def __init__(self, *, cwd: str = "", model: str = "") -> None:
         super().__init__(cwd=cwd, model=model)
@@ -99,7 +103,7 @@ class JsonLineStream(Speech):
         raise NotImplementedError
 
     def say(self, text: object, part: object) -> Iterator[str]:
-        """A piece of a text; another part of the answer begins on lines of its own."""
+        """Yield a piece of text, after an empty line if it begins another part of the answer."""
         if not isinstance(text, str) or not text:
             return
         if self._said and part != self._part:
@@ -113,11 +117,14 @@ class JsonLineStream(Speech):
 
 
 class JsonRpcStream(JsonLineStream):
-    """JSON-RPC on stdin and stdout: the answer to each request of ours leads to the next one.
+    """A reader for JSON-RPC on stdin and stdout.
 
-    The plain output of such a tool comes only when a message is complete, and one tool loses the
-    end of the output in a pipe. Requests of the tool are declined: no person can be asked, and
-    cortext does not loosen the rules of a tool.
+    The response to each of our requests leads to the next request. Such a tool has plain output
+    too, but it prints a message only when the message is complete, and one tool loses the end of it
+    in a pipe.
+
+    Requests of the tool are declined. No user can be asked, and cortext does not loosen a tool's
+    rules.
     """
 
     stays = True
@@ -169,19 +176,19 @@ class JsonRpcStream(JsonLineStream):
         raise NotImplementedError
 
     def _next(self, method: str, result: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Yield the messages that follow the answer to a request of ours."""
+        """Yield the requests that follow the response to one of our requests."""
         raise NotImplementedError
 
     def _told(self, method: str, params: dict[str, Any]) -> Iterator[str]:
-        """Yield the text in a notification of the tool."""
+        """Yield the text in a notification from the tool."""
         raise NotImplementedError
 
     def _declined(self, method: str, params: object) -> dict[str, Any] | None:
-        """Return a refusal in the tool's own protocol; None if the request is unknown."""
+        """Return a refusal in the tool's own protocol, or None if the request is unknown."""
         raise NotImplementedError
 
 
 def _wanted(params: dict[str, Any]) -> str:
-    """Return the command or title that a request names, after a colon; "" if it has none."""
+    """Return the command or title that a request names, after a colon, or ""."""
     wanted = params.get("command") or as_dict(params.get("toolCall")).get("title")
     return f": {wanted}" if isinstance(wanted, str) else ""

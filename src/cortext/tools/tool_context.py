@@ -1,7 +1,7 @@
-"""Which session of which AI tool a command was started in.
+"""The session of an AI tool in which this command was started.
 
-Some tools tell the session to every program that they start. Others tell only that they started
-it: theirs is the session that was written to since their process started.
+Some tools pass the session's id to each program that they start. Other tools only show that they
+started the program. Then the session is one that was written to since the tool's process started.
 """
 
 from __future__ import annotations
@@ -29,8 +29,11 @@ _log = logging.getLogger("cortext.tools")
 
 
 class Inside(NamedTuple):
-    """A tool, and its sessions that may be the one: none if it has written nothing yet, several,
-    the latest first, if it cannot be told. `process` is the tool's, if it was found."""
+    """A tool that started this command, and the sessions that this command may belong to.
+
+    `ids` is empty if the tool has not written a session yet. It has several ids, the latest first,
+    if the session is uncertain. `process` is the tool's process, or None if it was not found.
+    """
 
     tool: str
     ids: tuple[str, ...]
@@ -38,17 +41,17 @@ class Inside(NamedTuple):
 
     @property
     def id(self) -> str:
-        """The session, if it is certain."""
+        """The session's id, or "" if the session is uncertain."""
         return self.ids[0] if len(self.ids) == 1 else ""
 
     @property
     def is_told(self) -> bool:
-        """Whether the tool itself says the session."""
+        """Whether the tool passes the session's id to the programs that it starts."""
         return bool(find_tool(self.tool).session_variable)
 
 
 def here() -> Inside | None:
-    """Return the session of a tool that this process was started in; None outside any."""
+    """Return the tool and session in which this process was started, or None outside a tool."""
     around = [tool for tool in tools() if _is_around(tool)]
     if not around:
         return None
@@ -60,13 +63,13 @@ def here() -> Inside | None:
 
 
 def _is_around(tool: Tool) -> bool:
-    """Whether the environment says that a tool started us."""
+    """Return whether the environment shows that a tool started us."""
     variable = tool.session_variable or tool.presence_variable
     return bool(variable and os.environ.get(variable))
 
 
 def holding(sources: Iterable[TranscriptSource], text: str) -> list[TranscriptSource]:
-    """Those of the transcripts that have a text in them, as the tool wrote it."""
+    """Return the sources whose transcripts contain a text exactly as given."""
     return [source for source in sources if _holds(source, text.encode())]
 
 
@@ -82,7 +85,10 @@ def _holds(source: TranscriptSource, text: bytes) -> bool:
 
 
 def _nearest(around: list[Tool]) -> tuple[Tool, Process | None]:
-    """Return the tool that is nearest to us, and its process: one tool may have started another."""
+    """Return the tool that started us, and its process.
+
+    If tools are nested, choose the innermost.
+    """
     if len(around) == 1 and (variable := around[0].process_variable):
         pid = os.environ.get(variable, "")
         if pid.isdecimal() and (process := find_process(int(pid))):
@@ -95,9 +101,11 @@ def _nearest(around: list[Tool]) -> tuple[Tool, Process | None]:
 
 
 def _written_since(bridge: Bridge, process: Process) -> tuple[str, ...]:
-    """Return the sessions of a process's folder that were written to since the process started.
-    If its arguments name one, return that session and those which began since: a person may have
-    left it for a new one."""
+    """Return the ids of the sessions that a process may have open, the latest first.
+
+    These are the sessions of its folder that were written to since the process started. If the
+    arguments of the process name a session, only that session and sessions that began later count.
+    """
     here, since = _had_with(bridge, process), running_since(process) - TICK
     named = [source for source in here if source.id in process.arguments]
     written = [(written_at(source), source) for source in here]
@@ -112,9 +120,10 @@ def _written_since(bridge: Bridge, process: Process) -> tuple[str, ...]:
 
 
 def went_elsewhere(inside: Inside, id: str, since: float) -> bool:
-    """Whether the tool may have continued in another session than this one since a time.
+    """Return whether the tool may have changed to another session than `id` since a time.
 
-    That can be told only of a tool that writes a session as soon as it begins.
+    This can be checked only for a tool that writes a session as soon as it begins. The result is
+    True for other tools.
     """
     if not find_tool(inside.tool).empty_sessions or inside.process is None:
         return True
@@ -125,7 +134,7 @@ def went_elsewhere(inside: Inside, id: str, since: float) -> bool:
 
 
 def _had_with(bridge: Bridge, process: Process) -> list[TranscriptSource]:
-    """The sessions that were had in the folder of a process."""
+    """Return the sessions of the working folder of a process."""
     folder = os.path.realpath(folder_of(process.pid) or os.getcwd())
     return [s for s in bridge.sources() if not s.cwd or os.path.realpath(s.cwd) == folder]
 
@@ -133,13 +142,13 @@ def _had_with(bridge: Bridge, process: Process) -> list[TranscriptSource]:
 def _empty_sessions(
     tool: str, sources: list[TranscriptSource], since: float
 ) -> Iterable[tuple[float, str]]:
-    """Return the sessions that began since and in which nothing was said, with their times."""
+    """Return the sessions without messages that began since a time, each with its time."""
     found = find_tool(tool)
     return found.load("empty_sessions")(sources, since) if found.empty_sessions else ()
 
 
 def _began_at(source: TranscriptSource) -> float:
-    """When a session began, in seconds since 1970; 0 if that cannot be told."""
+    """Return when a session began, in seconds since 1970, or 0 if that is unknown."""
     try:
         began = open_bridge(source.tool).glance(source).started_at
     except (OSError, CortextError) as error:
@@ -149,7 +158,7 @@ def _began_at(source: TranscriptSource) -> float:
 
 
 def written_at(source: TranscriptSource) -> float:
-    """When a transcript was last written to, in seconds since 1970; 0 if that cannot be told."""
+    """Return when a transcript was last changed, in seconds since 1970, or 0 if that is unknown."""
     try:
         if source.size:
             return os.stat(source.path).st_mtime

@@ -1,6 +1,6 @@
-"""Where each tool keeps its transcripts, and whether anything there changed.
+"""The folders where each tool stores its transcripts, and a check whether they changed.
 
-Only names and times are read. No file is opened.
+This module reads only the names, times, sizes and inodes of files. It opens no transcript.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from cortext.errors import reason_of
 from cortext.tools.descriptor import Tool
 from cortext.tools.registry import find_tool
 
-if TYPE_CHECKING:  # lists need no messages
+if TYPE_CHECKING:  # needed only for types: a list runs faster without this import
     from cortext.tools.reader_protocol import TranscriptSource
 
 
 def own_home(tool: str) -> str:
-    """Return the folder where a tool itself looks for its sessions."""
+    """Return the folder where a tool stores its sessions."""
     return find_tool(tool).home
 
 
@@ -31,16 +31,21 @@ def archive_home(tool: str) -> str:
 
 
 def home_of(tool: str, path: str) -> str | None:
-    """Return the folder to open a bridge over for a transcript: the archive's, or None for the
-    tool's own."""
+    """Return the archive folder that holds a transcript, or None if the tool's own folder does.
+
+    The result is the `home` to pass to `open_bridge` to read the transcript.
+    """
     copy = archive_home(tool)
     return copy if path.startswith(f"{copy}/") else None
 
 
 class FolderState(NamedTuple):
-    """What a folder of transcripts looks like: `print` changes whenever one of them may have,
-    `latest` is when one last did, in nanoseconds; `files` are what they are called, by the folders
-    that they are in."""
+    """The state of a folder with transcripts.
+
+    `home` is the folder. `print` is a fingerprint that changes when a transcript may have changed;
+    it is empty if there are no files. `latest` is the newest modification time, in nanoseconds.
+    `files` maps each subfolder to the names of its files.
+    """
 
     home: str
     print: bytes
@@ -49,14 +54,17 @@ class FolderState(NamedTuple):
 
     @property
     def names(self) -> frozenset[str]:
-        """Theirs, below the folder, without what says that a copy is compressed."""
+        """The paths of the files relative to the folder, without the `.gz` of compressed copies."""
         start = len(self.home) + 1
         paths = (f"{folder}/{name}" for folder, names in self.files.items() for name in names)
         return frozenset(path[start:].removesuffix(".gz") for path in paths)
 
 
 def look(tool: str, home: str) -> FolderState:
-    """Look at a tool's folder as it is now. A folder that cannot be read is named in the log."""
+    """Return the current state of a tool's folder.
+
+    The log names each subfolder that cannot be read.
+    """
     files: dict[str, list[str]] = {}
     marks: list[int] = []
     for folder, names in _files(find_tool(tool), home):
@@ -72,12 +80,12 @@ def look(tool: str, home: str) -> FolderState:
 def _packed(numbers: list[int]) -> bytes:
     try:
         return array("q", numbers).tobytes()
-    except OverflowError:  # some file systems have larger inodes
+    except OverflowError:  # some file systems have inode numbers above 63 bits
         return str(numbers).encode()
 
 
 def _stat(folder: str, names: list[str], marks: list[int]) -> list[str]:
-    """Those of the names that are there, with a time, a size and an inode added for each."""
+    """Return the names that exist, and append the time, size and inode of each to `marks`."""
     try:
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
@@ -94,7 +102,7 @@ def _stat(folder: str, names: list[str], marks: list[int]) -> list[str]:
 
 
 def mark_beside(tool: str, home: str) -> str:
-    """Return a text that changes with the files that say more about transcripts."""
+    """Return a fingerprint of the companion files of a tool (`Tool.companions`)."""
     marks: list[str] = []
     for name in find_tool(tool).companions:
         try:
@@ -106,13 +114,13 @@ def mark_beside(tool: str, home: str) -> str:
 
 
 def is_side(source: TranscriptSource) -> bool:
-    """Whether a transcript is a sub-agent's although it stands among the others."""
+    """Return whether a transcript in the list of normal transcripts belongs to a sub-agent."""
     tool = find_tool(source.tool)
     return bool(tool.is_subagent) and tool.load("is_subagent")(source)
 
 
 def _files(tool: Tool, home: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield folders, and the names in them that may be transcripts or say more about them."""
+    """Yield folders, each with the names of its transcripts, databases or companion files."""
     yield home, [*tool.companions]
     for path in databases(tool, home):
         folder, name = os.path.split(path)
@@ -122,7 +130,7 @@ def _files(tool: Tool, home: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def is_transcript_name(tool: Tool, name: str) -> bool:
-    """Whether a file of this name, in a folder with transcripts, may be one."""
+    """Return whether a file with this name, in a folder of transcripts, may be a transcript."""
     if tool.excluded_prefix and name.startswith(tool.excluded_prefix):
         return False
     return name.endswith(tool.endings)
@@ -134,13 +142,13 @@ def folders(tool: str, home: str) -> list[str]:
 
 
 def transcript_folders(tool: Tool, home: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield the folders that hold a tool's transcripts, each with the names in it."""
+    """Yield the folders that hold a tool's transcripts, each with the names of its files."""
     for pattern in tool.transcripts:
         yield from _matching(tool, home, pattern.split("/"))
 
 
 def databases(tool: Tool, home: str) -> Iterator[str]:
-    """Yield the databases that hold a tool's sessions."""
+    """Yield the paths of the databases that hold a tool's sessions."""
     if not tool.has_databases:
         return
     names = [name for name in _names(home) if name.startswith(tool.database_prefix)]
@@ -151,14 +159,14 @@ def databases(tool: Tool, home: str) -> Iterator[str]:
 
 
 def _matching(tool: Tool, folder: str, parts: list[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the folders that a pattern means, each with the names in it."""
+    """Yield the folders that match a path pattern, each with the names of its files."""
     if not parts:
         yield folder, _names(folder)
     elif parts[0] == "**":
         names = _names(folder)
         yield folder, names
         for name in names:
-            # A link may lead back here, or to all of a disk.
+            # Skip links: a link may lead to a parent folder, or to a whole disk.
             if not name.endswith(tool.endings) and not os.path.islink(f"{folder}/{name}"):
                 yield from _matching(tool, f"{folder}/{name}", parts)
     elif parts[0] == "*":
@@ -177,14 +185,14 @@ def _names(folder: str) -> list[str]:
 
 
 def _passed_over(folder: str, error: OSError) -> None:
-    """Say that a folder cannot be read; one that is not there, or not any more, has nothing."""
+    """Log that a folder cannot be read. A missing folder is not logged."""
     if isinstance(error, (FileNotFoundError, NotADirectoryError)):
         return
     warn("%s is passed over: %s", folder, reason_of(error))
 
 
 def warn(text: str, *facts: object) -> None:
-    """Log it. `logging` takes long to load, and few have anything to say."""
+    """Log a warning of the tools. This function imports `logging` late, because that is slow."""
     import logging
 
     logging.getLogger("cortext.tools").warning(text, *facts)

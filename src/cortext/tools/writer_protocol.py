@@ -1,8 +1,8 @@
-"""The port of writers: a conversation as a new session of an AI tool, in the tool's own format.
+"""The protocol of writers. A writer stores a conversation as a new session of an AI tool.
 
-Terms: a *turn* is all that one side says before the other speaks. What was a tool call is text in
-a turn, never a call: nothing of the past is executed. A writer makes new files, and changes or
-deletes none that a tool wrote.
+The session has the tool's own format. A *turn* is everything that one side says before the other
+side speaks. Tool calls become text in a turn, so a tool never executes them again. A writer only
+creates files. It never changes or deletes files that a tool wrote.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _CALL = "[tool call of the past]"
 _NOTE = "[note of the tool]"
 _LEFT = "[left out]"
 _BEGIN = "[the conversation begins with the agent's words]"
-_MEASURE = "0" * 32  # windows are measured with the nonce that a briefing would have
+_MEASURE = "0" * 32  # stands for the nonce of a briefing when text is measured
 
 
 class Turn(NamedTuple):
-    """One side's words: `role` is user or assistant, the text is never empty."""
+    """Everything that one side says. `role` is "user" or "assistant", and `text` is never empty."""
 
     role: str
     timestamp: datetime
@@ -36,38 +36,43 @@ class Turn(NamedTuple):
 
 
 class Written(NamedTuple):
-    """A session that a tool can resume now: its own id for it, and the file that holds it."""
+    """A session that a tool can resume: the tool's id for the session, and its file."""
 
     id: str
     path: str
 
 
 class Writer(Protocol):
-    """What every writer can do."""
+    """A class that writes sessions of one tool."""
 
     tool: ClassVar[str]
 
     def __init__(self, home: str | None = None) -> None:
-        """Over the tool's own folder, wherever the tool would look for it, or over another."""
+        """Open the folder `home`, or the tool's own folder if `home` is None."""
         ...
 
     def write(self, turns: Sequence[Turn], *, cwd: str, title: str, last: str = "") -> Written:
-        """A new session in the tool's store, for the folder `cwd`. Times are kept; `last` is one
-        more turn after them, of now, for the model and not for the screen where a tool has such a
-        difference. CortextError if the tool does not take it."""
+        """Write a new session for the folder `cwd` into the tool's store.
+
+        Turns keep their times. `last` is the text of one more turn of the user, with the current
+        time. If the tool can hide a turn, only the model gets `last`, and the screen does not show
+        it. Raises CortextError if the tool does not accept the session.
+        """
         ...
 
 
 def open_writer(tool: str, home: str | None = None) -> Writer:
-    """Open the writer of a tool. MissingCapabilityError if the tool has none."""
+    """Open the writer of a tool. Raises MissingCapabilityError if the tool has none."""
     hint = "`--tool NAME` takes another tool"
     return find_tool(tool).load("writer", hint=hint)(home)
 
 
 def turns_of(session: Session, *, show: Show, budget: int = BUDGET) -> list[Turn]:
-    """A conversation as the turns of a person and an agent, the person's first, none later than
-    now. Over the budget the first request and the latest stay, and what was left out is said in
-    its place."""
+    """Return a conversation as turns of the user and the agent, beginning with the user.
+
+    No turn is later than now. If the conversation exceeds the budget, the first request and the
+    latest messages stay, and a note replaces the omitted part.
+    """
     view = window(history(session, show, live=True), nonce=_MEASURE, show=show, budget=budget)
     pieces = list(_pieces(view.records, session.created_at))
     if pieces and pieces[0][0] == "assistant":
@@ -81,13 +86,16 @@ def turns_of(session: Session, *, show: Show, budget: int = BUDGET) -> list[Turn
         else:
             turns.append(Turn(role, min(when, now), ""))
             texts.append([text])
-    # One text for each turn: of several the models get them without a space between.
+    # Join the texts of a turn: models get several texts without a space between them.
     return [turn._replace(text="\n\n".join(all)) for turn, all in zip(turns, texts, strict=True)]
 
 
 def _pieces(records: Sequence[Past | Left], start: datetime) -> Iterable[tuple[str, datetime, str]]:
-    """Who says what: calls are the agent's, and what is left out is said by us as the person,
-    unless it stands in the middle of what the agent said."""
+    """Yield the role, time and text of each record.
+
+    Tool calls belong to the agent. A note about omitted messages belongs to the user, except
+    between two messages of the agent.
+    """
     when = start
     for place, record in enumerate(records):
         if isinstance(record, Left):
@@ -111,12 +119,12 @@ def _role(record: Past | Left) -> str:
 
 
 def with_last(turns: Sequence[Turn], last: str) -> list[Turn]:
-    """The turns, and one more of the person, of now."""
+    """Return the turns with one more turn of the user, at the current time, unless `last` is ""."""
     return [*turns, Turn("user", datetime.now(UTC), last)] if last else list(turns)
 
 
 def rising(turns: Sequence[Turn]) -> list[datetime]:
-    """The times of turns, each later than the one before: tools sort by them."""
+    """Return the times of turns, each later than the time before, because tools sort by time."""
     times: list[datetime] = []
     for turn in turns:
         least = times[-1] + timedelta(milliseconds=1) if times else turn.timestamp
@@ -125,7 +133,7 @@ def rising(turns: Sequence[Turn]) -> list[datetime]:
 
 
 def iso(when: datetime) -> str:
-    """A time as JavaScript writes it."""
+    """Return a time in the format of JavaScript's `toISOString`."""
     return f"{when.astimezone(UTC):%Y-%m-%dT%H:%M:%S}.{when.microsecond // 1000:03}Z"
 
 
@@ -134,8 +142,11 @@ def millis(when: datetime) -> int:
 
 
 def store_lines(path: str, lines: Iterable[Any]) -> None:
-    """A new file with one JSON value on each line, or none: a tool would list half of a session,
-    or take it for damaged and delete it. Its folder is made if need be."""
+    """Write a new file with one JSON value on each line, and create its folder if necessary.
+
+    The file is written as a whole or not at all. A tool would list half a session, or delete it as
+    damaged.
+    """
     folder = os.path.dirname(path)
     with storage_errors("write", path):
         make_private_dir(folder)

@@ -33,14 +33,20 @@ class AgentConfig(NamedTuple):
 
 
 def find_config(tool: str, session_id: str = "", *, model: str = "", cwd: str = "") -> AgentConfig:
-    """Return what is known of the agent of a tool's session, in `cwd` or in the current folder."""
+    """Return the known configuration of the agent in a tool's session.
+
+    `cwd` is the folder of the session; without it, the current folder counts.
+    """
     servers = mcp_servers(tool, cwd or paths.current_folder())
     model = model or (recall_model(tool, session_id) if session_id else "")
     return AgentConfig(tool, model, record_tools(tool, (), servers))
 
 
 def fill_in(session: Session, known: AgentConfig) -> bool:
-    """Add the values that a head lacks; return whether it changed. A known model stays."""
+    """Add the values that a head lacks, and return whether the head changed.
+
+    A known model stays.
+    """
     before = session.agent, session.model, session.tools
     session.agent = session.agent or known.agent
     session.model = session.model or known.model
@@ -61,8 +67,10 @@ def note_config(workspace: Workspace, place: ConversationPath, known: AgentConfi
 
 
 def note_config_here(workspace: Workspace, session: Session) -> None:
-    """Write the model and the servers of the AI tool that this process runs in into a new
-    conversation."""
+    """Write the model and the MCP servers of the surrounding AI tool into a new conversation.
+
+    The surrounding tool is the tool that started this process. Without one, nothing is written.
+    """
     inside = here()
     if inside is None:
         return
@@ -72,13 +80,13 @@ def note_config_here(workspace: Workspace, session: Session) -> None:
 
 
 def remember_model(tool: str, session_id: str, model: str) -> None:
-    """Keep the model of a session until the session is bound, or ends."""
+    """Store the model of a session until the session is bound to a conversation or ends."""
     prepare_handoff_dir(MODELS)
     replace(_path(tool, session_id), [model.encode("utf-8", "replace")])
 
 
 def recall_model(tool: str, session_id: str) -> str:
-    """Return the model that a hook named for a session; "" if none did."""
+    """Return the model that a hook stored for a session, or "" if there is none."""
     try:
         return read_file(_path(tool, session_id)).decode("utf-8", "replace")
     except FileNotFoundError:
@@ -86,11 +94,11 @@ def recall_model(tool: str, session_id: str) -> str:
 
 
 def forget_model(tool: str, session_id: str) -> None:
-    """Forget the model of a session that has ended."""
+    """Delete the stored model of a session that has ended."""
     remove_if_there(_path(tool, session_id))
 
 
 def _path(tool: str, session_id: str) -> str:
-    # An id comes from outside: a digest is a safe name.
+    # Use a digest as the name: an id comes from outside, and may not be a safe file name.
     name = blake2b(f"{tool}\n{session_id}".encode("utf-8", "replace"), digest_size=16).hexdigest()
     return os.path.join(folder_of(MODELS), name)

@@ -1,7 +1,7 @@
 """Bindings: which conversation the messages of a tool session belong to.
 
 `bind` writes a `ToolBinding` into the head of the conversation and a link into the catalog.
-`find_binding` asks the catalog for the links of a session and checks each head that they name, so
+`find_binding` gets the links of a session from the catalog and checks each head that they name, so
 it reads no other conversation. A link is only a hint: the head decides.
 """
 
@@ -39,7 +39,7 @@ from cortext.workspace.workspace import Workspace
 
 
 class ConversationRef(Struct, frozen=True):
-    """A conversation: its workspace, and its place there."""
+    """The workspace and the place of a conversation."""
 
     root: str
     place: ConversationPath
@@ -51,12 +51,15 @@ class ConversationRef(Struct, frozen=True):
 
     @property
     def workspace(self) -> str:
-        """The root, under the name that rows have for it."""
+        """The root of the workspace, under the name that rows use."""
         return self.root
 
     @classmethod
     def at(cls, root: str, path: str) -> ConversationRef:
-        """Return the conversation in a folder below a workspace; ValueError if it cannot be one."""
+        """Return the conversation in a folder below a workspace.
+
+        Raises ValueError for other paths.
+        """
         shelf, day, name = path.rsplit("/", 2)
         return cls(root, ConversationPath(f"{root}/{shelf}", day, name))
 
@@ -72,10 +75,12 @@ def bind(
 ) -> None:
     """Bind a tool session to a conversation, unless it is bound already.
 
-    Messages after `after` belong to the conversation: "" for all of the session, a time, or the id
-    of the last message before. Without it, the current exchange is the first. Another conversation
-    that the session was bound to ends there. `cwd` is the folder that the tool works in, if that is
-    not the current folder.
+    Only messages after `after` belong to the conversation. `after` is "" for the whole session, a
+    time, or the id of the last message before. If `after` is None, the current exchange is the
+    first.
+
+    If the session is bound to another conversation, that binding ends at the same message. `cwd` is
+    the folder of the tool, if that is not the current folder.
     """
     find_tool(tool)
     ref = ConversationRef(conversation.workspace, conversation.place)
@@ -104,9 +109,9 @@ def bind(
 
 
 def add_binding(ref: ConversationRef, binding: ToolBinding, known: AgentConfig) -> None:
-    """Add a binding to a head, with what is known of its agent."""
+    """Add a binding to a head, with the known configuration of its agent."""
     if binding.session_id:
-        # The person who binds a session allows the conversation to capture it.
+        # A user who binds a session allows the conversation to capture it.
         allow(ref.place, binding.tool, binding.session_id)
 
     def change(session: Session) -> bool:
@@ -119,7 +124,7 @@ def add_binding(ref: ConversationRef, binding: ToolBinding, known: AgentConfig) 
 
 
 def link_session(ref: ConversationRef, session_id: str) -> None:
-    """Tell the catalog that a head names a session, so that the next hook finds the head."""
+    """Add a link to the catalog, so that the next hook finds the head that names a session."""
     if session_id:
         with Catalog.at_home() as catalog:
             catalog.add_link(ref.root, ref.path, session_id)
@@ -141,7 +146,7 @@ def end_binding(
 def mark_all_seen(
     conversation: ConversationRow | ConversationRef, tool: str, session_id: str
 ) -> None:
-    """Note that a session was told about all messages that its conversation has now."""
+    """Record that a session knows all messages that its conversation has now."""
     live = _live_messages(conversation.place)
 
     def mark(binding: ToolBinding) -> ToolBinding:
@@ -163,10 +168,10 @@ def mark_all_seen(
 def find_binding(
     tool: str, session_id: str, cwd: str = "", *, refresh: bool = False
 ) -> ConversationRef | None:
-    """Return the conversation that new messages of a tool session belong to.
+    """Return the conversation that new messages of a tool session belong to, or None.
 
-    `cwd` is the folder that the tool works in. With `refresh`, the catalog reads the workspace of
-    that folder even if it has a link.
+    `cwd` is the folder in which the tool works. With `refresh`, the catalog reads the workspace of
+    that folder even if the catalog has a link.
     """
     found = bound_conversations(tool, session_id, cwd, refresh=refresh)
     return _choose_checkout(found, session_id, cwd or paths.current_folder())
@@ -177,9 +182,9 @@ def bound_conversations(
 ) -> list[ConversationRef]:
     """Return every conversation that new messages of a tool session belong to.
 
-    If the workspace that contains `cwd` has none, the catalog may not know its latest heads: they
-    may come from another machine. Then that workspace and the personal one are read again, and the
-    workspaces that the catalog does not know yet.
+    If the workspace of `cwd` has none, the catalog may lack its latest heads, for example from
+    another machine. Then three kinds of workspaces are read again: that one, the personal one, and
+    those that are new to the catalog.
     """
     here = paths.workspace_root(cwd or None)
     with Catalog.at_home() as catalog:
@@ -204,20 +209,20 @@ def is_bound(ref: ConversationRef, tool: str, session_id: str) -> bool:
     try:
         bindings = _bindings_at(ref)
     except (SessionNotFoundError, SessionCorruptedError):
-        return False  # `doctor` and lists name a damaged head
+        return False  # `doctor` and lists report a damaged head
     if not any(each.is_open_for(tool, session_id) for each in bindings):
         return False
     return may_capture(ref.root, ref.place, tool, session_id)
 
 
 def is_sound(binding: ToolBinding) -> bool:
-    """Return whether a binding names a session of a known tool, and where it starts and ends."""
+    """Return whether a binding names a session of a known tool, and has a valid start and end."""
     bad = {"path", "from", "to"}.intersection(binding.malformed)
     return is_tool(binding.tool) and bool(binding.session_id) and not bad
 
 
 def row_of(ref: ConversationRef) -> ConversationRow:
-    """Return the row of a conversation; SessionNotFoundError if it is gone."""
+    """Return the row of a conversation. Raises SessionNotFoundError if it no longer exists."""
     with Catalog.at_home() as catalog:
         rows = catalog.list([ref.root])
     row = next((row for row in rows if row.place == ref.place), None)
@@ -235,9 +240,9 @@ def bound_messages(
 
 
 def find_start(binding: ToolBinding, messages: Sequence[SessionMessage]) -> int | None:
-    """Return the index of the conversation's first message; None if the session has none yet.
+    """Return the index of the conversation's first message, or None if the session has none yet.
 
-    The order of the messages counts, not their times: clocks go back.
+    The order of the messages decides, because times can go backwards.
     """
     if not binding.start:
         return 0
@@ -256,16 +261,16 @@ def _find_end(binding: ToolBinding, messages: Sequence[SessionMessage], start: i
         return at + 1
     when = _time(binding.end) or _time(binding.end_time)
     if when is None:
-        return start  # without an end, any message may belong to another conversation
+        return start  # the end is unknown, so later messages may belong to another conversation
     after = _first_after(when, messages[start:])
     return len(messages) if after is None else start + after
 
 
 def find_exchange_start(messages: Sequence[SessionMessage]) -> str:
-    """Return the id of the last message before the current exchange; "" if it is the first.
+    """Return the id of the last message before the current exchange, or "" if there is none.
 
-    If the last answer is complete, the next request is not written yet: tools write it after what
-    it runs has run.
+    After a complete answer, the current exchange is the next one. Its request is not in the
+    transcript yet, because tools write a request only after the commands in it have run.
     """
     if not messages:
         return ""
@@ -277,7 +282,7 @@ def find_exchange_start(messages: Sequence[SessionMessage]) -> str:
 
 
 def digest_ids(ids: Iterable[str]) -> str:
-    """Return a digest of the ids of messages, in any order; "" if there are none."""
+    """Return a digest of message ids that does not depend on their order, or "" without ids."""
     listed = "\n".join(sorted(ids)).encode("utf-8", "surrogatepass")
     return blake2b(listed, digest_size=16).hexdigest() if listed else ""
 
@@ -285,12 +290,12 @@ def digest_ids(ids: Iterable[str]) -> str:
 def _choose_checkout(
     found: Sequence[ConversationRef], session_id: str, cwd: str
 ) -> ConversationRef | None:
-    """Return the conversation in the checkout that the tool works in.
+    """Return the conversation in the checkout in which the tool works.
 
-    If that is not certain, return None: a message that is captured later is better than a message
-    in the wrong checkout.
+    If that is uncertain, return None. A message that is captured later is better than a message in
+    the wrong checkout.
     """
-    # A workspace may be known by several names.
+    # A workspace may be known under several names.
     found = [*{os.path.realpath(ref.place.folder): ref for ref in found}.values()]
     if len(found) < 2:
         return found[0] if found else None
@@ -311,7 +316,7 @@ def _bindings_at(ref: ConversationRef) -> list[ToolBinding]:
 
 
 def _live_messages(place: ConversationPath) -> list[SessionMessage]:
-    """Return the messages of a conversation, without abandoned ones."""
+    """Return the messages of a conversation, without abandoned messages."""
     try:
         data = read_file(place.lines)
     except FileNotFoundError:
@@ -320,8 +325,10 @@ def _live_messages(place: ConversationPath) -> list[SessionMessage]:
 
 
 def _pin_time(messages: Sequence[SessionMessage], after: str) -> str:
-    """Return the id of the last message that is not after a time: later messages may have earlier
-    times."""
+    """Return the id of the last message at or before a time.
+
+    An id is more exact, because later messages may have earlier times.
+    """
     when = _time(after)
     if when is None or _index_of(after, messages) is not None:
         return after

@@ -1,10 +1,10 @@
 """Capture: copy new messages of the tools' sessions into their conversation.
 
 Messages keep the ids that the reader derives from the tool's own ids, so a second capture changes
-nothing. A captured message stays, even if the person went back in the tool and took another branch.
+nothing. A captured message stays, even if the user goes back in the tool and takes another branch.
 
-A capture follows each transcript from the position of the last one. If that is not possible, it
-reads all of the transcripts and reconciles them with the stored messages.
+A capture reads each transcript from the position where the last capture ended. If that is not
+possible, it reads the whole transcripts and reconciles them with the stored messages.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ _STOPPING = "/workspace.stop-conversation"
 
 
 class Captured(NamedTuple):
-    """The number of new messages, and notes for a person."""
+    """The number of new messages, and notes for the user."""
 
     new: int = 0
     notes: Sequence[str] = ()
@@ -89,8 +89,8 @@ class Captured(NamedTuple):
 def capture(root: str, place: ConversationPath, *, whole: bool = False) -> Captured:
     """Copy new messages of the bound sessions into a conversation.
 
-    With `whole`, read all of the sessions, and also capture the messages after the conversation was
-    stopped. Otherwise these wait until the person continues.
+    With `whole`, read the whole sessions, and also capture messages from after the conversation was
+    stopped. Otherwise these messages wait until the user continues.
     """
     if not FolderStore(root).head_at(place).native:
         return Captured()
@@ -101,9 +101,9 @@ def capture(root: str, place: ConversationPath, *, whole: bool = False) -> Captu
 
 
 def capture_pending(row: ConversationRow) -> ConversationRow:
-    """Capture what no hook captured, before a conversation is shown; return the row after that.
+    """Capture new messages before a conversation is shown, and return its new row.
 
-    A failure is logged: there is still something to show.
+    A failure is only logged, because the stored messages can still be shown.
     """
     if row.tool or not row.status:
         return row
@@ -117,7 +117,7 @@ def capture_pending(row: ConversationRow) -> ConversationRow:
 
 
 class _Capture:
-    """One capture, while its lock is held."""
+    """One capture. Its lock is held during the capture."""
 
     def __init__(self, ref: ConversationRef, *, whole: bool) -> None:
         self._ref, self._place, self._whole = ref, ref.place, whole
@@ -139,7 +139,7 @@ class _Capture:
         self._facts: list[FactsOfBinding] = []
         self._ledger = CaptureLedger(self._place, self._head)
         self._sessions: dict[str, str] = {}
-        """The session of each message, by the id of the message."""
+        """The label of the session that each message comes from, by message id."""
 
     def run(self) -> Captured:
         if not self._bindings:
@@ -159,23 +159,23 @@ class _Capture:
         return done
 
     def _follow(self, binding: ToolBinding, known: Progress) -> Sequence[SessionMessage] | None:
-        """Return the new messages of one session; None if all of it has to be read."""
+        """Return the new messages of one session, or None if the whole session must be read."""
         point = known.points.get(point_key(binding))
         if point and (
             not binding.is_open or (point.mark is None and not self._may_be_here(binding))
         ):
-            return ()  # it was read to its end, or is on another machine
+            return ()  # the session was read to its end, or is on another machine
         try:
             news = (
                 _read_news(binding, point.mark, set(known.recent)) if point and point.mark else None
             )
         except (OSError, CortextError):
-            return None  # a complete read reports the error
+            return None  # the read of the whole session reports the error
         if point is None or news is None:
             return None
         said = news.new
         if said and point.last and said[0].timestamp < point.last:
-            return None  # if time goes back, this is not simply the next turn
+            return None  # times go backwards, so these may not be the next messages
         new = _with_rising_times(said, point.last)
         last = new[-1].timestamp if new else point.last
         own = new if point.begun else bound_messages(binding, new)
@@ -186,8 +186,10 @@ class _Capture:
         return own
 
     def _may_be_here(self, binding: ToolBinding) -> bool:
-        """Return whether a session without a transcript may have one by now: it is the latest open
-        one, or its file exists."""
+        """Return whether a session that had no transcript may have one now.
+
+        That is so if it is the latest open session, or if its file exists.
+        """
         latest = [each for each in self._bindings if each.is_open][-1]
         return binding is latest or (
             is_own(binding.tool, binding.path) and os.path.exists(binding.path)
@@ -214,7 +216,7 @@ class _Capture:
         return done
 
     def _update_ledger(self, ledger: Ledger, stored: Sequence[SessionMessage]) -> None:
-        """Add stored messages that the ledger lacks, and note those that a person removed."""
+        """Add stored messages that the ledger lacks, and mark messages that the user removed."""
         found = [
             CapturedMessage(message.id, session, message_fingerprint(message))
             for message in stored
@@ -233,7 +235,7 @@ class _Capture:
         self._ledger.add([*found, *(each._replace(fingerprint=REMOVED) for each in gone)])
 
     def _read(self, binding: ToolBinding, ledger: Ledger, some: bool) -> ToolTranscript | None:
-        """Read one session; note why it could not be read."""
+        """Read one session, or add a note with the reason why it cannot be read."""
         tool, id = binding.tool, binding.session_id
         try:
             found = find_transcript(tool, id, binding.path, search=self._whole)
@@ -272,8 +274,10 @@ class _Capture:
         )
 
     def _must_wait(self, new: Sequence[SessionMessage]) -> bool:
-        """Return whether new messages wait: the conversation was stopped, perhaps committed, and
-        they are only about that."""
+        """Return whether new messages must wait, because the conversation was stopped.
+
+        They wait if they contain no new request of the user.
+        """
         paused_as_idle = self._head.status == "paused" and self._head.stop_reason == REASON
         continues = self._head.status == "active" or paused_as_idle
         return not (self._whole or continues or _has_new_request(new))
@@ -281,7 +285,7 @@ class _Capture:
     def _finish(
         self, known: Progress, new: list[SessionMessage], *, ordered: bool = True
     ) -> Captured:
-        """Append new messages in the order of time, and store the progress."""
+        """Append new messages in the order of their times, and store the progress."""
         new.sort(key=attrgetter("timestamp"))
         if new:
             self._store.append(self._ref.path, *new)
@@ -301,14 +305,14 @@ class _Capture:
 
 
 def _current_mark(bridge: Bridge, source: TranscriptSource) -> FilePosition | None:
-    """Return the end of a transcript, if its reader can continue from there."""
+    """Return the end of a transcript, or None if its reader cannot continue from there."""
     if isinstance(bridge, FollowsRows):
         return bridge.latest(source)
     return mark_of(source.path) if isinstance(bridge, Follows) else None
 
 
 def _read_news(binding: ToolBinding, mark: FilePosition, known: set[str]) -> MessageDelta | None:
-    """Return the messages after a mark; None if all has to be read."""
+    """Return the messages after a position, or None if the whole transcript must be read."""
     found = transcript_at(binding.tool, binding.session_id, binding.path)
     changed = read_new_messages(*found, mark) if found else None
     if changed is None:
@@ -316,7 +320,7 @@ def _read_news(binding: ToolBinding, mark: FilePosition, known: set[str]) -> Mes
     said = [*changed.again, *changed.new]
     if find_tool(binding.tool).has_databases:
         if any(m.id in known and m.role != "user" for m in said):
-            return None  # a captured message has grown
+            return None  # a captured message has changed
         said = [m for m in said if m.id not in known]
     return changed._replace(again=(), new=said)
 
@@ -339,7 +343,10 @@ def _find_new(
 def _with_rising_times(
     messages: Iterable[SessionMessage], last: datetime | None
 ) -> list[SessionMessage]:
-    """Return messages whose times never go back: a result may be later than what follows it."""
+    """Return messages with times that never go backwards.
+
+    In a transcript, a result may have a later time than the messages after it.
+    """
     made: list[SessionMessage] = []
     for message in messages:
         if last and message.timestamp < last:
@@ -350,12 +357,12 @@ def _with_rising_times(
 
 
 def _has_new_request(new: Sequence[SessionMessage]) -> bool:
-    """Return whether a person says more than that they stop."""
+    """Return whether the user says anything other than that they stop."""
     for place, message in enumerate(new):
         said = message.content.lstrip()
         if message.role != "user" or said.startswith(_STOPPING) or is_closing(said):
             continue
-        # A command that the tool handles itself, such as `/exit`, is no request.
+        # A command that the tool itself handles, such as `/exit`, is not a request.
         if not said.startswith(("/", "!")) or _is_answered(new[place + 1 :]):
             return True
     return False

@@ -1,11 +1,12 @@
-"""What earlier captures of a conversation left: a progress file and a ledger.
+"""The files that earlier captures of a conversation left: a progress file and a ledger.
 
-The progress says how far each transcript was read, so that the next capture reads only what is
-new. It is derived: without it, transcripts are read again from the beginning.
+The progress says how far each transcript was read, so the next capture reads only new messages.
+Without it, transcripts are read again from the beginning.
 
-The ledger has one line for each captured message, so that a person's changes stay. A message that
-is in the ledger and no longer in the conversation was removed; a message that differs from its
-fingerprint was changed. Neither comes back. Without the ledger, captures know only what is there.
+The ledger has one line for each captured message, so that changes of the user stay. If a message is
+in the ledger but not in the conversation, the user removed it. If a message differs from its
+fingerprint, the user changed it. A capture undoes neither. Without the ledger, a capture knows only
+the stored messages.
 """
 
 from __future__ import annotations
@@ -40,12 +41,15 @@ _RECENT = 400
 _OLD_SECONDS = 90 * 86_400
 _LEDGER_SUFFIX = ".taken"
 REMOVED = "out"
-"""In place of a fingerprint: a person removed the message."""
+"""The value in place of a fingerprint if the user removed the message."""
 
 
 class Point(Struct, frozen=True):
-    """How far a tool session was read, the time of its last message, and whether the conversation
-    had begun by then. Without a mark, the session had no transcript on this machine."""
+    """How far a tool session was read.
+
+    `mark` is None if the session had no transcript on this machine. `last` is the time of the last
+    message that was read. `begun` is whether the conversation had begun before that position.
+    """
 
     mark: FilePosition | None
     last: datetime | None = None
@@ -53,9 +57,12 @@ class Point(Struct, frozen=True):
 
 
 class Progress(Struct):
-    """The progress of a conversation. `lines` is the fingerprint of messages.jsonl, `recent` are
-    the ids of its last messages and `last` the time of the latest one. `points` are those of the
-    tool sessions, by the `point_key` of their bindings."""
+    """The progress of a conversation.
+
+    `lines` is the fingerprint of messages.jsonl. `recent` has the ids of the last messages, and
+    `last` is the latest time. `points` has the point of each tool session, by the `point_key` of
+    its binding.
+    """
 
     lines: tuple[int, int, int] = (0, 0, 0)
     last: datetime | None = None
@@ -67,7 +74,7 @@ class Progress(Struct):
 
 
 class CapturedMessage(NamedTuple):
-    """A line of the ledger: a message, the session that it came from, and its fingerprint then."""
+    """A line of the ledger: a captured message, its session, and its fingerprint at the capture."""
 
     id: str
     session: str
@@ -79,13 +86,18 @@ _decode_line = Decoder(CapturedMessage).decode
 
 
 def point_key(binding: ToolBinding) -> str:
-    """Return the key of a binding's point. A binding that has ended since gets another key, so its
-    session is read once more, and then never again."""
+    """Return the key of a binding's point.
+
+    The key changes when the binding ends. So the session is read one last time after that.
+    """
     return f"{binding.tool} {binding.session_id} {binding.start or ''} {binding.end or ''}"
 
 
 def load_progress(place: ConversationPath) -> Progress | None:
-    """Return the progress of a conversation, if its messages are as they were then."""
+    """Return the progress of a conversation.
+
+    None if there is none, or if the messages of the conversation have changed since.
+    """
     try:
         with open(_progress_path(place), "rb") as file:
             found = _decode_progress(file.read())
@@ -114,12 +126,15 @@ class CaptureLedger:
 
     def __init__(self, place: ConversationPath, head: Session) -> None:
         self._path = f"{_progress_path(place)}{_LEDGER_SUFFIX}"
-        # The first line tells the conversation from another one that was once in the same place.
+        # The first line names the owner: another conversation may have had this place before.
         owner = f"{head.id} {record_dicts.iso(head.created_at)}"
         self._first_line = json_codec.encode([place.folder, owner])
 
     def read(self) -> dict[str, CapturedMessage]:
-        """Return the lines. The ledger of another conversation is deleted."""
+        """Return the lines by message id.
+
+        If the ledger belongs to another conversation, delete it.
+        """
         try:
             with open(self._path, "rb") as file:
                 first, *lines = file.read().split(b"\n")
@@ -130,13 +145,13 @@ class CaptureLedger:
             return {}
         found: dict[str, CapturedMessage] = {}
         for line in lines:
-            with suppress(DecodeError, ValidationError):  # a killed process wrote half of it
+            with suppress(DecodeError, ValidationError):  # a killed process left an incomplete line
                 captured = _decode_line(line)
                 found[captured.id] = captured
         return found
 
     def add(self, captured: Iterable[CapturedMessage]) -> None:
-        """Add lines for messages, after the messages were written."""
+        """Add lines for messages. The caller has written the messages already."""
         lines = [json_codec.encode(each) + b"\n" for each in captured]
         if not lines:
             return
@@ -145,7 +160,7 @@ class CaptureLedger:
         with open(fd, "ab") as file:
             if file.tell() == 0:
                 file.write(self._first_line)
-            # The last line may be incomplete.
+            # Begin with a newline, because the last line may be incomplete.
             file.write(b"\n" + b"".join(lines))
 
     def replace(self, captured: Iterable[CapturedMessage]) -> None:
@@ -155,14 +170,16 @@ class CaptureLedger:
 
 
 def message_fingerprint(message: SessionMessage) -> str:
-    """Return a text that changes whenever the text or the tool calls of a message do."""
+    """Return a fingerprint of the text and the tool calls of a message."""
     said = json_codec.encode([message.content, message.tool_calls or []])
     return blake2b(said, digest_size=8).hexdigest()
 
 
 def _delete_old(folder: str) -> None:
-    """Delete the progress of conversations that were not captured for long, and what killed
-    processes left. A ledger stays for as long as its conversation may."""
+    """Delete old progress files, and the temporary files of killed processes.
+
+    Ledgers stay, because their conversations may still exist.
+    """
     sweep_temps(folder)
     limit = time.time() - _OLD_SECONDS
     with os.scandir(folder) as entries:

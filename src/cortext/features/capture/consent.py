@@ -1,8 +1,9 @@
 """Consent: which tool sessions a conversation may capture, as decided on this machine.
 
-A head names sessions too, but a head comes with git: somebody else's head must not copy a person's
-sessions into a repository. So each binding made here is noted here, for that folder: a clone is
-another folder, and a folder that was moved is the same.
+A head names sessions too, but a head can come from somebody else with git. Such a head must not
+copy a user's sessions into a repository. So each binding made on this machine is also stored on
+this machine, for the folder of the conversation. A clone is another folder. A moved folder is the
+same folder.
 """
 
 from __future__ import annotations
@@ -27,14 +28,16 @@ def is_allowed(place: ConversationPath, tool: str, session: str) -> bool:
     try:
         return os.path.exists(_file(place, tool, session))
     except OSError:
-        return False  # the conversation is gone
+        return False  # the conversation no longer exists
 
 
 def may_capture(
     root: str, place: ConversationPath, tool: str, session: str, path: str = ""
 ) -> bool:
-    """Return whether a conversation may capture a session: it was bound on this machine, or took
-    place in the workspace itself."""
+    """Return whether a conversation may capture a session.
+
+    It may if the session was bound on this machine, or took place in the workspace.
+    """
     if is_allowed(place, tool, session):
         return True
     found = find_transcript(tool, session, path)

@@ -26,9 +26,10 @@ log: logging.Logger = logging.getLogger("cortext.features")
 
 
 def conversation_of_session(root: str) -> ConversationRow | None:
-    """Return the conversation of this tool session; if there is none, make one in a workspace.
+    """Return the conversation of the current tool session, and create it if there is none.
 
-    Return None outside any tool, and if the session is unknown.
+    `root` is the workspace for a new conversation. Return None outside a tool, or if the session is
+    unknown.
     """
     inside = here()
     if inside is None:
@@ -41,10 +42,10 @@ def conversation_of_session(root: str) -> ConversationRow | None:
 
 
 def find_current_binding(inside: Inside, *, surely: bool = False) -> ConversationRef | None:
-    """Return the conversation that a tool session is bound to, if it is certain which.
+    """Return the conversation of the current tool session, or None if it is uncertain.
 
-    If several sessions may be the current one, all that are bound have to agree; with `surely`, all
-    of them have to be bound.
+    Several sessions may be the current one. Then all bound sessions must have the same
+    conversation. With `surely`, all sessions must be bound.
     """
     if inside.process and not inside.is_told:
         resolve_pending_all(inside.tool)
@@ -59,10 +60,10 @@ def find_current_binding(inside: Inside, *, surely: bool = False) -> Conversatio
 def make_conversation(
     root: str, tool: str, id: str, path: str = "", *, cwd: str = "", at_rest: bool = False
 ) -> ConversationRef:
-    """Make a conversation of type `chat` of a whole tool session, with its messages.
+    """Create a conversation of type `chat` from a whole tool session, with its messages.
 
-    It took place in the session's folder, or in `cwd` if the session names none. With `at_rest`, it
-    is paused and has the times of the session.
+    Its folder is the folder of the session, or `cwd` if the session names none. With `at_rest`, the
+    conversation is paused and has the times of the session.
     """
     found = find_transcript(tool, id, path)
     glance = None
@@ -91,7 +92,7 @@ def make_conversation(
 
 
 def find_row(ref: ConversationRef) -> ConversationRow | None:
-    """Return the row of a conversation; None if it is gone."""
+    """Return the row of a conversation, or None if it no longer exists."""
     try:
         return row_of(ref)
     except SessionNotFoundError:

@@ -1,4 +1,4 @@
-"""Capture the messages of tools' sessions that grew since the last list."""
+"""Capture the messages of tool sessions that have grown since the last list."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ def capture_grown(
     sessions: Sequence[ConversationRow],
     patience: float | None,
 ) -> list[ConversationRow]:
-    """Bring the new messages of tools' sessions into their conversations, for about `patience`
-    seconds, and return the rows of the list after that. No hook and no stop is needed for it."""
+    """Capture new messages of tool sessions, and return the rows of the list after that.
+
+    This takes at most about `patience` seconds. It needs neither hooks nor stopped conversations.
+    """
     end = None if patience is None else time.monotonic() + patience
     holders: dict[str, list[int]] = {}
     for place, row in enumerate(rows):

@@ -1,9 +1,9 @@
 """Hooks: what happens when a tool calls `cortext hook`.
 
-A hook notes the process of the session, so that the session is known to be live. If the session is
-bound to a conversation, the hook captures its new messages. If another conversation of the
-workspace is idle, the hook starts a process that pauses it. The tool waits for the hook, so
-everything that takes long is done by other processes.
+A hook records the process of the session, so that the session is known to be live. If the session
+is bound to a conversation, the hook captures its new messages. If another conversation of the
+workspace is idle, the hook starts a process that pauses it. The tool waits for the hook, so other
+processes do everything that takes long.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _STARTS = ("SessionStart", "session.created")
 
 
 class HookCall(NamedTuple):
-    """The call of a hook, with the same names for all tools."""
+    """The call of a hook, with the same field names for all tools."""
 
     tool: str
     event: str
@@ -67,7 +67,7 @@ class HookCall(NamedTuple):
 
 
 def hook(tool: str, event: str, payload: dict[str, Any]) -> dict[str, Any]:
-    """Handle an event; return the answer for the tool, {} for none."""
+    """Handle an event, and return the answer for the tool, or {} for none."""
     call = read_call(tool, event, payload)
     if not call.id:
         return {}
@@ -91,15 +91,15 @@ def hook(tool: str, event: str, payload: dict[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def _log_failure(doing: str) -> Generator[None]:
-    """Log an error: the hook still captures, and the tool gets its answer."""
+    """Log an error inside a `with` block and continue: the hook must still capture and answer."""
     try:
         yield
-    except Exception as error:  # noqa: BLE001  whatever it is
+    except Exception as error:  # noqa: BLE001  any error
         write_error(doing, error)
 
 
 def _keep_model(call: HookCall) -> None:
-    """Keep the model that a tool names, for the conversation that its session may be bound to."""
+    """Store the model that a tool names, until its session is bound to a conversation."""
     if call.event == "SessionEnd":
         forget_model(call.tool, call.id)
     elif call.model:
@@ -113,7 +113,7 @@ def _find_conversation(call: HookCall, process: Process | None) -> ConversationR
         return ref
     if not find_tool(call.tool).has_shared_process:
         return resolve_pending(call.tool, call.id, call.path, process)
-    # The process has several sessions: only their transcripts tell which one is meant.
+    # The process has several sessions, and only their transcripts show which one is meant.
     pending = find_pending(call.tool, process)
     if pending is None:
         return None
@@ -124,8 +124,8 @@ def _find_conversation(call: HookCall, process: Process | None) -> ConversationR
 def _pause_idle(call: HookCall, ref: ConversationRef | None) -> None:
     """Start a process that pauses the idle conversations of this workspace, if there are any.
 
-    The rows are those that the catalog has; `find_binding` refreshed them when the session began.
-    While a person waits for an answer, nothing is started.
+    The rows come from the catalog; `find_binding` refreshed them when the session began. Nothing is
+    started while the user waits for an answer.
     """
     if call.event == "UserPromptSubmit":
         return
@@ -142,7 +142,7 @@ def _pause_idle(call: HookCall, ref: ConversationRef | None) -> None:
 
 
 def read_call(tool: str, event: str, payload: dict[str, Any]) -> HookCall:
-    """Read the payload of a call, under the names that each tool has for its parts."""
+    """Return the payload of a call as a `HookCall`. Each tool has its own names for the fields."""
 
     def text(*names: str) -> str:
         values = (payload.get(name) for name in names)
@@ -163,7 +163,7 @@ def read_call(tool: str, event: str, payload: dict[str, Any]) -> HookCall:
 
 
 def _handle_event(call: HookCall, ref: ConversationRef) -> dict[str, Any]:
-    """Capture, or stop the conversation if the person says so; return the answer for the tool."""
+    """Capture, or stop the conversation if the user says so. Return the answer for the tool."""
     if not find_tool(call.tool).hook_sends_prompt:
         new = capture(ref.root, ref.place).new
         if new and is_closing(_last_request(ref, new)) and not _is_completed(ref):
@@ -179,7 +179,7 @@ def _handle_event(call: HookCall, ref: ConversationRef) -> dict[str, Any]:
         return {"hookSpecificOutput": told}
     if call.event == "Stop" and call.answer:
         _await_answer(call.path, call.answer)
-    if closing:  # a tool that calls only after the answer
+    if closing:  # the tool calls hooks only after the answer
         _stop(ref)
         return {"systemMessage": _SHOWN} if find_tool(call.tool).hook_shows_message else {}
     capture(ref.root, ref.place)
@@ -187,7 +187,7 @@ def _handle_event(call: HookCall, ref: ConversationRef) -> dict[str, Any]:
 
 
 def _last_request(ref: ConversationRef, new: int) -> str:
-    """Return the last request of the person among so many new messages."""
+    """Return the last request of the user in the last `new` messages."""
     last = FolderStore(ref.root).tail(ref.path, new)
     return next((m.content for m in reversed(last) if m.role == "user"), "")
 
@@ -198,15 +198,18 @@ def _is_completed(ref: ConversationRef) -> bool:
 
 def _stop(ref: ConversationRef) -> None:
     """Stop the conversation as `cortext stop` does."""
-    # Few events stop a conversation: the others start without git and the archive, which is 6 ms.
+    # Import late: few events stop a conversation, and git and the archive take 6 ms to load.
     from cortext.features.manage.stop import stop
 
     stop(row_of(ref), summary=None)
 
 
 def _await_answer(path: str, answer: str) -> None:
-    """Wait a moment until the transcript has the last answer. If it comes later, the next event
-    captures it, or the next command that shows the conversation."""
+    """Wait a moment until the transcript contains the last answer.
+
+    If the answer comes later, the next event or the next command that shows the conversation
+    captures it.
+    """
     end = json_codec.encode(answer[-200:])[1:-1]
     deadline = time.monotonic() + _PATIENCE
     while time.monotonic() < deadline:

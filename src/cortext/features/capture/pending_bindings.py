@@ -1,8 +1,8 @@
 """Pending bindings: a conversation waits until the session of a tool's process is known.
 
-Some tools do not tell their commands which session they run in. Then the binding names the process
-until the session has an id. A file for each process, below `running/waiting`, names the
-conversation that waits. Our command prints a nonce, which ends up in exactly one transcript.
+Some tools do not tell commands in which session they run. Then the binding names the process until
+the session has an id. For each process, a file below `running/waiting` names the conversation that
+waits. Our command prints a nonce, a random text that appears in exactly one transcript.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ from cortext.workspace.workspace import Workspace
 _log = logging.getLogger("cortext.features")
 _COMMAND = "/workspace."
 _BEFORE = timedelta(seconds=5)
-"""The request that runs our command may be this old."""
+"""The maximum age of the request that runs our command."""
 _AFTER = timedelta(minutes=2)
-"""A tool writes its session at the latest when the first answer is there."""
+"""The maximum time until a tool writes its session, at the latest with the first answer."""
 
 
 class _ExchangeStart(Struct, frozen=True):
@@ -61,8 +61,10 @@ class _ExchangeStart(Struct, frozen=True):
 def bind_process(
     conversation: ConversationRow | ConversationRef, tool: str, process: Process, nonce: str = ""
 ) -> None:
-    """Bind the session that a tool's process has, or will have: the one that contains the nonce,
-    if a nonce is given."""
+    """Bind the session that a tool's process has or will have.
+
+    With a nonce, it is the session that contains the nonce.
+    """
     ref = ConversationRef(conversation.workspace, conversation.place)
     had = Workspace(ref.root).store.read(ref.path)[0].messages
     binding = ToolBinding(
@@ -101,7 +103,7 @@ def _read_process_file(path: str) -> ConversationRef | None:
 def resolve_pending(
     tool: str, session_id: str, path: str, process: Process
 ) -> ConversationRef | None:
-    """Bind the conversation that waits for a process to a session; return the conversation."""
+    """Bind the conversation that waits for a process to a session, and return the conversation."""
     ref = find_pending(tool, process)
     if ref is not None:
         _resolve(ref, tool, session_id, path, process)
@@ -109,7 +111,7 @@ def resolve_pending(
 
 
 def resolve_pending_all(tool: str) -> None:
-    """Resolve the pending bindings of all processes of a tool, also of those that have ended."""
+    """Resolve the pending bindings of all processes of a tool, including ended processes."""
     folder = os.path.dirname(_process_file(tool, Process(0, 0, 0.0, ())))
     names = os.listdir(folder) if os.path.isdir(folder) else []
     for name in names:
@@ -125,8 +127,8 @@ def resolve_pending_all(tool: str) -> None:
 def resolve_pending_by_content(ref: ConversationRef) -> None:
     """Resolve the pending bindings of a conversation without a hook.
 
-    The session is the one that contains the nonce, or the only one that the tool began while the
-    process ran and before it was bound.
+    The session is the one that contains the nonce. Otherwise it is the only session that began
+    while the process ran, and not long after the binding was made.
     """
     for binding in _pending_at(ref):
         sources = list(open_bridge(binding.tool).sources())
@@ -134,7 +136,7 @@ def resolve_pending_by_content(ref: ConversationRef) -> None:
         found = _with_nonce(sources, in_folder, binding)
         process = _process_of(binding)
         if not found and not (binding.nonce and find_process(process.pid)):
-            # A running process may still write its session.
+            # While a process with a nonce runs, it may still write its session.
             found = [source for source in in_folder if _began_in_process(source, binding)]
         if len(found) == 1:
             _resolve(ref, binding.tool, found[0].id, found[0].path, process, binding.nonce or "")
@@ -149,8 +151,7 @@ def describe_pending(ref: ConversationRef) -> list[str]:
 
 
 def note_nonce(tool: str, process: Process, nonce: str) -> bool:
-    """Note the nonce that our last command in a process printed; return whether it was the first
-    command there."""
+    """Store the nonce that our command printed. Return whether it is the first of the process."""
     path = _process_file(tool, process, "asked")
     first = not os.path.exists(path)
     make_private_dir(os.path.dirname(path))
@@ -160,8 +161,10 @@ def note_nonce(tool: str, process: Process, nonce: str) -> bool:
 
 
 def disambiguate_session(inside: Inside) -> Inside:
-    """Narrow several sessions of a process to the one in which a person last gave a command of
-    ours: what an agent starts is part of that command."""
+    """Reduce several possible sessions to the one in which the user last ran a command of ours.
+
+    A command that an agent runs is a result of the user's last command.
+    """
     if inside.id or not inside.ids or inside.process is None:
         return inside
     id, _ = _find_commanded_session(inside)
@@ -169,15 +172,19 @@ def disambiguate_session(inside: Inside) -> Inside:
 
 
 def find_current_session(inside: Inside) -> str:
-    """Return the session in which a person last gave a command of ours, if the tool still has it
-    open; "" if that is not certain."""
+    """Return the session in which the user last ran a command of ours, if it is still open.
+
+    The result is "" if that is uncertain.
+    """
     id, when = _find_commanded_session(inside)
     return id if id and not went_elsewhere(inside, id, when) else ""
 
 
 def _find_commanded_session(inside: Inside) -> tuple[str, float]:
-    """Return the session of our last command in a process, and when that was, in seconds since
-    1970; "" if it is unknown."""
+    """Return the session of our last command in a process, or "" if it is unknown.
+
+    The second value is the time of the command, in seconds since 1970.
+    """
     if inside.process is None:
         return "", 0.0
     try:
@@ -216,7 +223,7 @@ def _process_of(binding: ToolBinding) -> Process:
 
 
 def _process_label(binding: ToolBinding) -> str:
-    """Return the name of a session that has no id yet, for `consent`."""
+    """Return the name that `consent` uses for a session without an id."""
     process = _process_of(binding)
     return f"process {process.pid} {process.started:.2f}"
 
@@ -224,8 +231,10 @@ def _process_label(binding: ToolBinding) -> str:
 def _with_nonce(
     sources: list[TranscriptSource], in_folder: list[TranscriptSource], binding: ToolBinding
 ) -> list[TranscriptSource]:
-    """Return the sessions that contain a binding's nonce: of its folder, otherwise of any folder.
-    A tool may work in another folder than its process."""
+    """Return the sessions of the binding's folder that contain its nonce.
+
+    If there are none, search all folders: a tool may work in another folder than its process.
+    """
     if not binding.nonce:
         return []
     if found := holding(in_folder, binding.nonce):
@@ -267,7 +276,7 @@ def _resolve(
 def _find_start(
     tool: str, id: str, path: str, ref: ConversationRef, process: Process
 ) -> _ExchangeStart | None:
-    """Return the start of the exchange in which our command ran; None if it is unknown."""
+    """Return the start of the exchange in which our command ran, or None if it is unknown."""
     began = next((each.start for each in _pending_at(ref) if _is_of(each, process)), "")
     found = find_transcript(tool, id, path)
     try:
@@ -285,15 +294,14 @@ def _find_start(
 
 
 def _is_in_folder(source: TranscriptSource, binding: ToolBinding) -> bool:
-    """Return whether a session took place in the folder of the process, as far as both are
-    known."""
+    """Return whether a session took place in the folder of the process, or may have."""
     if not (binding.cwd and source.cwd):
         return True
     return os.path.realpath(source.cwd) == os.path.realpath(binding.cwd)
 
 
 def _began_in_process(source: TranscriptSource, binding: ToolBinding) -> bool:
-    """Return whether a session began after the process, and not long after it was bound."""
+    """Return whether a session began after its process did, and soon after the binding was made."""
     try:
         began = open_bridge(source.tool).glance(source).started_at
         latest = parse_time(binding.start) + _AFTER
@@ -315,7 +323,7 @@ def _process_file(tool: str, process: Process, folder: str = "waiting") -> str:
 
 
 def _delete_ended(folder: str) -> None:
-    """Delete the files of processes that have ended: they never get a session."""
+    """Delete the files of processes that have ended, because they get no session any more."""
     for name in os.listdir(folder):
         pid = name.split("-")[1] if name.count("-") > 1 else ""
         if pid.isdecimal() and find_process(int(pid)) is None:

@@ -1,4 +1,4 @@
-"""Reconcile: compare the messages of a tool's session with the stored ones of its conversation."""
+"""Reconcile: compare the messages of a tool's session with the stored messages."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from cortext.model import record_dicts
 from cortext.model.message import SessionMessage
 
 Change = dict[str, Any]
-"""The new values of a record; None removes a key."""
+"""The new values of a record. None removes a key."""
 Ledger = Mapping[str, CapturedMessage]
 
 
 class ToolTranscript(NamedTuple):
-    """A tool session as it is now: the messages that belong to the conversation, the ids of all
-    messages of its live branch, and whether the transcript is undamaged."""
+    """The current state of a tool session.
+
+    `own` has the messages that belong to the conversation. `live` has the ids of all messages on
+    the live branch. `sound` is whether the transcript is undamaged.
+    """
 
     session: str
     own: Sequence[SessionMessage]
@@ -27,15 +30,18 @@ class ToolTranscript(NamedTuple):
 
 
 class Copies:
-    """Messages that have copies: some tools give the messages of a fork other ids."""
+    """Messages that may have copies, because some tools give new ids to the messages of a fork."""
 
     def __init__(self, messages: Iterable[SessionMessage]) -> None:
         self._messages = list(messages)
         self._there: Counter[tuple[object, ...]] | None = None
 
     def take(self, message: SessionMessage) -> bool:
-        """Return whether a message is a copy of another one, perhaps of one whose secrets were
-        redacted. Each message has one copy: a second one is a new message with the same text."""
+        """Return whether a message is a copy of another message, and use that message up.
+
+        The other message may be redacted. Each message has only one copy: another equal message is
+        new.
+        """
         if not self._messages:
             return False
         if self._there is None:
@@ -50,8 +56,10 @@ class Copies:
 def find_changes(
     ledger: Ledger, stored: Sequence[SessionMessage], reads: Sequence[ToolTranscript]
 ) -> dict[str, Change]:
-    """Return the changes of stored records, by their ids: messages that have grown since, and
-    messages that the person abandoned or came back to."""
+    """Return the changes of stored records, by message id.
+
+    These are messages that have grown, and messages that the user abandoned or returned to.
+    """
     there = {message.id: message for message in stored}
     found: dict[str, Change] = {}
     for read in reads:
@@ -69,7 +77,7 @@ def find_changes(
 
 
 def apply_changes(changed: dict[str, Change]) -> Callable[[Any], Any]:
-    """Return a function for `rewrite_at` that makes these changes, and no others."""
+    """Return a function for `rewrite_at` that makes only these changes."""
 
     def change(value: Any) -> Any:
         if not isinstance(value, dict):
@@ -86,9 +94,9 @@ def apply_changes(changed: dict[str, Change]) -> Callable[[Any], Any]:
 def _find_abandoned(
     read: ToolTranscript, ledger: Ledger, stored: Sequence[SessionMessage]
 ) -> Iterator[str]:
-    """Yield the messages of a session that are no longer on its live branch.
+    """Yield the ids of captured messages that are no longer on the live branch of a session.
 
-    The branch has to continue after the last common message: a transcript that only lost messages
+    The branch must continue after the last common message. A transcript that only lost messages
     abandoned none.
     """
     live, common = set(read.live), ""
@@ -101,8 +109,10 @@ def _find_abandoned(
 
 
 def _may_grow(had: SessionMessage, ledger: Ledger, read: ToolTranscript) -> bool:
-    """Return whether nobody changed a message since it was captured. If that is unknown, only the
-    last message of a session may grow."""
+    """Return whether a message is unchanged since its capture.
+
+    If that is unknown, only the last message of a session may grow.
+    """
     captured = ledger.get(had.id)
     if captured is None:
         return had.id == read.live[-1]
@@ -110,7 +120,7 @@ def _may_grow(had: SessionMessage, ledger: Ledger, read: ToolTranscript) -> bool
 
 
 def _likeness(message: SessionMessage) -> tuple[object, ...]:
-    """Return what a message has in common with its copy in a fork, and with its redacted form."""
+    """Return the values that a message shares with its copy in a fork and its redacted form."""
     calls = tuple(str(call.get("id")) for call in message.tool_calls or ())
     from cortext.model.secrets.detector import mask_text, without_prints
 
@@ -119,8 +129,10 @@ def _likeness(message: SessionMessage) -> tuple[object, ...]:
 
 
 def _is_more(said: SessionMessage, there: SessionMessage) -> bool:
-    """Return whether a message has grown since it was captured: a tool may write an answer while it
-    streams. A message that a person or a redaction changed has not."""
+    """Return whether a message has grown since its capture.
+
+    A tool may write an answer in parts. Changes by a user or a redaction do not count.
+    """
     calls, had = said.tool_calls or [], there.tool_calls or []
     longer = len(said.content) > len(there.content) or len(calls) > len(had)
     return longer and said.content.startswith(there.content) and calls[: len(had)] == had

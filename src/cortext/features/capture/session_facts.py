@@ -1,4 +1,4 @@
-"""What a transcript says about a conversation besides its messages: title, model, tools, tokens."""
+"""The facts in a transcript besides its messages: title, model, tools and tokens."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cortext.workspace.workspace import Workspace
 
 
 class TranscriptFacts(Struct, frozen=True):
-    """The facts of a transcript. `tools` are the called tools and the configured MCP servers."""
+    """The facts of a transcript. `tools` has the called tools and the configured MCP servers."""
 
     title: str = ""
     model: str = ""
@@ -33,7 +33,10 @@ FactsOfBinding = tuple[ToolBinding, TranscriptFacts]
 def facts_of_session(
     session: Session, messages: Sequence[SessionMessage], path: str
 ) -> TranscriptFacts:
-    """Return the facts of a decoded session, of which these messages are the conversation's."""
+    """Return the facts of a decoded session.
+
+    `messages` are those that belong to the conversation.
+    """
     servers = mcp_servers(session.agent, session.working_dir)
     tools = tuple(record_tools(session.agent, _called_tools(messages), servers))
     whole = len(messages) == len(session.messages)
@@ -44,7 +47,7 @@ def facts_of_session(
 def facts_of_messages(
     binding: ToolBinding, head: Session, messages: Sequence[SessionMessage], model: str
 ) -> TranscriptFacts:
-    """Return the facts of new messages. Only a whole session tells title and tokens."""
+    """Return the facts of new messages. Title and tokens are known only for a whole session."""
     facts = TranscriptFacts(model=model, path=binding.path)
     called = _called_tools(messages)
     if not called:
@@ -57,7 +60,6 @@ def facts_of_messages(
 
 
 def _called_tools(messages: Sequence[SessionMessage]) -> list[str]:
-    """Return the names of the called tools, each once."""
     calls = [call for message in messages for call in message.tool_calls or ()]
     return [*dict.fromkeys(name for call in calls if (name := str(call.get("name") or "")))]
 
@@ -68,7 +70,7 @@ def default_title(tool: str, session_id: str) -> str:
 
 
 def note_facts(root: str, place: ConversationPath, found: Sequence[FactsOfBinding]) -> None:
-    """Write facts into the head of a conversation, if it lacks some."""
+    """Write facts into the head of a conversation, if the head lacks any."""
     if not found or not _apply(FolderStore(root).head_at(place), found):
         return
 
@@ -80,7 +82,7 @@ def note_facts(root: str, place: ConversationPath, found: Sequence[FactsOfBindin
 
 
 def _apply(session: Session, found: Iterable[FactsOfBinding]) -> bool:
-    """Add facts to a head; return whether one is new."""
+    """Add facts to a head, and return whether the head changed."""
     before = session.to_dict()
     for binding, facts in found:
         session.model = facts.model or session.model
@@ -98,7 +100,7 @@ def _apply(session: Session, found: Iterable[FactsOfBinding]) -> bool:
 
 
 def _with_facts(own: ToolBinding, binding: ToolBinding, facts: TranscriptFacts) -> ToolBinding:
-    """Return a binding of a head with the facts of `binding`, if that is the same one."""
+    """Return the binding `own` with the facts of `binding`, if both are the same binding."""
     if not own.is_of(binding.tool, binding.session_id) or own.start != binding.start:
         return own
     archived = transcript_folders.home_of(own.tool, facts.path) is not None

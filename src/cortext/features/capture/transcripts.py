@@ -1,4 +1,4 @@
-"""Transcripts of tool sessions: where a transcript is now, and what is new in it.
+"""Transcripts of tool sessions: where a transcript is now, and its new messages.
 
 A transcript is in the tool's own folder or, if the tool deleted it, in our archive.
 """
@@ -21,12 +21,16 @@ from cortext.tools.reader_protocol import Bridge, NamesFiles, TranscriptSource
 from cortext.tools.registry import find_tool, open_bridge
 
 Found = tuple[Bridge, TranscriptSource]
-"""A transcript, with the reader of its tool."""
+"""The reader of a tool, and a transcript of that tool."""
 
 
 def find_transcript(tool: str, id: str, path: str = "", *, search: bool = False) -> Found | None:
-    """Return the transcript of a session: at `path`, otherwise where the tool has it now,
-    otherwise our copy. With `search`, ask the tool first: it may have continued in another file."""
+    """Return the transcript of a session, or None if there is none.
+
+    It is the file at `path`, otherwise the tool's current file, otherwise the copy in the archive.
+    With `search`, the tool's current file comes first, because the tool may have continued in
+    another file.
+    """
     there = _at(tool, id, path)
     if there and not search:
         return there
@@ -36,13 +40,15 @@ def find_transcript(tool: str, id: str, path: str = "", *, search: bool = False)
 
 
 def own_transcript(tool: str, id: str, path: str = "") -> Found | None:
-    """Return the transcript that the tool itself has now. Our archive does not count."""
+    """Return the transcript that the tool itself has now. The archive does not count."""
     return _among(tool, id, None, path)
 
 
 def transcript_at(tool: str, id: str, path: str) -> Found | None:
-    """Return what `find_transcript` returns, but do not ask a database whether it has the session:
-    that takes longer than reading one."""
+    """Return the transcript at `path`, as `find_transcript` does.
+
+    A database is not searched for the session, because that takes longer than to read the session.
+    """
     if find_tool(tool).has_databases and path.endswith(".db") and is_own(tool, path):
         return open_bridge(tool, transcript_folders.home_of(tool, path)), TranscriptSource(
             tool, id, path, 0, ""
@@ -53,7 +59,7 @@ def transcript_at(tool: str, id: str, path: str) -> Found | None:
 def is_own(tool: str, path: str) -> bool:
     """Return whether a file is in the folder of a tool, or in our copy of that folder.
 
-    Somebody else may have written the workspace that names the path, so no other file is read.
+    No other file may be read, because the path may come from a workspace that somebody else wrote.
     """
     real = os.path.realpath(path)
     homes = [transcript_folders.own_home(tool), transcript_folders.archive_home(tool)]
@@ -64,18 +70,18 @@ def is_own(tool: str, path: str) -> bool:
 
 
 def find_model(tool: str, id: str, path: str = "") -> str:
-    """Return the model that a transcript names near its end; "" if it names none."""
+    """Return the model that a transcript names near its end, or "" if it names none."""
     try:
         found = transcript_at(tool, id, path)
         return found[0].glance(found[1]).model if found else ""
     except (OSError, CortextError):
-        return ""  # a complete read reports the error
+        return ""  # a read of the whole transcript reports the error
 
 
 def read_new_messages(
     bridge: Bridge, source: TranscriptSource, mark: FilePosition
 ) -> MessageDelta | None:
-    """Return the messages after a position; None if the whole transcript has to be read."""
+    """Return the messages after a position, or None if the whole transcript must be read."""
     if isinstance(bridge, FollowsRows):
         return bridge.changed(source, mark)
     if not isinstance(bridge, Follows) or (lately := since(source.path, mark)) is None:
@@ -84,20 +90,22 @@ def read_new_messages(
 
 
 def current_position(bridge: Bridge, source: TranscriptSource) -> FilePosition | None:
-    """Return the end of a transcript, without the number of its lines; None if the reader cannot
-    continue from a position."""
+    """Return the end of a transcript, without counting its lines.
+
+    None if the reader cannot continue from a position.
+    """
     if isinstance(bridge, Follows):
         return end_of(source.path)
     return bridge.latest(source) if isinstance(bridge, FollowsRows) else None
 
 
 def beside(bridge: Bridge, source: TranscriptSource) -> str | None:
-    """Return a text that changes with the transcripts of sub-agents; None if that is unknown."""
+    """Return a fingerprint of the transcripts of sub-agents, or None if it is unknown."""
     return bridge.beside(source) if isinstance(bridge, Follows | FollowsRows) else None
 
 
 def _at(tool: str, id: str, path: str) -> Found | None:
-    """Return the transcript in a file, if the reader can tell that the file is its transcript."""
+    """Return the transcript in a file, or None if the reader does not recognize the file."""
     if not path or not is_own(tool, path):
         return None
     bridge = open_bridge(tool, transcript_folders.home_of(tool, path))
@@ -115,7 +123,7 @@ def _at(tool: str, id: str, path: str) -> Found | None:
 
 
 def _among(tool: str, id: str, home: str | None, path: str = "") -> Found | None:
-    """Return the transcript at `path`, otherwise the largest one with this id."""
+    """Return the transcript at `path`, otherwise the largest transcript with this id."""
     bridge = open_bridge(tool, home)
     found = [source for source in bridge.sources() if source.id == id]
     best = max(found, key=lambda source: (source.path == path, source.size), default=None)

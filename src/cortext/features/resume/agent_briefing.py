@@ -1,6 +1,6 @@
-"""The briefing: what an agent reads before it continues a conversation.
+"""The briefing: the text that an agent reads before it continues a conversation.
 
-Also activates the conversation.
+This module also activates the conversation.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ def make_briefing(
     servers: Callable[[], Sequence[str]] | None = None,
     with_history: bool = True,
 ) -> Briefing:
-    """Return the briefing of a conversation, and change nothing.
+    """Return the briefing of a conversation, without changing the conversation.
 
-    `tools` are those that the agent has now. If they are not known, `servers` returns the names of
-    the MCP servers that are configured for it; it is called only if the conversation had tools.
+    `tools` are the tools that the agent has now. If they are None, `servers` returns the names of
+    the agent's configured MCP servers. It is called only if the conversation had tools.
     """
     session, damages = _read(row)
     missing = _missing(session, tools, servers)
@@ -69,7 +69,7 @@ def make_briefing(
         _document(row),
         context_block(
             kind=session.kind or row.kind or "chat",
-            title=session.title or row.title,  # the markdown's, if the head is lost
+            title=session.title or row.title,  # from the markdown, if the head is lost
             last_active=ago(row.last_active),
             exchanges=sum(message.role == "user" for message in session.messages),
             summary=session.summary or digest(session.messages),
@@ -86,9 +86,10 @@ def make_briefing(
 
 
 def activate(row: ConversationRow, *, reopen: bool) -> str:
-    """Set a conversation to active; return "", or why it stays as it was.
+    """Set a conversation to active. Return "", or the reason why its status stays.
 
-    A completed one needs `reopen`. The session of a tool has no status of ours.
+    A completed conversation needs `reopen`; otherwise CortextError is raised. A tool session has no
+    status of ours, so nothing happens.
     """
     if row.tool:
         return ""
@@ -106,8 +107,11 @@ def activate(row: ConversationRow, *, reopen: bool) -> str:
 
 
 def explain_read_only(row: ConversationRow) -> str:
-    """Return why a conversation cannot be written, as on a read-only disk or in somebody else's
-    folder; "" if it can be. It can be continued in any case."""
+    """Return why a conversation cannot be written, or "" if it can be.
+
+    The disk may be read-only, or the folder may belong to somebody else. The conversation can be
+    continued in any case.
+    """
     if row.tool or os.access(row.place.folder, os.W_OK):
         return ""
     status = f" {row.status}" if row.status else " as it was"
@@ -129,7 +133,10 @@ def _completed_error(row: ConversationRow) -> CortextError:
 
 
 def _read(row: ConversationRow) -> tuple[Session, list[str]]:
-    """Return the session, as far as there is one, and what is wrong with it."""
+    """Return the session of a conversation, and messages about its damage.
+
+    If the session was deleted, it is made from the facts in the row.
+    """
     if not row.status:
         known = row.kind in Types(row.workspace).names()
         command = f"/workspace.{row.kind}" if known else ""
@@ -142,7 +149,7 @@ def _read(row: ConversationRow) -> tuple[Session, list[str]]:
 
 
 def _command(row: ConversationRow, session: Session) -> str:
-    """Return the text of the original command, as it is today."""
+    """Return the current text of the command that began the conversation."""
     if row.tool or not session.command:
         return ""
     return Types(row.workspace).command(session.kind)
@@ -158,8 +165,8 @@ def _document(row: ConversationRow) -> str:
 def configured_servers(row: ConversationRow, tool: str = "", folder: str = "") -> list[str]:
     """Return the MCP servers that are configured now for a tool in a folder.
 
-    Without a tool, the last tool of the conversation counts. If it has none, return the servers of
-    all tools: a server that no tool has is missing in each of them.
+    Without a tool, the last tool of the conversation counts. If the conversation has none, return
+    the servers of all tools: a server that no tool has is missing in each of them.
     """
     tools = [tool] if tool else [name for name in row.tools if is_tool(name)][-1:]
     folder = folder or row.folder
@@ -171,9 +178,9 @@ def _missing(
     tools: Sequence[str] | None,
     servers: Callable[[], Sequence[str]] | None,
 ) -> list[str]:
-    """Return the tools that a conversation had and that an agent lacks, as far as that is known.
+    """Return the recorded MCP tools and servers that the agent lacks, as far as that is known.
 
-    All recorded MCP tools count, and all recorded MCP servers, also those that were never used.
+    Recorded servers count even if they were never used.
     """
     if not session.tools or (tools is None and servers is None):
         return []

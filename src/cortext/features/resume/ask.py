@@ -1,4 +1,4 @@
-"""Ask an old conversation a question: one turn on a fork of it, with the tool's tools off."""
+"""Ask an old conversation a question: one turn on a fork of it, without the tool's own tools."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _LAST = 2000  # characters of a tool's error output that are shown
 
 
 class AskResult(NamedTuple):
-    """The answer of the tool, and notes about how it was asked."""
+    """The answer of the tool, and notes about the way it was asked."""
 
     text: str
     notes: list[str]
@@ -58,7 +58,7 @@ def ask(
     """Return the answer of a tool to a question about a conversation.
 
     New messages are captured first. After that, neither the conversation nor any file is changed,
-    even if work was pending in it. CortextError if the tool fails.
+    even if work was pending in it. Raises CortextError if the tool fails.
     """
     require(tool)
     launcher = launcher_of(tool)
@@ -89,8 +89,11 @@ def ask(
 
 @contextmanager
 def _handling(handler: _Handler) -> Generator[None]:
-    """Handle SIGTERM and SIGHUP, unless they are ignored already, as under nohup. Only the main
-    thread gets signals."""
+    """Handle SIGTERM and SIGHUP inside a `with` block.
+
+    Signals that are ignored, as under nohup, stay ignored. Outside the main thread, nothing is
+    done.
+    """
     numbers: list[signal.Signals] = []
     if threading.current_thread() is threading.main_thread():
         numbers = [n for n in _ENDING if signal.getsignal(n) is not signal.SIG_IGN]
@@ -108,10 +111,11 @@ def _end(number: int, frame: FrameType | None) -> NoReturn:
 
 
 def _empty_folder() -> str:
-    """Return an empty folder of ours, the same one each time: a tool remembers its folders.
+    """Return an empty folder of ours.
 
-    If a file was left in it, use the next one. It is not in a shared temp folder, because tools
-    also read the settings of the folders above.
+    It is the same one each time, because a tool remembers its folders. If a file was left in it,
+    use the next one. A shared temporary folder is not safe, because tools also read the settings of
+    parent folders.
     """
     number = 0
     while True:
@@ -124,8 +128,7 @@ def _empty_folder() -> str:
 
 
 def _hide(written: Written, tool: str, *, wait: float) -> bool:
-    """Keep the copy out of lists and of the archive; return False if a running sync prevents
-    that."""
+    """Keep the copy out of lists and the archive. Return False if a running sync prevents that."""
     try:
         skip_session(tool, written.id, wait=wait)
     except CortextError as error:
@@ -135,8 +138,10 @@ def _hide(written: Written, tool: str, *, wait: float) -> bool:
 
 
 def _remove(written: Written, plan: LaunchPlan | None) -> None:
-    """Delete the copy that was made for this question, and what the tool left of it: Gemini CLI
-    resumes in a second file, unless that has the same minute as the first."""
+    """Delete the copy that was made for this question, and files that the tool made from it.
+
+    Gemini CLI resumes in a second file, unless both files have the same minute in their names.
+    """
     if plan:
         try:
             _run(plan, patience=60.0)
@@ -161,8 +166,10 @@ def _is_of(path: str, id: str) -> bool:
 
 
 def _run(plan: LaunchPlan, *, patience: float | None = None) -> str:
-    """Return the output of the program. It goes through a file: one tool loses the end of its
-    output in a pipe."""
+    """Run a program and return its output. Raises CortextError if the program fails.
+
+    The output goes through a file, because one tool loses the end of its output in a pipe.
+    """
     try:
         talk = Talk(plan, by_file=True)
     except OSError as error:
@@ -187,10 +194,10 @@ def _run(plan: LaunchPlan, *, patience: float | None = None) -> str:
 
 
 def _hint(why: str) -> str:
-    """Return what a person can do about a known error."""
+    """Return advice about a known error, or ""."""
     if "--skip-git-repo-check" in why:
         return "Codex answers only in a git repository: `git init` there, or `--tool` another"
-    if "UnknownError" in why or "ModelNotFound" in why:  # all that OpenCode says of it
+    if "UnknownError" in why or "ModelNotFound" in why:  # OpenCode says nothing more specific
         return (
             "a question is asked outside the project, whose opencode.json may have named the "
             "model: name it in your own configuration of OpenCode, or `--tool` another"

@@ -1,7 +1,7 @@
-"""Hand-off files: texts for agents that are deleted after some days.
+"""Hand-off files: files for agents that are deleted after some days.
 
-They are the rest of long texts, the instructions for tools that read them from a file, and the
-models of sessions. Most contain messages, so none stays for long.
+They hold the rest of long texts, instructions for tools that read them from a file, and the models
+of sessions. Most contain messages, so they are deleted soon.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from cortext.durability.replace_file import make_private_dir, remove_if_there, s
 
 PIECES, INSTRUCTIONS, MODELS = "pieces", "instructions", "models"
 _KEPT_SECONDS = {PIECES: 86_400, INSTRUCTIONS: 7 * 86_400, MODELS: 7 * 86_400}
-"""A tool reads its instructions, and has its model, for as long as it runs."""
+"""The seconds until a file is deleted. A tool may need its instructions as long as it runs."""
 
 
 def folder_of(kind: str) -> str:
@@ -22,7 +22,7 @@ def folder_of(kind: str) -> str:
 
 
 def prepare_handoff_dir(kind: str) -> str:
-    """Make the folder for another file, and delete the old files in it; return the folder."""
+    """Create the folder for a file, delete the old files in it, and return the folder."""
     folder = folder_of(kind)
     make_private_dir(folder)
     _delete(folder, time.time() - _KEPT_SECONDS[kind])
@@ -30,7 +30,10 @@ def prepare_handoff_dir(kind: str) -> str:
 
 
 def delete_handoff_files(before: float = float("inf")) -> None:
-    """Delete all files that were written `before`, of any conversation: an agent asks again."""
+    """Delete all files of all conversations that were written before a time.
+
+    An agent that needs a deleted text requests it again.
+    """
     for kind in _KEPT_SECONDS:
         folder = folder_of(kind)
         with storage_errors("empty", folder):
@@ -44,6 +47,6 @@ def _delete(folder: str, before: float) -> None:
         try:
             old = os.lstat(path).st_mtime < before
         except FileNotFoundError:
-            continue  # another process deletes them too
+            continue  # another process deletes old files too
         if old:
             remove_if_there(path)

@@ -1,5 +1,7 @@
-"""The messages of a conversation that one of its tool sessions lacks, because they were said
-elsewhere."""
+"""The messages of a conversation that one of its tool sessions lacks.
+
+Such messages were said in other sessions.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +22,14 @@ from cortext.model.json_values import parse_time
 from cortext.model.message import SessionMessage
 from cortext.model.tool_binding import ToolBinding
 
-_SHORT = 1000  # characters of a result are enough to recognize its message
+_SHORT = 1000  # characters of a result that are enough to recognize its message
 
 
 def find_missing(row: ConversationRow, tool: str, id: str) -> list[int] | None:
-    """Return the numbers, from 1, of the messages that a session lacks.
+    """Return the numbers, counted from 1, of the messages that a session lacks.
 
-    Messages from before the conversation came into the session do not count: the session was told
-    about them then. Return None if the session was never bound, or if it is unknown what it lacks.
+    Messages from before the session was bound do not count, because the session got them then.
+    Return None if the session was never bound, or if its missing messages are unknown.
     """
     bindings = [each for each in row_bindings(row) if each.is_of(tool, id)]
     if not bindings:
@@ -35,7 +37,7 @@ def find_missing(row: ConversationRow, tool: str, id: str) -> list[int] | None:
     binding = bindings[-1]
     found = own_transcript(tool, id, binding.path)
     if found is None:
-        return []  # it has only just begun, with this conversation
+        return []  # the session has just begun with this conversation
     try:
         there = found[0].decode(found[1], longest=_SHORT).session.messages
         if has_whole_conversation(row, binding, *found):
@@ -50,12 +52,12 @@ def find_missing(row: ConversationRow, tool: str, id: str) -> list[int] | None:
         and not is_abandoned(message)
         and (since is None or message.timestamp > since)
     ]
-    # If the times do not tell what it lacks, it is told everything.
+    # If the times do not show which messages are missing, the session gets all of them.
     return missing if missing or binding.seen_digest is None else None
 
 
 def render_missing(row: ConversationRow, numbers: Sequence[int], *, budget: int) -> str:
-    """Return the text for a session that lacks these messages, or none."""
+    """Return a text with the messages that a session lacks. Without numbers, it lacks none."""
     if not numbers:
         return "The history already stands in this session."
     session = read(row)[0]
@@ -73,12 +75,12 @@ def render_missing(row: ConversationRow, numbers: Sequence[int], *, budget: int)
 
 
 def _find_start_time(binding: ToolBinding, there: list[SessionMessage]) -> datetime | None:
-    """Return when a conversation came into a session; at the earliest, when the session began."""
+    """Return when a session was bound to a conversation, or when the session began."""
     for text in (binding.start, binding.start_time):
         try:
             return parse_time(text)
         except (ValueError, OverflowError):
-            continue  # it is the id of a message, or absent
+            continue  # the text is the id of a message, or is missing
     before = [message.timestamp for message in there if message.id == binding.start]
     began = there[0].timestamp if there else None
     return before[0] if before else began

@@ -1,4 +1,4 @@
-"""The tool sessions that a conversation took place in, and which of them has all of it."""
+"""The tool sessions in which a conversation took place, and which of them has all of it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from cortext.model.tool_binding import ToolBinding, bindings_of
 from cortext.stores.folder import FolderStore
 from cortext.tools.reader_protocol import Bridge, TranscriptSource
 
-_SHORT = 1000  # characters of a result are enough to recognize its message
+_SHORT = 1000  # characters of a result that are enough to recognize its message
 
 
 class NativeSession(Struct, frozen=True):
-    """A session that a tool has now, in which a conversation took place."""
+    """A session that a tool has now, and in which a conversation took place."""
 
     id: str
     path: str
@@ -29,7 +29,7 @@ class NativeSession(Struct, frozen=True):
 
 
 def find_native_session(row: ConversationRow, tool: str) -> NativeSession | None:
-    """Return the latest session that a tool still has, with the whole conversation in it."""
+    """Return a tool's latest session with the whole conversation, or None if it has none."""
     if row.tool and row.tool != tool:
         return None
     for binding in reversed(row_bindings(row)):
@@ -48,7 +48,7 @@ def find_native_session(row: ConversationRow, tool: str) -> NativeSession | None
 
 
 def row_bindings(row: ConversationRow) -> list[ToolBinding]:
-    """Return the bindings of a conversation; for a tool's session, a binding to all of it."""
+    """Return the bindings of a conversation. A tool session has one binding, to all of itself."""
     if row.is_standalone:
         return []
     if row.tool:
@@ -57,7 +57,7 @@ def row_bindings(row: ConversationRow) -> list[ToolBinding]:
 
 
 def head_of(row: ConversationRow) -> Session:
-    """Return the head of a conversation of a workspace."""
+    """Return the head of a conversation in a workspace."""
     return FolderStore(row.workspace).head_at(row.place)
 
 
@@ -66,8 +66,8 @@ def has_whole_conversation(
 ) -> bool:
     """Return whether a session has all messages of a conversation.
 
-    Some may be in another session, also from before this one was bound: on another machine, whose
-    messages had not come here yet.
+    Other messages may be in another session. They may even be older than the binding, if they came
+    from another machine later.
     """
     session, _ = FolderStore(row.workspace).read(row.path)
     said = bridge.decode(source, longest=_SHORT).session.messages

@@ -1,7 +1,8 @@
-"""Reopen a conversation in a tool: choose the tool, prepare it, capture after it has ended.
+"""Reopen a conversation in a tool: choose the tool, prepare it, and capture after it has ended.
 
-The best way first: natively, if the tool still has a session with the whole conversation; as a new
-session that is converted for the tool; with a briefing, which the tool asks for.
+There are three ways, the best first. Natively, if the tool still has a session with the whole
+conversation. Converted, as a new session that cortext writes for the tool. With a briefing, which
+the tool reads.
 """
 
 from __future__ import annotations
@@ -56,12 +57,15 @@ from cortext.tools.registry import BUILT_IN
 from cortext.tools.writer_protocol import Written, open_writer, turns_of
 
 _log = logging.getLogger("cortext.features")
-_ENOUGH = 100_000  # characters of a result; a stub shows its end
+_ENOUGH = 100_000  # characters of a result; more are cut to beginning and end
 
 
 class Prepared(NamedTuple):
-    """How a conversation is reopened. `way` is native, fork, converted or briefing; `id` is the
-    tool's session, "" if the tool will make it."""
+    """A conversation that is ready to be reopened.
+
+    `way` is native, fork, converted or briefing. `id` is the id of the tool's session, or "" if the
+    tool will create the session. `file` is a file of instructions to delete afterwards, or "".
+    """
 
     way: str
     plan: LaunchPlan
@@ -72,7 +76,7 @@ class Prepared(NamedTuple):
 
 
 class ToolChoice(NamedTuple):
-    """The chosen tool, or "" and the tools that a person may choose from."""
+    """The chosen tool, or "" and the tools from which the user may choose."""
 
     tool: str
     among: list[str]
@@ -82,8 +86,9 @@ class ToolChoice(NamedTuple):
 def choose_tool(row: ConversationRow, wanted: str = "") -> ToolChoice:
     """Choose the tool for a conversation.
 
-    It is the wanted one, otherwise the last one of the conversation, otherwise the workspace's
-    default, otherwise the only one that is installed. ToolMissingError if the wanted one is not.
+    It is the wanted tool, otherwise the last tool of the conversation, otherwise the default of the
+    workspace, otherwise the only installed tool. Raises ToolMissingError if the wanted tool is not
+    installed, and CortextError if no tool is.
     """
     if wanted:
         require(wanted)
@@ -108,10 +113,10 @@ def choose_tool(row: ConversationRow, wanted: str = "") -> ToolChoice:
 def prepare(
     row: ConversationRow, tool: str, *, budget: int, fork: bool = False, extra: Sequence[str] = ()
 ) -> Prepared:
-    """Prepare a tool to continue a conversation: write what it needs, but do not start it.
+    """Prepare a tool to continue a conversation: write the files it needs, but do not start it.
 
-    A fork is a conversation of its own. Without `fork`, LiveError if the conversation is open
-    elsewhere.
+    With `fork`, a copy of the conversation is continued. Without it, LiveError is raised if the
+    conversation is open elsewhere.
     """
     require(tool)
     if not row.tool:
@@ -136,7 +141,7 @@ def prepare(
 
 
 def finish(prepared: Prepared) -> int:
-    """Capture after the tool has ended; return the number of new messages."""
+    """Capture after the tool has ended, and return the number of new messages."""
     _remove(prepared.file)
     return 0 if prepared.row.tool else _capture(prepared.row)
 
@@ -144,8 +149,11 @@ def finish(prepared: Prepared) -> int:
 def write_copy(
     row: ConversationRow, tool: str, *, cwd: str, budget: int, last: str = ""
 ) -> Written:
-    """Write a conversation as a new session of a tool. CortextError if it has no messages, or if
-    the tool's reader does not find the session again."""
+    """Write a conversation as a new session of a tool.
+
+    Raises CortextError if the conversation has no messages, or if the tool's reader does not find
+    the session.
+    """
     session, _ = read(row, longest=_ENOUGH)
     turns = turns_of(
         session, show=lambda number: f"cortext show {row.key} --message {number}", budget=budget
@@ -161,8 +169,10 @@ def write_copy(
 
 
 def folder_for(row: ConversationRow) -> tuple[str, list[str]]:
-    """Return the folder to reopen a conversation in, and notes about it. A conversation of a
-    workspace stays in the workspace, wherever that is now."""
+    """Return the folder in which to reopen a conversation, and notes about it.
+
+    A conversation of a workspace stays in the workspace, even if the workspace was moved.
+    """
     said = row.working_dir if row.tool else head_of(row).working_dir
     personal = paths.personal_workspace()
     if not row.tool and row.workspace != personal:
@@ -177,9 +187,11 @@ def folder_for(row: ConversationRow) -> tuple[str, list[str]]:
 
 
 def adopt(row: ConversationRow) -> ConversationRow:
-    """Make a conversation of a session that belongs to none: in the workspace where it took place,
-    otherwise in the personal one."""
-    # Paused: it continues when the tool is started, which may be never.
+    """Make a conversation from a tool session that belongs to none.
+
+    It is in the workspace where the session took place, otherwise in the personal workspace.
+    """
+    # Paused, because the tool may never be started.
     return as_conversation(row, at_rest=True)
 
 
@@ -208,7 +220,7 @@ def _keep_copy(tool: str) -> None:
 def _prepare_fork(
     row: ConversationRow, tool: str, found: NativeSession, extra: Sequence[str], notes: list[str]
 ) -> Prepared | None:
-    """Use the tool's own copy of the session, if the tool lets us choose its id."""
+    """Prepare the tool's own copy of the session, or return None if the tool chooses the id."""
     id = new_id()
     command = _command(row, tool, found.cwd)
     plan = fork_plan(tool, found.id, new=id, cwd=found.cwd, command=command, extra=extra)
@@ -253,21 +265,21 @@ def _prepare_briefing(
 
 
 def _lacks_opening(row: ConversationRow, tool: str, found: NativeSession) -> bool:
-    """Return whether the tool cannot be told about the conversation's command in this session."""
+    """Return whether this session cannot get the text of the conversation's command."""
     if row.tool or not head_of(row).command:
         return False
     return not launcher_of(tool).knows_briefing(found.path)
 
 
 def _command(row: ConversationRow, tool: str, cwd: str) -> str:
-    """Return the slash command to begin with, if the tool has it."""
+    """Return the slash command to begin with, or "" if the tool does not have it."""
     if row.tool or not launcher_of(tool).takes_command or not has_command(tool, cwd):
         return ""
     return f"/workspace.resume {row.key}"
 
 
 def _note_of_program(row: ConversationRow) -> list[str]:
-    """Return a note for the session of a program, which knows nothing of the conversation."""
+    """Return a note if another program still writes the session, unaware of the conversation."""
     if row.tool != DOCUMENT:
         return []
     later = f"`cortext import {row.key}` brings over what is said there later"
@@ -275,19 +287,22 @@ def _note_of_program(row: ConversationRow) -> list[str]:
 
 
 def _warnings(row: ConversationRow, tool: str) -> list[str]:
-    """Return warnings for the person. Reopening a completed conversation was confirmed before."""
+    """Return warnings for the user, except that the conversation was completed.
+
+    The user has confirmed that already.
+    """
     found = [*_brief(row, tool).warnings, explain_read_only(row)]
     return [f"warning: {warning}" for warning in found if warning not in ("", WAS_COMPLETE)]
 
 
 def _brief(row: ConversationRow, tool: str, budget: int = 0) -> Briefing:
-    """Return the briefing for an agent of a tool; with a budget of 0, without the history."""
+    """Return the briefing for an agent of a tool. With a budget of 0, it has no history."""
     servers = partial(configured_servers, row, tool, folder_for(row)[0])
     return make_briefing(row, budget=budget, servers=servers, with_history=budget > 0)
 
 
 def _opening(row: ConversationRow, tool: str, budget: int = 0) -> str:
-    """Return warnings and briefing as text, for an agent that no slash command tells them to."""
+    """Return warnings and briefing as text, for an agent that gets no slash command."""
     found = _brief(row, tool, budget)
     said = [clean(warning, lines=False) for warning in found.warnings if warning != WAS_COMPLETE]
     warnings = [f"Warning: {warning}" for warning in said]
@@ -296,7 +311,10 @@ def _opening(row: ConversationRow, tool: str, budget: int = 0) -> str:
 
 
 def _instructions(row: ConversationRow, tool: str, budget: int = 0) -> str:
-    """Write a briefing into a file for a tool; with a budget of 0, without the history."""
+    """Write a briefing to a file for a tool, and return its path.
+
+    With a budget of 0, the briefing has no history.
+    """
     path = os.path.join(folder_of(INSTRUCTIONS), f"{new_id()}.md")
     text = _opening(row, tool, budget)
     with storage_errors("write", path):
@@ -306,7 +324,7 @@ def _instructions(row: ConversationRow, tool: str, budget: int = 0) -> str:
 
 
 def _remove(file: str) -> None:
-    """Delete instructions that nobody reads any more."""
+    """Delete a file of instructions that is no longer needed."""
     if file:
         remove_if_there(file)
 
@@ -316,6 +334,6 @@ def _capture(row: ConversationRow) -> int:
 
 
 def _bind(row: ConversationRow, tool: str, id: str, path: str = "", *, cwd: str) -> None:
-    """Bind a session that begins now in `cwd` to a conversation, if that can be written."""
+    """Bind a session that begins now to a conversation, unless its folder is read-only."""
     if not row.tool and not explain_read_only(row):
         bind(row, tool, id, path, after=record_dicts.iso(clock.now().astimezone(UTC)), cwd=cwd)

@@ -1,4 +1,4 @@
-"""Checks before a conversation continues: is it open elsewhere, and which tool had it last?"""
+"""Checks before a conversation continues: whether it is open elsewhere, and its last tool."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from cortext.formats.message_history import is_abandoned
 from cortext.stores.folder import FolderStore
 from cortext.tools.running_sessions import live_sessions
 
-_SHORT = 1000  # characters of a result are enough to recognize its message
+_SHORT = 1000  # characters of a result that are enough to recognize its message
 
 
 class LiveError(CortextError):
-    """The session is open in a running process of its tool; `pid` is 0 if that is not known."""
+    """The session is open in a running process of its tool.
+
+    `pid` is 0 if the process is unknown.
+    """
 
     def __init__(self, tool: str, id: str, pid: int = 0) -> None:
         self.tool = tool
@@ -30,8 +33,10 @@ class LiveError(CortextError):
 
 
 def refuse_live(row: ConversationRow) -> None:
-    """Raise LiveError if any tool has a conversation open: two tools would continue it without
-    knowing of each other."""
+    """Raise LiveError if a tool has the conversation open.
+
+    Two tools would continue it without knowing of each other.
+    """
     if row.tool == AUR and row.status == "active":
         raise LiveError(row.tool_name, row.key)
     open_ones = [
@@ -46,10 +51,11 @@ def refuse_live(row: ConversationRow) -> None:
 
 
 def find_last_tool(row: ConversationRow) -> str:
-    """Return the tool that has the last message of a conversation; "" if none has it.
+    """Return the tool that has the last message of a conversation, or "" if it has no tool.
 
-    Ignore tools that were prepared but never used, unless there is no other, or unless no tool on
-    this machine has any part of it and messages came from elsewhere since.
+    If no tool on this machine has that message, return the last tool that was used, otherwise the
+    last tool. A tool was not used if its session knew all messages from the start. If messages
+    came from elsewhere since, the tool counts as used.
     """
     if row.tool:
         return "" if row.is_standalone else row.tool
@@ -65,14 +71,14 @@ def find_last_tool(row: ConversationRow) -> str:
             for message in found[0].decode(found[1], longest=_SHORT).session.messages
         ):
             return binding.tool
-    # No tool here has it. Nothing was said in a session that was told about all messages.
+    # No tool has the last message. A session was not used if it knew all messages from the start.
     all_seen = digest_ids(message.id for message in said if not is_abandoned(message))
     used = (each.tool for each in reversed(bindings) if each.seen_digest != all_seen)
     return next(used, names[-1])
 
 
 def fork_row(row: ConversationRow) -> ConversationRow:
-    """Copy a conversation; return the row of the copy. The original stays as it is."""
+    """Copy a conversation, and return the row of the copy. The original stays unchanged."""
     session = fork(row).session
     place = FolderStore(row.workspace).place_of(session.id, session)
     return row_of(ConversationRef(row.workspace, place))

@@ -1,4 +1,4 @@
-"""What the archive takes from Claude Code."""
+"""The files that the archive copies from Claude Code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE
 
 
 class ClaudeArchive(ArchiveSource):
-    """Transcripts, and the folder beside each of them with its sub-agents and results."""
+    """The transcripts, and the folder of each session with its sub-agents and tool results."""
 
     def files(self) -> Iterator[ArchiveItem]:
         for folder in jsonl_transcripts.listed(os.path.join(self.home, "projects")):

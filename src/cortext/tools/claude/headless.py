@@ -1,4 +1,4 @@
-"""Turns with Claude Code that has no terminal."""
+"""Turns with Claude Code without a terminal."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ from cortext.tools.launch import LaunchPlan
 from cortext.tools.stream_events import JsonLineStream, Speech
 
 _NO_MENTIONS = {"CLAUDE_CODE_DISABLE_ATTACHMENTS": "1"}
-"""Claude Code would put any file that a prompt names after an `@` into it, from anywhere on the
-disk, and most of a prompt is what others said before."""
+"""The setting that prevents Claude Code from reading files that a prompt mentions with `@`.
+
+The files can be anywhere on the disk, and most of a prompt was written by others.
+"""
 _BIGGEST_STATE = 1 << 26
 _NOT_TRUSTED = (
     "Claude Code was never told to trust this folder: its settings, hooks, servers and "
@@ -32,14 +34,14 @@ _NOT_TRUSTED = (
 
 
 class ClaudeSpeech(JsonLineStream):
-    """`claude -p --output-format stream-json`, with partial messages."""
+    """The reader for `claude -p --output-format stream-json` with partial messages."""
 
     _block = 0
 
     def event(self, event: dict[str, Any], replies: list[dict[str, Any]]) -> Iterator[str]:
         match event:
             case {"parent_tool_use_id": str()}:
-                return  # what a sub-agent says is no answer to the person
+                return  # the text of a sub-agent is not part of the answer
             case {"type": "stream_event", "event": {"type": "content_block_start"}}:
                 self._block += 1
             case {"type": "stream_event", "event": {"delta": {"type": "text_delta", "text": text}}}:
@@ -60,12 +62,12 @@ class ClaudeSpeech(JsonLineStream):
         if event.get("is_error"):
             self.problem: str = str(said or event.get("subtype") or "it failed")
         elif not self._said:
-            # A slash command of its own is answered without the model.
+            # Claude Code answers its own slash commands without the model.
             yield from self.say(said, "result")
 
 
 class ClaudeHeadless(Headless):
-    """`claude -p`."""
+    """Turns with `claude -p`."""
 
     speech: ClassVar[type[Speech]] = ClaudeSpeech
     report_words: ClassVar[tuple[str, ...]] = ("--output-format", "json")
@@ -94,8 +96,10 @@ class ClaudeHeadless(Headless):
 
 
 def _untrusted(cwd: str) -> list[str]:
-    """Return options that leave out what a project brings, unless the person trusts it. Without a
-    terminal Claude Code asks nobody, and runs a project's hooks and servers."""
+    """Return options that ignore the settings of a project, unless the user trusts its folder.
+
+    Without a terminal, Claude Code runs the hooks and servers of a project and asks nobody.
+    """
     folder = os.path.realpath(cwd)
     known = _claude_projects()
     while not _is_trusted(known.get(folder)):
@@ -115,7 +119,10 @@ def _is_trusted(project: object) -> bool:
 
 
 def _claude_projects() -> dict[str, Any]:
-    """Return what Claude Code knows of folders. If that cannot be read, no folder is trusted."""
+    """Return the state of each project folder, or {} if the state file cannot be read.
+
+    With {}, no folder is trusted.
+    """
     own = os.environ.get("CLAUDE_CONFIG_DIR")
     folder = own or os.path.dirname(TOOL.home)
     try:

@@ -1,4 +1,4 @@
-"""How Claude Code is started."""
+"""The command lines that start Claude Code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cortext.tools.launch import Launcher, LaunchPlan
 
 
 class ClaudeLauncher(Launcher):
-    """The command line of `claude`."""
+    """The command lines of `claude`."""
 
     takes_command = True
 
@@ -25,6 +25,6 @@ class ClaudeLauncher(Launcher):
 
     def ask(self, id: str, *, cwd: str, policy: str, extra: Sequence[str]) -> LaunchPlan:
         words = ["claude", "-p", "--resume", id, "--fork-session", "--no-session-persistence"]
-        # Without a terminal it asks nobody whether a project's own hooks may run.
+        # Ignore project settings: without a terminal, Claude Code runs a project's hooks unasked.
         words += ["--tools", "", "--strict-mcp-config", "--setting-sources", "user", *extra]
         return LaunchPlan(self.tool.name, tuple(words), cwd)

@@ -11,11 +11,11 @@ from cortext.tools.descriptor import Tool
 from cortext.tools.mcp_servers import project_folders, read_settings, table_at
 
 _LARGEST = 16 << 20
-"""Bytes of the file that Claude Code keeps for a person, with much else in it."""
+"""The maximum bytes of the user's `.claude.json`, which holds much other data too."""
 
 
 def server_tables(tool: Tool, cwd: str) -> Iterator[dict[str, Any]]:
-    """Yield the servers of the person, of the person for this project, and of the project."""
+    """Yield the tables of servers of the user, of the user in this project, and of the project."""
     own = read_settings(server_file(tool).path, _LARGEST)
     yield table_at(own, "mcpServers")
     yield table_at(own, "projects", cwd, "mcpServers")

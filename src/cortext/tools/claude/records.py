@@ -1,4 +1,4 @@
-"""The lines of Claude Code's transcripts: their fields, and what is said in them."""
+"""The fields of the lines in a Claude Code transcript, and the text in them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BY_THE_TOOL = (
 )  # fmt: skip
 SYNTHETIC = "<synthetic>"
 OURS = "msg_cortext"
-"""How the ids of answers begin that we wrote: they name no model."""
+"""The beginning of the message ids in answers that cortext wrote. These answers name no model."""
 
 
 class Media(Struct, gc=False):
@@ -92,12 +92,12 @@ class TranscriptLine(Struct, gc=False, rename="camel"):
 
     @property
     def content(self) -> Content:
-        """What is said on this line, if a person may have said it, or the model."""
+        """The content of a line that the user or the model wrote; None for other lines."""
         if self.is_meta or self.is_compact_summary:
             return None
         if self.type in ("user", "assistant"):
             return self.message.content if self.message else None
-        queued = self.attachment  # words that were typed while the model was at work
+        queued = self.attachment  # text that the user typed while the model was working
         if queued and queued.type == "queued_command" and queued.command_mode in (None, "prompt"):
             return queued.prompt
         return None
@@ -108,7 +108,7 @@ class TranscriptLine(Struct, gc=False, rename="camel"):
 
 
 def sort_out(content: Content) -> tuple[str, list[dict[str, Any]], list[ContentBlock]]:
-    """What is said in text, the calls, and the results of calls."""
+    """Return the text, the tool calls and the tool results in a content."""
     calls: list[dict[str, Any]] = []
     results: list[ContentBlock] = []
     if not isinstance(content, list):
@@ -127,7 +127,10 @@ def sort_out(content: Content) -> tuple[str, list[dict[str, Any]], list[ContentB
 
 
 def said(text: str, role: Role) -> tuple[Role, str]:
-    """Who speaks, and what is said by a text: a command as it was typed."""
+    """Return the role and the text of a message.
+
+    A slash command becomes the line that was typed.
+    """
     if role != "user" or not text:
         return role, text
     begins = text[:100].lstrip()

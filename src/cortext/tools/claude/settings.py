@@ -10,13 +10,16 @@ from cortext.tools.settings import SettingsFile
 
 
 def hooks_file(tool: Tool) -> SettingsFile:
-    """Return the settings with hooks, whose timeouts are in seconds."""
+    """Return the settings file for hooks. Claude Code counts time-outs in seconds."""
     path = os.path.join(tool.home, "settings.json")
     return SettingsFile(tool, path, has_events=True, timeout=10)
 
 
 def server_file(tool: Tool) -> SettingsFile:
-    """Return the file with MCP servers. It is beside the tool's folder, unless that was moved."""
+    """Return the settings file for MCP servers.
+
+    It is in the user's home folder, or in the tool's folder if the environment names that folder.
+    """
     folder = os.environ.get(tool.folder_variable) or os.path.expanduser("~")
     entry = McpEntry("mcpServers", {"type": "stdio", **CALL})
     return SettingsFile(tool, os.path.join(folder, ".claude.json"), entry)

@@ -1,7 +1,8 @@
 """Our slash commands for Claude Code.
 
-Claude Code pastes what a person types into our call as it is. The text stands in a quoted
-here-document whose end nobody can guess, and `allowed-tools` lets no other program run.
+Claude Code inserts the text that a user types into our shell command, without quoting. So the text
+is in a quoted here-document whose end marker nobody can guess. `allowed-tools` lets no other
+program run.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ _END = re.compile(r"^CORTEXT_[0-9a-f]{32}$", re.MULTILINE)
 
 
 class ClaudeCommands(SlashCommands):
-    """Markdown files. The end of a here-document is the one that the file has already, if any."""
+    """Command files in Markdown. An existing file keeps the end marker of its here-document."""
 
     def file_text(self, command: SlashCommand, old: str = "") -> str:
         found = _END.search(old)

@@ -1,5 +1,7 @@
-"""The files of Claude Code's sub-agents that stand beside transcripts, as older versions wrote
-them: only their first lines tell whose they are."""
+"""Sub-agents' transcripts that older versions of Claude Code stored beside normal transcripts.
+
+Only the first line of such a file names its session.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,16 @@ from cortext.tools.transcript_folders import warn
 
 _SESSION = re.compile(rb'"sessionId"\s*:\s*"([^"\\]+)"')
 _HEAD = 4096
-"""Bytes that nearly always have the session; what an agent was told may be far longer."""
+"""The bytes that nearly always contain the session's id. The line itself may be far longer."""
 _FRESH_NS = 20_000_000
-"""A folder this young may get another file without a new time."""
+"""The maximum age of a folder, in nanoseconds, at which its time may not show the latest file."""
 
 
 class _Folder(NamedTuple):
-    """The files of a folder by session, and those that did not yet say theirs, at a time."""
+    """The sub-agents' files in a folder at a time, by session.
+
+    `unnamed` has the files that did not name their session yet.
+    """
 
     time: int
     named: dict[str, list[str]]
@@ -29,11 +34,11 @@ class _Folder(NamedTuple):
 
 
 _known: dict[str, _Folder] = {}
-"""What was found: a folder is read again when something was added to it."""
+"""The cached contents of folders. A folder is read again when its modification time changes."""
 
 
 def agents_beside(folder: str) -> Mapping[str, Sequence[str]]:
-    """The files of sub-agents in a folder of transcripts, by the ids of the sessions."""
+    """Return the files of sub-agents in a folder of transcripts, by session id."""
     try:
         now = os.stat(folder).st_mtime_ns
     except OSError:
@@ -41,7 +46,7 @@ def agents_beside(folder: str) -> Mapping[str, Sequence[str]]:
     found = _known.get(folder)
     if found and found.time == now:
         if found.unnamed:
-            # Each is made empty, which is all that the folder's time tells.
+            # Files start empty. The folder's time does not change when they get content.
             _known[folder] = found = _sorted_in(found.unnamed, now, found.named)
         return found.named
     names = [entry.path for entry in jsonl_transcripts.listed(folder) if _is_agents(entry.name)]
@@ -68,7 +73,7 @@ def _sorted_in(paths: Sequence[str], now: int, named: Mapping[str, Sequence[str]
 
 
 def _sessions_of(path: str) -> set[str]:
-    """The session that the first line of a file names."""
+    """Return the session ids in the first line of a file."""
     try:
         for most in (_HEAD, jsonl_transcripts.ENDS[1]):
             head = jsonl_transcripts.read_head(path, most)

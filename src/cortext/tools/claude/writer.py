@@ -1,4 +1,4 @@
-"""A conversation as a transcript of Claude Code, which `claude --resume ID` goes on with."""
+"""The writer of sessions for Claude Code, which `claude --resume ID` can continue."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from cortext.tools.claude.records import OURS, SYNTHETIC
 from cortext.tools.transcript_folders import own_home
 from cortext.tools.writer_protocol import Turn, Written, iso, rising, store_lines, with_last
 
-_VERSION = "2.1.325"  # whose set of fields this is; older ones read it too
+_VERSION = "2.1.325"  # the release whose fields are written; older releases can read them too
 _LONGEST = 200
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 class ClaudeWriter:
-    """Writes into `projects/<folder>/`. `home` is the tool's folder, else the one it would use."""
+    """A writer to `projects/<folder>/`, in `home` or in the tool's own folder."""
 
     tool: ClassVar[str] = "claude"
 
@@ -26,12 +26,12 @@ class ClaudeWriter:
         self._home = home or own_home(self.tool)
 
     def write(self, turns: Sequence[Turn], *, cwd: str, title: str, last: str = "") -> Written:
-        """As the port says. The title is the one that a person would have given it."""
+        """Write a new session, as `Writer.write` defines. The title counts as given by the user."""
         folder, id = os.path.realpath(cwd), new_id()
         path = os.path.join(self._home, "projects", folder_name(folder), f"{id}.jsonl")
         lines = list(_lines(with_last(turns, last), id, folder))
         if last:
-            lines[-1]["isMeta"] = True  # for the model, not for the screen
+            lines[-1]["isMeta"] = True  # hide the turn on the screen, but not from the model
         if title:
             lines.append({"type": "custom-title", "customTitle": title, "sessionId": id})
         store_lines(path, lines)
@@ -64,8 +64,8 @@ def _assistant(turn: Turn) -> dict[str, Any]:
         "id": f"{OURS}{new_id().replace('-', '')}",
         "type": "message",
         "role": "assistant",
-        # A model has to be named. This is the tool's own word for none: of any other it says on
-        # the screen that it cannot be restored, or goes on with that one.
+        # A model is required. With any other name, Claude Code would use that model, or show an
+        # error that it cannot be restored.
         "model": SYNTHETIC,
         "content": [{"type": "text", "text": turn.text}],
         "stop_reason": "end_turn",
@@ -80,7 +80,7 @@ def _assistant(turn: Turn) -> dict[str, Any]:
 
 
 def folder_name(path: str) -> str:
-    """What the tool calls the folder of the transcripts of a folder."""
+    """Return the name of the folder in `projects/` for a working folder."""
     name = re.sub(r"[^A-Za-z0-9]", "-", _units(path))
     if len(name) <= _LONGEST:
         return name
@@ -96,6 +96,6 @@ def folder_name(path: str) -> str:
 
 
 def _units(text: str) -> str:
-    """A text in the units that JavaScript counts: two for what is beyond 16 bits."""
+    """Return a text as UTF-16 units, like a string of JavaScript."""
     raw = text.encode("utf-16-le", "surrogatepass")
     return "".join(chr(raw[at] | raw[at + 1] << 8) for at in range(0, len(raw), 2))

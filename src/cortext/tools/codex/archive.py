@@ -1,4 +1,4 @@
-"""What the archive takes from Codex."""
+"""The files that the archive copies from Codex."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _COLD = ".zst"
 
 
 class CodexArchive(ArchiveSource):
-    """Transcripts, those that Codex compressed too, and the index with their names."""
+    """The transcripts of Codex, including the compressed ones, and the index with their names."""
 
     moves_transcripts = True
     titles_file = "session_index.jsonl"
@@ -31,7 +31,7 @@ class CodexArchive(ArchiveSource):
                     yield item if name == item.name else item._replace(name=name, kind="cold")
 
     def merge_companion(self, name: str, old: bytes, new: bytes) -> bytes:
-        """Keep the lines of the index that Codex has removed."""
+        """Return the new index, plus the lines of the old copy that Codex has removed."""
         if name not in self.tool.companions:
             return new
         lines = set(new.split(b"\n"))

@@ -1,4 +1,4 @@
-"""Turns with Codex that has no terminal."""
+"""Turns with Codex without a terminal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cortext.tools.stream_events import JsonRpcStream, Speech
 
 
 class CodexSpeech(JsonRpcStream):
-    """`codex app-server`, on its stdin and stdout."""
+    """The reader for the output of `codex app-server`."""
 
     _versioned = False
 
@@ -42,7 +42,7 @@ class CodexSpeech(JsonRpcStream):
     def _told(self, method: str, params: dict[str, Any]) -> Iterator[str]:
         match method, params:
             case _, {"threadId": str(id)} if id != self._thread:
-                return  # a sub-agent's
+                return  # the notification belongs to a sub-agent
             case "item/agentMessage/delta", {"itemId": item, "delta": text}:
                 self._streamed.add(item)
                 yield from self.say(text, item)
@@ -65,7 +65,7 @@ class CodexSpeech(JsonRpcStream):
 
 
 class CodexHeadless(Headless):
-    """`codex app-server`."""
+    """Turns with `codex app-server`."""
 
     speech: ClassVar[type[Speech]] = CodexSpeech
     report_words: ClassVar[tuple[str, ...]] = ("--json",)

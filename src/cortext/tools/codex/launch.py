@@ -1,4 +1,4 @@
-"""How Codex is started."""
+"""The command lines that start Codex."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ _FEATURES = ("shell_tool", "unified_exec", "multi_agent", "view_image", "goals",
 
 
 class CodexLauncher(Launcher):
-    """The command line of `codex`. Codex is told something only by a turn that we write."""
+    """The command lines of `codex`.
+
+    Codex accepts neither a slash command nor a file of instructions. Instructions are a turn that
+    cortext writes.
+    """
 
     takes_empty_session = True
 
@@ -32,8 +36,10 @@ class CodexLauncher(Launcher):
 
 
 def _untrusted(cwd: str) -> str:
-    """Return a setting that makes Codex read no settings of a folder, for one run. Otherwise it
-    starts the servers that a project adds."""
+    """Return a setting that marks a folder and its parents as untrusted for one run.
+
+    Otherwise, Codex reads the settings of the project, and starts the MCP servers in them.
+    """
     folders: list[str] = []
     for folder in (os.path.abspath(cwd), os.path.realpath(cwd)):
         while folder not in folders:

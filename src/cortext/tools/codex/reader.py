@@ -1,8 +1,10 @@
-"""Codex: `sessions/Y/M/D/rollout-<time>-<uuid>.jsonl`, or `.zst` when it is cold.
+"""The reader of Codex's transcripts, `sessions/Y/M/D/rollout-<time>-<uuid>.jsonl`.
 
-A rollout says most things twice, as items of the model's history and as events for its screen:
-items count, and events only where there are no items. A fork may hold no more than what is new
-and name the rollout that it goes on from.
+Codex calls a transcript a rollout. It compresses old rollouts to `.jsonl.zst`.
+
+A rollout holds most messages twice: as items of the model's history and as events for the screen.
+The reader uses the items, and the events only where there are no items. A rollout that continues
+another one may hold only the new records. Then it names the other rollout.
 """
 
 from __future__ import annotations
@@ -44,33 +46,33 @@ _ID = re.compile(UUID, re.IGNORECASE)
 _NAME = re.compile(rf"rollout-.*?-({UUID})(?:_{UUID})?\.jsonl(?:\.zst|\.gz)?", re.IGNORECASE)
 _COLD = ".zst"
 _SHELL = "<user_shell_command>"
-# Events that hold what a tool printed, which its result says again: much, and not needed.
+# Skip these events: their large output is also in the result of the tool.
 _SILENT = frozenset(("exec_command_end", "mcp_tool_call_end", "patch_apply_end", "turn_diff"))
 _NEVER = datetime.fromtimestamp(0, UTC)
 _COMPLETED: dict[str, Role] = {"UserMessage": "user", "AgentMessage": "assistant"}
 
 
 class _CodexTranscript:
-    """What a rollout says, line by line, with the ones that it goes on from."""
+    """The content of a rollout, read line by line, with the rollouts that it continues."""
 
     def __init__(self, longest: int | None) -> None:
         self.meta: Payload | None = None
         self.title = self.request = self.model = ""
         self.first: datetime | None = None
         self.last: datetime | None = None
-        self.stamp: str | int | float | None = None  # of the last record, whatever it is
+        self.stamp: str | int | float | None = None  # the time of the last record of any type
         self.usage = CodexUsage()
         self.spawned: dict[str, None] = {}
         self._longest, self._count = longest, 0
         self._names: dict[str, str] = {}
         self._seen: set[tuple[str, str]] = set()
         self._boundaries: list[int] = []
-        # By how far a record is to be trusted: items of the history, events, completed items.
+        # Three lists, the most reliable first: items of the history, events, completed items.
         self._said: list[list[tuple[int, SessionMessage]]] = [[], [], []]
         self._items = self._said[0]
 
     def add(self, line: RolloutLine, place: int, id: str) -> None:
-        """A record that stands at a place of a conversation's history."""
+        """Add a record. `place` is its position in the history of the conversation."""
         self._count += 1
         type, body, stamp = line.type, line.payload or line, line.timestamp
         if stamp:
@@ -96,7 +98,10 @@ class _CodexTranscript:
             self._add_item(body, at, self._name(type, body, place, id))
 
     def _name(self, type: str, body: Payload, place: int, id: str) -> str:
-        """A record's own id, which an item shares with its event; else where it stands."""
+        """Return the id of a record, or an id made from its position.
+
+        An item and its event have the same id.
+        """
         own = body.item.id if body.item else body.id
         if not own or (type, own) in self._seen:
             return f"{id}/{place}"
@@ -162,7 +167,7 @@ class _CodexTranscript:
         return of_decoded("tool", text, at, id, None, call, name, None, facts)
 
     def _roll_back(self, turns: int) -> None:
-        """Take back the last turns: each begins with words of the person."""
+        """Remove the last turns. Each turn begins with a message of the user."""
         asked = [place for place, message in self._spoken() if message.role == "user"]
         if turns > 0 and asked:
             cut = asked[-turns] if turns <= len(asked) else 0
@@ -171,7 +176,10 @@ class _CodexTranscript:
             self._boundaries = [place for place in self._boundaries if place < cut]
 
     def _spoken(self) -> list[tuple[int, SessionMessage]]:
-        """All that counts: of each speaker what the most trusted records hold."""
+        """Return the messages of the session.
+
+        For each role, the messages come from the most reliable list that has any.
+        """
         items, *others = self._said
         spoken = items
         for role in ("user", "assistant"):
@@ -184,8 +192,11 @@ class _CodexTranscript:
         return spoken
 
     def lately(self, count: int) -> list[SessionMessage] | None:
-        """What is said after so many records; None where others have to tell whose records are
-        to be trusted, or what a result is the result of."""
+        """Return the messages after the first `count` records.
+
+        None if earlier records must decide which list is reliable, or which call a result belongs
+        to.
+        """
         items = {message.role for _, message in self._said[0] if message.content}
         events = {m.role for said in self._said[1:] for place, m in said if place > count}
         said = [message for place, message in self._spoken() if place > count]
@@ -227,12 +238,14 @@ class _CodexTranscript:
 
 
 _indexes: dict[str, tuple[tuple[int, int], dict[str, str]]] = {}
-"""The names of conversations by the file that has them all, with when that was written: each
-conversation is read by another bridge."""
+"""Cached names of conversations, by the path of their index file, with its time and size.
+
+The cache is shared, because each conversation is read with a new bridge.
+"""
 
 
 class CodexBridge:
-    """Reads what Codex keeps. `home` is its folder, else the one that it would use."""
+    """A bridge to the sessions of Codex. `home` is the folder of Codex or a copy of it."""
 
     tool: ClassVar[str] = "codex"
 
@@ -240,8 +253,11 @@ class CodexBridge:
         self.home: str = home or own_home(self.tool)
 
     def sources(self) -> Iterator[TranscriptSource]:
-        """Every rollout; of one that is there in several parts, the newest, and a plain file
-        before a compressed one."""
+        """Yield every rollout.
+
+        If a conversation has several files, yield the newest. An uncompressed file goes before a
+        compressed file.
+        """
         for found in self._rollouts().values():
             yield found[-1]
 
@@ -250,7 +266,7 @@ class CodexBridge:
         return bool(id) and f"-{id}" in stem and ending in ("", ".zst")
 
     def glance(self, source: TranscriptSource) -> Glance:
-        """As the port says. Of a compressed rollout only the head is read."""
+        """Return the facts that lists show. Only the beginning of a compressed rollout is read."""
         fd = open_file(source.path)
         try:
             when = datetime.fromtimestamp(os.fstat(fd).st_mtime, UTC)
@@ -282,8 +298,10 @@ class CodexBridge:
         )
 
     def decode(self, source: TranscriptSource, *, longest: int | None = None) -> DecodedTranscript:
-        """As the port says. Of results above `longest` characters only the ends are kept, so
-        that memory follows the largest line and not the file."""
+        """Return the whole session. Memory use follows the longest line instead of the file.
+
+        Tool results of more than `longest` characters are cut to their beginning and end.
+        """
         damages: list[Damage] = []
         session, spawned = self._decode(source, longest, damages)
         side: list[Session] = []
@@ -299,7 +317,7 @@ class CodexBridge:
         return DecodedTranscript(session, damages, side)
 
     def follow(self, source: TranscriptSource, lately: Lately) -> MessageDelta | None:
-        """As `Follows` says."""
+        """Return the messages of the new lines, as `Follows.follow` defines."""
         part, lines, before, count = (
             _CodexTranscript(None),
             jsonl_transcripts.JsonLines(RolloutLine),
@@ -321,12 +339,12 @@ class CodexBridge:
         return None if new is None else MessageDelta((), new, lately.mark, part.model)
 
     def beside(self, source: TranscriptSource) -> None:
-        """As `Follows` says: all lines tell which agents were started."""
+        """Return None, because only a read of all lines shows which sub-agents were started."""
 
     def _decode(
         self, source: TranscriptSource, longest: int | None, damages: list[Damage]
     ) -> tuple[Session, list[str]]:
-        """One rollout, and the ids of the agents that it started."""
+        """Return the session of one rollout, and the ids of the sub-agents that it started."""
         when = datetime.fromtimestamp(os.stat(source.path).st_mtime, UTC)
         whole = _CodexTranscript(longest)
         self._read(whole, source, None, damages, set())
@@ -341,7 +359,10 @@ class CodexBridge:
         damages: list[Damage],
         seen: set[str],
     ) -> None:
-        """The records of a rollout before the place `end`, after those that it goes on from."""
+        """Add the records of a rollout before the position `end`.
+
+        The records of the rollout that it continues are added first.
+        """
         seen.add(source.path)
         lines, id = jsonl_transcripts.JsonLines(RolloutLine, source.path), source.id
         based, before = False, RolloutLine()
@@ -383,13 +404,13 @@ class CodexBridge:
         whole.last, whole.stamp, whole.title, whole.request = last, stamp, "", ""
 
     def _rollouts(self) -> dict[str, list[TranscriptSource]]:
-        """The files of each conversation, oldest first."""
+        """Return the files of each conversation, the oldest first."""
         found: dict[str, list[TranscriptSource]] = {}
         entries = chain.from_iterable(
             _walk(os.path.join(self.home, name)) for name in ("archived_sessions", "sessions")
         )
         plain: set[str] = set()
-        for entry in sorted(entries, key=lambda entry: entry.name):  # a plain one comes first
+        for entry in sorted(entries, key=lambda entry: entry.name):  # uncompressed files first
             name = _NAME.fullmatch(entry.name)
             bare = jsonl_transcripts.plain(entry.path).removesuffix(_COLD)
             if name and bare not in plain:
@@ -399,7 +420,7 @@ class CodexBridge:
         return found
 
     def _names(self) -> dict[str, str]:
-        """The names that were given to conversations; the last one of each counts."""
+        """Return the names that users gave to conversations. The last name of each one is valid."""
         path = os.path.join(self.home, "session_index.jsonl")
         try:
             found = os.stat(path)
@@ -422,7 +443,7 @@ class CodexBridge:
 
 
 def is_subagent(source: TranscriptSource) -> bool:
-    """Whether a transcript is a sub-agent's. Codex says so only in its first line."""
+    """Return whether a transcript belongs to a sub-agent. Only its first line shows that."""
     if source.path.endswith(".zst"):
         return False
     head = b""
@@ -430,7 +451,7 @@ def is_subagent(source: TranscriptSource) -> bool:
         head, end, _ = jsonl_transcripts.read_head(source.path, most).partition(b"\n")
         if end or len(head) < most:
             break
-    # Most say nothing of a parent, and need not be decoded to know it.
+    # Most lines name no parent. Skip the decoding of those.
     if b"parent_thread_id" not in head:
         return False
     return any(
@@ -439,7 +460,7 @@ def is_subagent(source: TranscriptSource) -> bool:
 
 
 def _request(line: RolloutLine) -> str:
-    """The title that a line gives, if it holds a person's words."""
+    """Return the title from a user's message in a line, or "" if the line has none."""
     body = line.body
     if line.type == "event_msg":
         if body.item and body.item.type == "UserMessage":
@@ -457,7 +478,7 @@ def _walk(folder: str) -> Iterator[os.DirEntry[str]]:
 
 
 def _cold_head(path: str) -> list[RolloutLine]:
-    """The first lines of a compressed rollout."""
+    """Return the first lines of a compressed rollout."""
     data = b""
     try:
         for block in _blocks(path, []):
@@ -475,7 +496,7 @@ def _cold_head(path: str) -> list[RolloutLine]:
 
 
 def _blocks(path: str, damages: list[Damage]) -> Iterator[bytes]:
-    """A rollout from its beginning, also a compressed one."""
+    """Yield the bytes of a rollout in blocks. A compressed rollout is decompressed."""
     if not path.endswith(_COLD):
         yield from jsonl_transcripts.read_blocks(path, damages)
         return
@@ -500,6 +521,6 @@ def _blocks(path: str, damages: list[Damage]) -> Iterator[bytes]:
                 yield block
             program.wait()
         finally:
-            program.kill()  # where only the head was wanted
+            program.kill()  # needed if the caller wanted only the beginning
     if program.returncode > 0:
         damages.append(Damage("the compressed file is broken or cut off", path=path))

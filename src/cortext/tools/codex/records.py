@@ -1,4 +1,4 @@
-"""What a rollout of Codex is made of: its lines, and the text in them."""
+"""The fields of the lines in a Codex transcript, and the text in them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cortext.tools import jsonl_transcripts
 UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _is_empty = re.compile(r"(?:\s*</?image\b[^>]*>)?\s*").fullmatch
 REQUEST = "## My request for Codex:"
-# What the tool tells the model in the person's name.
+# Texts that Codex adds to messages in the role of the user.
 INJECTED = (
     "# AGENTS.md instructions", "<INSTRUCTIONS>", "<apps_instructions>", "<collaboration_mode>",
     "<environment_context>", "<environments", "<hook_prompt", "<model_switch>", "<permissions",
@@ -94,7 +94,7 @@ class Payload(Struct, gc=False):
 
 
 class RolloutLine(Payload, gc=False):
-    """A record; the oldest versions wrote its payload without an envelope."""
+    """A record. The oldest versions of Codex wrote the payload without an envelope."""
 
     ordinal: int | None = None
     payload: Payload | None = None
@@ -127,7 +127,7 @@ _arguments = Decoder(dict[str, Any])
 
 
 def text_of(content: Content, role: Role = "tool") -> str:
-    """What is said in text; of a person's words without those that the tool put there."""
+    """Return the text of a content. Texts that Codex added to a user's message are left out."""
     if isinstance(content, str):
         return content if is_said(content, role) else ""
     if not content:
@@ -137,16 +137,16 @@ def text_of(content: Content, role: Role = "tool") -> str:
 
 
 def is_said(text: str, role: Role = "tool") -> bool:
-    """Whether a text says anything, and is not what the tool put there."""
+    """Return whether a text has content that Codex did not add."""
     if text[:1].isalnum():
-        return True  # nearly all texts: what is left out begins with a space or a sign
+        return True  # fast path for nearly all texts
     if _is_empty(text):
         return False
     return role != "user" or not text[:100].lstrip().startswith(INJECTED)
 
 
 def _stand_in(part: ContentPart) -> str:
-    """What is said in the place of a part that has no text."""
+    """Return a placeholder for an image or file."""
     kind = part.type.lower()
     if "image" in kind:
         return "[image]"
@@ -154,16 +154,16 @@ def _stand_in(part: ContentPart) -> str:
 
 
 def title_of(text: str) -> str:
-    """The title that a request gives; editors put what is open before it."""
+    """Return a title made from a request. Editors put a list of open files before the request."""
     return jsonl_transcripts.title_of(text.partition(REQUEST)[2] or text)
 
 
 def unwrap(text: str) -> Wrapped | None:
-    """What older versions recorded of a command, as JSON inside the text."""
+    """Return the result of a command that older versions stored as JSON in the text, or None."""
     try:
         return _unwrapping.decode(text)
     except (DecodeError, UnicodeEncodeError):
-        return None  # the output itself only looks like it
+        return None  # the output only looks like JSON
 
 
 def call_of(body: Payload) -> dict[str, Any]:
@@ -171,7 +171,7 @@ def call_of(body: Payload) -> dict[str, Any]:
     if body.namespace:
         name = f"{body.namespace}__{name}"
     call: dict[str, Any] = {"id": body.call_id or body.id or "", "name": name}
-    if not body.call_id:  # the model's own side answered it, and that is not recorded
+    if not body.call_id:  # the model's server ran this call, and its result is not recorded
         call["output"] = ""
     given = body.arguments
     if given is None:
@@ -196,11 +196,11 @@ def _tolerant(given: str) -> Any:
     try:
         return json_codec.decode(given.encode("utf-8", "surrogatepass"))
     except ValueError:
-        return given  # as the model wrote it
+        return given  # unchanged, as the model wrote it
 
 
 def parent_of(meta: Payload) -> str:
-    """The conversation that a sub-agent works for; "" for a person's own."""
+    """Return the conversation that a sub-agent works for, or "" if the user started this one."""
     told = re.search(rf'"parent_thread_id":"({UUID})"', json_codec.encode(meta.source).decode())
     spawned = meta.thread_source == "subagent" and meta.parent_thread_id
     return told[1] if told else spawned or ""

@@ -17,7 +17,7 @@ _NOTIFY = ("cortext", "hook", "codex", "notify")
 
 
 class CodexEntry(McpEntry):
-    """The entry as a table of TOML."""
+    """The entry of our MCP server as a TOML table."""
 
     def insertions(self, text: str) -> list[Insertion]:
         return toml_edit.put_table(text, (self.table, NAME), self.entry)
@@ -33,7 +33,10 @@ class CodexEntry(McpEntry):
 
 
 class CodexSettings(SettingsFile):
-    """`config.toml`. Codex notifies one program, and a person may have another there."""
+    """The file `config.toml`.
+
+    Codex notifies only one program, and the user may have set another.
+    """
 
     def with_hooks(self, text: str, *, but: Sequence[str] = ()) -> Edited:
         edited = Edited(text, [], [])
@@ -62,6 +65,6 @@ class CodexSettings(SettingsFile):
 
 
 def settings_file(tool: Tool) -> SettingsFile:
-    """Return the settings."""
+    """Return the settings file for hooks and for MCP servers."""
     path = os.path.join(tool.home, "config.toml")
     return CodexSettings(tool, path, CodexEntry("mcp_servers", dict(CALL)), has_events=True)

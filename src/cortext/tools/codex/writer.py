@@ -1,4 +1,4 @@
-"""A conversation as a rollout of Codex, which `codex resume ID` goes on with."""
+"""The writer of sessions for Codex, which `codex resume ID` can continue."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from cortext.tools.writer_protocol import Turn, Written, iso, rising, store_line
 
 _log = logging.getLogger("cortext.tools")
 _PATIENCE = 10.0
-_VERSION = "0.166.0"  # whose set of fields this is
+_VERSION = "0.166.0"  # the release whose fields are written
 _OURS = "cortext"
-_FIRST = 65_536  # bytes of a rollout that hold its first line, if it is ours
+_FIRST = 65_536  # the maximum bytes of the first line of a rollout that cortext wrote
 
 
 class CodexWriter:
-    """Writes into `sessions/Y/M/D/`. `home` is the tool's folder, else the one it would use."""
+    """A writer to `sessions/Y/M/D/`, in `home` or in the own folder of Codex."""
 
     tool: ClassVar[str] = "codex"
 
@@ -32,14 +32,17 @@ class CodexWriter:
         self._home = home or own_home(self.tool)
 
     def write(self, turns: Sequence[Turn], *, cwd: str, title: str, last: str = "") -> Written:
-        """As the port says. The rollout is of today: those of long ago are compressed."""
+        """Write a new session, as `Writer.write` defines.
+
+        The file has the date of today, because Codex compresses old rollouts.
+        """
         now, id = datetime.now(UTC), _new_uuid7()
         here = now.astimezone()
         folder = os.path.join(self._home, "sessions", f"{here:%Y}", f"{here:%m}", f"{here:%d}")
         path = os.path.join(folder, f"rollout-{here:%Y-%m-%dT%H-%M-%S}-{id}.jsonl")
         meta = _meta(id, os.path.realpath(cwd), now, self._provider())
         records = list(_records(with_last(turns, last)))
-        if last:  # for the model, not for the screen
+        if last:  # remove the event, so the screen does not show `last`
             records.pop()
         store_lines(path, [meta, *records, *_named(id, title, now)])
         if title:
@@ -47,8 +50,10 @@ class CodexWriter:
         return Written(id, path)
 
     def _name(self, id: str, title: str) -> None:
-        """Have the tool note the name in its list, which is its own to write: by its server, for
-        the moment that takes. Without it the list shows the first request."""
+        """Ask `codex app-server` to add the title to the list of sessions.
+
+        Only Codex may write that list. If the call fails, the list shows the first request instead.
+        """
         import subprocess
         from threading import Timer
 
@@ -66,7 +71,7 @@ class CodexWriter:
             return
         alarm = Timer(_PATIENCE, server.kill)
         alarm.start()
-        # It ends when there is nothing more to read for it, or has ended before.
+        # The server ends when its input is closed, or has ended already.
         with suppress(BrokenPipeError), server:
             to, out = server.stdin, server.stdout
             if not (to and out and _asked(to, out, _naming(id, title))):
@@ -74,12 +79,12 @@ class CodexWriter:
         alarm.cancel()
 
     def _provider(self) -> str:
-        """Who the person's model comes from: the tool lists only what has the same one."""
+        """Return the user's model provider. Codex lists only sessions with the same provider."""
         try:
             text = read_file(os.path.join(self._home, "config.toml")).decode("utf-8")
             found = toml_edit.value_of(text, "model_provider")
         except (OSError, ValueError):
-            found = None  # none is written, or it is the tool's to complain about
+            found = None  # the setting is missing, or Codex itself reports the error
         return found if isinstance(found, str) else "openai"
 
 
@@ -94,7 +99,7 @@ def _naming(id: str, title: str) -> list[dict[str, Any]]:
 
 
 def _asked(to: IO[bytes], out: IO[bytes], requests: Sequence[dict[str, Any]]) -> bool:
-    """Whether a server answered the last of some requests, and not with an error."""
+    """Send requests, and return whether the server answered the last one without an error."""
     last = requests[-1]["id"]
     try:
         to.write(b"".join(json_codec.encode(request) + b"\n" for request in requests))
@@ -109,7 +114,7 @@ def _asked(to: IO[bytes], out: IO[bytes], requests: Sequence[dict[str, Any]]) ->
 
 
 def is_ours(path: str) -> bool:
-    """Whether a rollout is one that we wrote, whatever was said in it since."""
+    """Return whether cortext wrote a rollout. Codex may have continued it since."""
     try:
         first = json_codec.decode(read_first_line(path, _FIRST))
         return first["payload"]["originator"] == _OURS
@@ -131,7 +136,7 @@ def _meta(id: str, cwd: str, now: datetime, provider: str) -> dict[str, Any]:
 
 
 def _records(turns: Sequence[Turn]) -> Iterator[dict[str, Any]]:
-    """Each turn for the model, and again for the screen."""
+    """Yield each turn twice: once for the model, and once for the screen."""
     for turn, when in zip(turns, rising(turns), strict=True):
         mine = turn.role == "user"
         kind = "input_text" if mine else "output_text"
@@ -152,7 +157,7 @@ def _named(id: str, title: str, now: datetime) -> Iterator[dict[str, Any]]:
 
 
 def _new_uuid7() -> str:
-    """An id that begins with the time, as the tool's own do."""
+    """Return an id that begins with the time, like the ids of Codex."""
     value = time.time_ns() // 1_000_000 << 80 | int.from_bytes(os.urandom(10), "big")
     value = value & ~(0xF << 76) & ~(0x3 << 62) | 0x7 << 76 | 0x2 << 62
     text = f"{value:032x}"

@@ -1,4 +1,4 @@
-"""What the archive takes from Gemini CLI."""
+"""The files that the archive copies from Gemini CLI."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cortext.tools.archive_items import ArchiveItem, ArchiveSource, walk_files
 
 
 class GeminiArchive(ArchiveSource):
-    """Chats, and the files that tell the folder of each project."""
+    """The chats of Gemini CLI, and the files that name the folder of each project."""
 
     def files(self) -> Iterator[ArchiveItem]:
         for name in self.tool.companions:
@@ -28,7 +28,7 @@ class GeminiArchive(ArchiveSource):
                     yield self.item(entry.path)
 
     def merge_companion(self, name: str, old: bytes, new: bytes) -> bytes:
-        """Keep the projects that Gemini CLI has removed."""
+        """Return the new list of projects, plus the projects that Gemini CLI has removed."""
         if name not in self.tool.companions or not old:
             return new
         try:

@@ -1,4 +1,4 @@
-"""The sessions that Gemini CLI began and in which nothing was said yet."""
+"""The sessions of Gemini CLI that have no messages yet."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ _LONGEST_HEAD = 1 << 16
 def empty_sessions(
     sources: Iterable[TranscriptSource], since: float
 ) -> Iterator[tuple[float, str]]:
-    """Yield the empty sessions that began beside some others, each with its time and its id.
+    """Yield the time and id of each empty session that began since a time.
 
-    `/clear` writes the head of a new session at once. No list has it, so it is no source.
+    Only the folders of `sources` are searched. `/clear` writes the head of a new session at once,
+    but no list shows that session, so it is not a source.
     """
     files = {source.path for source in sources}
     for folder in {os.path.dirname(path) for path in files}:

@@ -1,4 +1,4 @@
-"""Turns with Gemini CLI that has no terminal."""
+"""Turns with Gemini CLI without a terminal."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from cortext.tools.stream_events import JsonLineStream, Speech
 
 
 class GeminiSpeech(JsonLineStream):
-    """`gemini --output-format stream-json`. It writes the prompt first, and ends without waiting
-    until all was read: 460 kB of 1 MB came through a pipe, seen with 0.61."""
+    """The reader for `gemini --output-format stream-json`.
+
+    Gemini CLI writes the prompt first. It ends before a pipe has been read: with version 0.61, 460
+    kB of 1 MB came through.
+    """
 
     by_file = True
     _calls = 0
@@ -53,7 +56,7 @@ class GeminiSpeech(JsonLineStream):
 
 
 class GeminiHeadless(Headless):
-    """`gemini` with JSON as its output."""
+    """Turns with `gemini` and JSON output."""
 
     speech: ClassVar[type[Speech]] = GeminiSpeech
     report_words: ClassVar[tuple[str, ...]] = ("--output-format", "json")

@@ -1,4 +1,4 @@
-"""How Gemini CLI is started."""
+"""The command lines that start Gemini CLI."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ _DENY = b'[[rule]]\ntoolName = "*"\ndecision = "deny"\npriority = 999\n'
 
 
 class GeminiLauncher(Launcher):
-    """The command line of `gemini`."""
+    """The command lines of `gemini`."""
 
     asks_in_copy = True
     takes_command = True
-    # It deletes a session that was resumed twice, in two other minutes than it began: seen with
-    # 0.61.
+    # Version 0.61 deletes a session that is resumed in two other minutes than it began in.
     deletes_resumed = True
 
     def resume(self, id: str, *, cwd: str, command: str = "", instructions: str = "") -> LaunchPlan:
@@ -28,7 +27,7 @@ class GeminiLauncher(Launcher):
 
     def ask(self, id: str, *, cwd: str, policy: str, extra: Sequence[str]) -> LaunchPlan:
         words = ("gemini", "--resume", id, "--policy", policy, *extra)
-        # It answers in no folder that nobody trusts; this one is ours, and nothing is in it.
+        # Gemini CLI answers only in trusted folders. This folder is ours, and it is empty.
         return LaunchPlan(self.tool.name, words, cwd, {"GEMINI_CLI_TRUST_WORKSPACE": "true"})
 
     def deny_policy(self) -> bytes:

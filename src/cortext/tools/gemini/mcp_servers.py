@@ -12,7 +12,7 @@ from cortext.tools.mcp_servers import read_settings, table_at
 
 
 def server_tables(tool: Tool, cwd: str) -> Iterator[dict[str, Any]]:
-    """Yield the servers of extensions, of the person and of the project."""
+    """Yield the tables of servers of extensions, of the user and of the project."""
     for extension in listed(os.path.join(tool.home, "extensions")):
         found = read_settings(os.path.join(extension.path, "gemini-extension.json"))
         yield table_at(found, "mcpServers")

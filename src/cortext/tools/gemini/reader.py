@@ -1,6 +1,7 @@
-"""Gemini CLI: `tmp/<project>/chats/session-*.jsonl`, a log of events; older ones are documents.
+"""The reader of Gemini CLI's transcripts, `tmp/<project>/chats/session-*.jsonl`.
 
-The folder of a conversation is not in its file: the file's place tells it.
+A transcript is a log of events. Older transcripts are JSON documents. The path of a transcript
+shows the folder of the conversation; its content does not.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ from cortext.tools.transcript_folders import own_home, warn
 _ID = re.compile(rb'"sessionId"\s*:\s*"([A-Za-z0-9][A-Za-z0-9._-]{0,127})"')
 _SAID_ID = re.compile(rb'"sessionId"\s*:\s*"([^"\\]+)"')
 _HEAD = 4096
-"""Bytes at the beginning of a transcript that have its id."""
+"""The bytes at the beginning of a transcript that contain its id."""
 _SUBAGENT = re.compile(rb'"kind"\s*:\s*"subagent"')
-# Within a line: over many empty ones it would look again from each of them.
+# Match within one line: a match across empty lines would take quadratic time.
 _MESSAGE = re.compile(rb'^[ \t\r\0]*\{"id"|"type"\s*:\s*"gemini"', re.MULTILINE)
 _FIELD = re.compile(r'"(startTime|lastUpdated|summary)"\s*:\s*("(?:[^"\\]|\\.)*+")')
 _MESSAGES = re.compile(r'"messages"\s*:\s*\[\s*')
@@ -66,7 +67,7 @@ def _read_document(data: bytes, log: TranscriptState) -> None:
 
 
 def _salvage(data: bytes, log: TranscriptState) -> None:
-    """What a document says that breaks off: its head, and every message that is whole."""
+    """Read a document that is not complete: its head, and every complete message."""
     import json as standard
 
     text = data.decode("utf-8", "replace")
@@ -75,7 +76,7 @@ def _salvage(data: bytes, log: TranscriptState) -> None:
     decoder = standard.JSONDecoder(strict=False)
     fields: dict[str, Any] = {}
     for name, value in _FIELD.findall(head):
-        with suppress(ValueError):  # half a character, or a sign that no string has
+        with suppress(ValueError):  # half a character, or a character that JSON forbids
             fields[name] = decoder.decode(value)
     log.add(jsonl_transcripts.fit(fields, GeminiRecord, []))
     place = start.end() if start else len(text)
@@ -83,7 +84,7 @@ def _salvage(data: bytes, log: TranscriptState) -> None:
         try:
             value, place = decoder.raw_decode(text, place)
         except (ValueError, RecursionError):
-            return  # here it breaks off, or has a number of thousands of digits
+            return  # the document ends, or a number has thousands of digits
         if isinstance(value, dict) and "id" in value:
             log.add(jsonl_transcripts.fit(cast("dict[str, Any]", value), GeminiRecord, []))
         between = _BETWEEN.match(text, place)
@@ -145,7 +146,7 @@ def _session(log: TranscriptState, source: TranscriptSource, when: datetime) -> 
 
 
 class GeminiBridge:
-    """Reads what Gemini CLI keeps. `home` is its folder, else the one that it would use."""
+    """A bridge to the sessions of Gemini CLI. `home` is the tool's folder or a copy of it."""
 
     tool: ClassVar[str] = "gemini"
 
@@ -153,15 +154,17 @@ class GeminiBridge:
         self.home: str = home or own_home(self.tool)
 
     def sources(self) -> Iterator[TranscriptSource]:
-        """Every conversation; those of sub-agents are found with their own. Names have only
-        eight characters of an id, so the first bytes of each file are read for all of it."""
+        """Yield every conversation. `decode` finds the conversations of sub-agents.
+
+        File names contain only eight characters of an id, so the beginning of each file is read.
+        """
         folders = self._folders()
         for project in jsonl_transcripts.listed(os.path.join(self.home, "tmp")):
             chats = jsonl_transcripts.listed(os.path.join(project.path, "chats"))
             names = {jsonl_transcripts.plain(entry.name) for entry in chats}
             cwd = _project_root(project.path) or folders.get(project.name, "") if chats else ""
             for entry in chats:
-                # A document that was continued stands again in the log beside it.
+                # A document that was continued is repeated in the log beside it.
                 name = jsonl_transcripts.plain(entry.name)
                 kind = name.rpartition(".")[2]
                 if kind == "jsonl" or (kind == "json" and f"{name}l" not in names):
@@ -170,14 +173,21 @@ class GeminiBridge:
                             yield source._replace(id=id, cwd=cwd)
 
     def is_transcript_of(self, id: str, path: str) -> bool:
-        """Whether a file says this id. Its name has only the beginning of the id."""
+        """Return whether a file contains this session id.
+
+        Its name has only the beginning of the id.
+        """
         if jsonl_transcripts.plain(os.path.basename(path)).rpartition(".")[0] == id:
-            return True  # an old one that has no other
+            return True  # an old transcript without another id
         said = _SAID_ID.search(jsonl_transcripts.read_head(path, _HEAD))
         return said is not None and said[1] == id.encode("utf-8", "surrogatepass")
 
     def glance(self, source: TranscriptSource) -> Glance:
-        """As the port says; the title is the summary if one is near an end, else the request."""
+        """Return the facts that lists show.
+
+        The title is the summary if there is one near an end of the file, otherwise the first
+        request.
+        """
         log = TranscriptState()
         fd = open_file(source.path)
         try:
@@ -193,7 +203,10 @@ class GeminiBridge:
         return Glance(log.title, cwd, log.first, updated, log.model)
 
     def decode(self, source: TranscriptSource, *, longest: int | None = None) -> DecodedTranscript:
-        """As the port says. Of results above `longest` characters only the ends are kept."""
+        """Return the whole session.
+
+        Tool results of more than `longest` characters are cut to their beginning and end.
+        """
         session, damages = _decoded(source, longest)
         side: list[Session] = []
         for child in _side_sources(source):
@@ -204,13 +217,16 @@ class GeminiBridge:
         return DecodedTranscript(session, damages, side)
 
     def follow(self, source: TranscriptSource, lately: Lately) -> MessageDelta | None:
-        """As `Follows` says. A resume lists all messages anew, so then it is None."""
+        """Return the messages of the new lines, as `Follows.follow` defines.
+
+        The result is None after a resume, because a resume lists all messages again.
+        """
         log, lines = TranscriptState(), jsonl_transcripts.JsonLines(GeminiRecord)
         for _, record in lines.read([lately.before]):
             log.add(record)
         known, count = log.keys, len(log.records)
         if not (known or lately.is_all):
-            return None  # the last record may be longer than what was read of it
+            return None  # the last record may begin before the part that was read
         for _, record in lines.read([lately.after]):
             if record.rewind is not None or (record.set or record).messages is not None:
                 return None
@@ -225,12 +241,14 @@ class GeminiBridge:
         return None if lines.damages else MessageDelta((), new, lately.mark, log.model)
 
     def beside(self, source: TranscriptSource) -> str:
-        """As `Follows` says."""
+        """Return a fingerprint of the files of sub-agents, as `Follows.beside` defines."""
         return jsonl_transcripts.prints(child.path for child in _side_sources(source))
 
     def _folders(self) -> dict[str, str]:
-        """The folder of each project, by its short name and by the hash that older releases
-        used in its place."""
+        """Return the folder of each project, by its short name and by its hash.
+
+        Older releases used the hash instead of the short name.
+        """
         path = os.path.join(self.home, "projects.json")
         try:
             projects = cast("dict[str, str]", json_codec.decode(read_file(path))["projects"])
@@ -251,7 +269,7 @@ def _decoded(source: TranscriptSource, longest: int | None) -> tuple[Session, li
 
 
 def _side_sources(source: TranscriptSource) -> Iterable[TranscriptSource]:
-    """The sub-agents of a conversation, in a folder that has its whole id as its name."""
+    """Yield the transcripts of sub-agents, from the folder that is named after the session's id."""
     for entry in jsonl_transcripts.listed(os.path.join(os.path.dirname(source.path), source.id)):
         id, _, kind = jsonl_transcripts.plain(entry.name).rpartition(".")
         if kind in ("jsonl", "json"):
@@ -260,8 +278,10 @@ def _side_sources(source: TranscriptSource) -> Iterable[TranscriptSource]:
 
 
 def _id_at(path: str) -> str:
-    """The id of the conversation in a file, the file's name if it says none; "" for a
-    sub-agent's, for one in which nothing was said, and for what cannot be read."""
+    """Return the id of the conversation in a file, or the file's name if it contains no id.
+
+    The result is "" for a sub-agent, for a session without messages, and for an unreadable file.
+    """
     try:
         head = jsonl_transcripts.read_head(path, jsonl_transcripts.ENDS[1])
     except OSError as error:
@@ -269,7 +289,7 @@ def _id_at(path: str) -> str:
         return ""
     path = jsonl_transcripts.plain(path)
     if path.endswith(".jsonl"):
-        # Each start makes a file, also one that goes on with another: it has only a head.
+        # Each start creates a file, even to resume another. Such a file has only a head.
         if len(head) < jsonl_transcripts.ENDS[1] and not _MESSAGE.search(head):
             return ""
         head = head.partition(b"\n")[0]
@@ -283,4 +303,4 @@ def _project_root(folder: str) -> str:
     try:
         return read_file(os.path.join(folder, ".project_root")).decode("utf-8").strip()
     except (OSError, UnicodeDecodeError):
-        return ""  # older releases have none
+        return ""  # older releases do not write the file

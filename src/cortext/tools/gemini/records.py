@@ -1,10 +1,12 @@
-"""The records of a Gemini CLI transcript, and what they come to.
+"""The records of a Gemini CLI transcript, and the state that they lead to.
 
-A record with a known id replaces that message, `$set` merges into the head, `$set.messages` says
-which messages there are, `$rewindTo` takes back one and all after it. Seen with 0.61: each resume
-writes `$set.messages` twice, first with its own context alone, then with all of the history, where
-a result has the id of the message that made the call. So of a message the record that stood on a
-line of its own counts, and a list in which nobody says anything changes nothing.
+A record with a known id replaces that message. `$set` changes fields of the head. `$set.messages`
+replaces the list of messages. `$rewindTo` removes a message and everything after it.
+
+In version 0.61, each resume writes `$set.messages` twice: first with only its own context, then
+with the whole history. In that history, a result has the id of the message that made the call.
+Therefore a record on its own line has priority over a listed record, and a list without any real
+message is ignored.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from cortext.model import json_codec
 from cortext.model.message import SessionMessage, of_decoded
 from cortext.tools import jsonl_transcripts
 
-# What the program itself says in a person's place.
+# The beginning of texts that Gemini CLI adds in the role of the user.
 _CONTEXT = ("<session_context>", "<hook_context>")
 _SNAPSHOT = "<state_snapshot>"
 
@@ -74,7 +76,7 @@ _NAMES = {
 
 
 class GeminiRecord(Struct, gc=False, rename=_NAMES):
-    """A line of a log, what stands in its `$set`, and the whole of a document."""
+    """A line of a log, the `$set` of a line, or a whole document."""
 
     id: str | None = None
     type: str | None = None
@@ -94,14 +96,16 @@ class GeminiRecord(Struct, gc=False, rename=_NAMES):
 
 
 class TranscriptState:
-    """What records come to, one after the other. Of results above `longest` characters only the
-    ends are kept."""
+    """The state of a transcript after the records that were added.
+
+    Tool results of more than `longest` characters are cut to their beginning and end.
+    """
 
     def __init__(self, longest: int | None = None) -> None:
         self._longest = longest
         self.damages: list[Damage] = []
-        self.earlier: list[GeminiRecord] = []  # what compactions took out of the tool's own history
-        self.cuts: list[int] = []  # how many of those stand before each compaction
+        self.earlier: list[GeminiRecord] = []  # removed from the tool's own history by compactions
+        self.cuts: list[int] = []  # the number of `earlier` records at each compaction
         self.started: str = ""
         self.stamp: str = ""
         self.updated: str = ""
@@ -109,7 +113,7 @@ class TranscriptState:
         self.summary: str = ""
         self.request: str = ""
         self.directories: Sequence[str] = ()
-        self.spent: dict[str, GeminiTokens] = {}  # also by what was taken back
+        self.spent: dict[str, GeminiTokens] = {}  # includes messages that were taken back
         self._live: dict[_Key, GeminiRecord] = {}
         self._known: dict[_Key, GeminiRecord] = {}
         self._made_up: set[str] = set()  # ids of the summaries that compactions wrote
@@ -129,7 +133,7 @@ class TranscriptState:
 
     @property
     def keys(self) -> set[_Key]:
-        """What names each message that a record was seen of."""
+        """The keys of all messages that have a record."""
         return set(self._known)
 
     @staticmethod
@@ -182,8 +186,11 @@ class TranscriptState:
             del self._live[key]
 
     def _replace(self, listed: list[GeminiRecord]) -> None:
-        """The program put others in the place of all messages: it masked some, took back a
-        turn, or wrote a summary of the older ones, which we keep instead of it."""
+        """Replace all messages by a list that Gemini CLI wrote.
+
+        Gemini CLI masks messages, takes back a turn, or replaces older messages by a summary. In
+        the last case, the older messages stay and the summary is ignored.
+        """
         for number, record in enumerate(listed):
             record.id = record.id or f"listed-{number}"
         new = [self._known.setdefault(_key(one), one) for one in listed]
@@ -199,10 +206,10 @@ class TranscriptState:
 
     def _compact(self, summary: GeminiRecord, tail: list[GeminiRecord]) -> list[GeminiRecord]:
         made = [summary, *tail[:1]] if tail and tail[0].type == "gemini" else [summary]
-        tail = tail[len(made) - 1 :]  # without the thanks that the program wrote for it
+        tail = tail[len(made) - 1 :]  # skip the reply to the summary, which Gemini CLI wrote
         self._made_up.update(record.id or "" for record in made)
         old = [record for record in self._live.values() if record.id not in self._made_up]
-        same = 0  # what was kept may have got new ids: it stays under the old ones
+        same = 0  # messages that stay may have got new ids; keep the old ids
         while same < min(len(old), len(tail)) and _is_alike(old[-1 - same], tail[-1 - same]):
             same += 1
         cut, kept = len(old) - same, set(map(_key, tail))
@@ -223,7 +230,7 @@ def _speaks(record: GeminiRecord) -> bool:
 
 
 def _shorten(record: GeminiRecord, longest: int) -> None:
-    """Cut long results, as they are read: memory is to follow the largest line, not the file."""
+    """Cut long results while reading, so memory follows the longest line instead of the file."""
     listed = (record.set or record).messages or ()
     for one in (record, *listed):
         for content in (one.content, *[call.result for call in one.calls or ()]):
@@ -243,7 +250,7 @@ def _parts(content: _Content) -> Sequence[_Part | str]:
 
 
 def text_of(content: _Content) -> str:
-    """What was said, without thoughts; a short word for each image or file."""
+    """Return the text of a content without thoughts. Images and files become placeholders."""
     if isinstance(content, str):
         return content
     text = ""
@@ -260,7 +267,7 @@ def text_of(content: _Content) -> str:
 
 
 def said(record: GeminiRecord) -> str:
-    """The words of a person; what was typed, where the program made more of it."""
+    """Return the words of the user as they were typed, or "" if Gemini CLI wrote the text."""
     text = text_of(record.content)
     if text.lstrip().startswith(_CONTEXT):
         return ""
@@ -268,7 +275,7 @@ def said(record: GeminiRecord) -> str:
 
 
 class GeminiMessages:
-    """Records as the messages of a session."""
+    """The messages of a session, made from records."""
 
     def __init__(self, when: datetime) -> None:
         self.messages: list[SessionMessage] = []
@@ -297,7 +304,7 @@ class GeminiMessages:
     def _answer(self, record: str, call: _Call) -> None:
         key = call.id or call.name or ""
         if call.result is None or key in self._answered:
-            return  # newer releases record a result a second time, as a turn of its own
+            return  # newer releases record a result again, as its own turn
         if call.id:
             self._answered.add(key)
         text, failed = _result(call)
@@ -309,7 +316,7 @@ class GeminiMessages:
 
 
 def _functions(content: _Content) -> Sequence[_Function]:
-    """The calls and the results that stand in a content."""
+    """Return the calls and results in a content."""
     if content is None or isinstance(content, str):
         return ()
     found: list[_Function] = []
@@ -324,7 +331,7 @@ def _functions(content: _Content) -> Sequence[_Function]:
 
 
 def _calls(record: GeminiRecord) -> list[_Call]:
-    """The calls of a message; after a compaction they stand in its content instead."""
+    """Return the calls of a message. After a compaction, they are in its content."""
     calls = record.calls or []
     found = _functions(record.content)
     inside = [made for made in found if made.response is None] if found else ()
@@ -343,9 +350,9 @@ def _made(call: _Call) -> dict[str, Any]:
 
 
 def _result(call: _Call) -> tuple[str, bool]:
-    """What a call gave back as text, and whether it failed."""
+    """Return the result of a call as text, and whether the call failed."""
     given = _functions(call.result)
-    if len(given) > 1:  # the results of calls that were made together may stand at each of them
+    if len(given) > 1:  # each of several parallel calls may hold the results of all
         given = [one for one in given if one.id == call.id] or given
     failed, texts = call.status in ("error", "cancelled"), list[str]()
     for one in given:

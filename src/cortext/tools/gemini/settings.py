@@ -19,14 +19,17 @@ priority = 200
 
 
 def settings_file(tool: Tool) -> SettingsFile:
-    """Return the settings, whose timeouts are in milliseconds."""
+    """Return the settings file. Gemini CLI counts time-outs in milliseconds."""
     path = os.path.join(tool.home, "settings.json")
     entry = McpEntry("mcpServers", dict(CALL))
     return SettingsFile(tool, path, entry, has_events=True, timeout=10_000)
 
 
 def consent(tool: Tool) -> Consent | None:
-    """Return the policy that lets our commands run; None if it is there, or the tool is not."""
+    """Return the policy that lets our commands run without a question.
+
+    None if the policy file exists, or if Gemini CLI is not installed.
+    """
     path = os.path.join(tool.home, "policies", "cortext.toml")
     if shutil.which(tool.executable) is None or os.path.exists(path):
         return None

@@ -1,4 +1,4 @@
-"""Our slash commands for Gemini CLI, which quotes what a person types for the shell."""
+"""Our slash commands for Gemini CLI, which quotes the user's text for the shell."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from cortext.tools.slash_commands import CALL, SlashCommand, SlashCommands, quot
 
 
 class GeminiCommands(SlashCommands):
-    """TOML files."""
+    """Command files in TOML."""
 
     extension = "toml"
 

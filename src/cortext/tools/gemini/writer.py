@@ -1,4 +1,4 @@
-"""A conversation as a log of Gemini CLI, which `gemini --resume ID` goes on with."""
+"""The writer of sessions for Gemini CLI, which `gemini --resume ID` can continue."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CONTINUED = "(continued)"
 
 
 class GeminiWriter:
-    """Writes into `tmp/<project>/chats/`. `home` is the tool's folder, else the usual one."""
+    """A writer to `tmp/<project>/chats/`, in `home` or in the tool's own folder."""
 
     tool: ClassVar[str] = "gemini"
 
@@ -31,7 +31,11 @@ class GeminiWriter:
         self._home = home or own_home(self.tool)
 
     def write(self, turns: Sequence[Turn], *, cwd: str, title: str, last: str = "") -> Written:
-        """As the port says. It was updated now: what rested for long is cleaned away."""
+        """Write a new session, as `Writer.write` defines.
+
+        The session has the current time as its last update, because Gemini CLI deletes old
+        sessions.
+        """
         folder, id, now = os.path.realpath(cwd), new_id(), datetime.now(UTC)
         said = with_last(turns, last)
         head = {
@@ -42,23 +46,25 @@ class GeminiWriter:
             "kind": "main",
             **({"summary": title} if title else {}),
         }
-        # A resume leaves an empty file with the first eight letters of the id in its name, and the
-        # next start deletes all files with these letters: the name of this one has others.
+        # A resume creates an empty file whose name has the first eight letters of the id. The next
+        # start deletes all files with these letters, so this name has other letters.
         name = f"session-{now:%Y-%m-%dT%H-%M}-{new_id()[:8]}.jsonl"
         path = os.path.join(self._project(folder), "chats", name)
         records = list(_records(said))
-        if last:  # for the model, not for the screen
+        if last:  # show a short text on the screen instead of the turn
             records[-1]["displayContent"] = [{"text": _CONTINUED}]
         store_lines(path, [head, *records])
         return Written(id, path)
 
     def _project(self, folder: str) -> str:
-        """Where the tool keeps what belongs to a folder; a place is made if it has none yet, in
-        which the tool finds itself when it looks for one."""
+        """Return the folder in which Gemini CLI stores the data of a working folder.
+
+        The folder is created if necessary, so that Gemini CLI finds it and uses it too.
+        """
         if found := self._place_of(folder):
             return found
         with storage_errors("write", self._home), FileLock(f"{paths.running()}/gemini.lock"):
-            # Another of us may have made it meanwhile.
+            # Another process may have created the folder meanwhile.
             return self._place_of(folder) or self._make_place(folder)
 
     def _place_of(self, folder: str) -> str:
@@ -86,13 +92,13 @@ class GeminiWriter:
         return self._slugs().get(folder, "")
 
     def _slugs(self) -> dict[str, str]:
-        """The short names of folders, by the folders."""
+        """Return the short name of each project folder."""
         try:
             value = json_codec.decode(read_file(os.path.join(self._home, "projects.json")))
             projects = cast("dict[str, Any]", value["projects"])
             return {name: slug for name, slug in projects.items() if isinstance(slug, str)}
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
-            return {}  # the tool makes it anew from what its folders say
+            return {}  # Gemini CLI makes this file again from its folders
 
 
 def _names(folder: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What the archive takes from OpenCode: the rows of a session, as a log of its own."""
+"""The sessions that the archive copies from OpenCode. Each copy is a log of the session's rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from cortext.tools.opencode.storage import (
 
 
 class OpenCodeArchive(ArchiveSource):
-    """Sessions in databases, and in the files of older releases."""
+    """The sessions of OpenCode, from its databases and from the files of older releases."""
 
     def items(self, failures: Failures) -> Iterator[ArchiveItem]:
         if not os.path.isdir(self.home) and not self.tool.named_database:
@@ -60,7 +60,10 @@ class OpenCodeArchive(ArchiveSource):
         temp_dir: str,
         change: Change | None,
     ) -> Followed:
-        """Compare all rows of a session with its copy: not each change moves the time of a row."""
+        """Bring the copy of a session up to date.
+
+        All rows are compared with the copy, because some changes do not update the time of a row.
+        """
 
         def copy(given: Origin) -> Followed:
             store = RedactedOrigin(given, change) if change else given
@@ -83,8 +86,11 @@ class OpenCodeArchive(ArchiveSource):
         return read_database(item.path, copy)
 
     def read_rows(self, path: str, session_id: str) -> list[bytes]:
-        """Return the rows of a session. FileNotFoundError if it is gone, SessionCorruptedError if
-        not all of it can be read."""
+        """Return the rows of a session as lines of the archive.
+
+        Raises FileNotFoundError if the session no longer exists. Raises SessionCorruptedError if a
+        part of it cannot be read.
+        """
 
         def read(store: Origin) -> list[bytes]:
             failures: list[str] = []
@@ -97,5 +103,5 @@ class OpenCodeArchive(ArchiveSource):
 
 
 def _is_name(id: str) -> bool:
-    """Whether an id of a database can be the name of a file."""
+    """Return whether a session's id can be used as a file name."""
     return bool(re.fullmatch(r"[A-Za-z0-9_-]{1,200}", id))

@@ -1,8 +1,8 @@
-"""A session of OpenCode in the archive: its rows as lines of a log, compressed.
+"""A copy of an OpenCode session in the archive: a compressed log with the session's rows.
 
-Each line holds one row: `{"session":…}`, `{"message":…}` or `{"part":…}`, of the session or of
-one that a sub-agent had. A later line with the same id replaces the earlier, and `{"gone":…}`
-takes a row away.
+Each line holds one row: `{"session":…}`, `{"message":…}` or `{"part":…}`. The rows of sub-agents'
+sessions are included. A later line with the same id replaces the earlier line. A line `{"gone":…}`
+removes a row.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from cortext.model import json_codec
 from cortext.tools import jsonl_transcripts
 from cortext.tools.opencode.storage import Origin, Raw, as_object
 
-_DEEPEST = 5  # sub-agents of sub-agents, as they are read
+_DEEPEST = 5  # the maximum depth of sub-agents that start sub-agents
 _END = 1 << 18
 
 T = TypeVar("T")
 Key = tuple[str, str]
-"""What a row is, and its id."""
+"""The kind of a row ("session", "message" or "part") and its id."""
 
 
 class _ArchivedRow(msgspec.Struct, gc=False):
-    """A message or a part. `data` is its JSON as it stands; `base64` is what is none."""
+    """A message or a part. `data` is its JSON. `base64` holds data that is no valid JSON."""
 
     id: str = ""
     session_id: str = ""
@@ -70,7 +70,7 @@ _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class _LinePosition(NamedTuple):
-    """Where a row's last line is, what it says, and what orders it."""
+    """The position of a row's last line in the log, a digest of the line, and its sort fields."""
 
     start: int
     end: int
@@ -81,8 +81,11 @@ class _LinePosition(NamedTuple):
 
 
 class ArchivedSession:
-    """A Store over one log, or only over its two `ends`: the first messages, the last ones, and
-    the session's head. `damages` are those of the file itself."""
+    """A store that reads one log.
+
+    With `ends`, it reads only the beginning and the end of a large log: the first and the last
+    messages, and the head. `damages` holds the damage of the file itself.
+    """
 
     def __init__(self, path: str, fd: int, *, ends: bool = False) -> None:
         self.path = path
@@ -105,7 +108,7 @@ class ArchivedSession:
                 self.damages.append(Damage(str(error), path=self.path))
                 held, broken = b"", True
                 continue
-            if broken:  # what stands before the next newline began in the part that is lost
+            if broken:  # skip the rest of a line that began in the damaged part
                 cut = data.find(b"\n") + 1 or len(data)
                 at, data, broken = member.start + cut, data[cut:], False
             *lines, held = (held + data).split(b"\n")
@@ -190,7 +193,7 @@ class ArchivedSession:
 
 @contextmanager
 def open_log(path: str, *, ends: bool = False) -> Generator[ArchivedSession]:
-    """The log at `path`; FileNotFoundError if there is none."""
+    """Open the log at `path`. Raises FileNotFoundError if there is none."""
     fd = open_file(path)
     try:
         yield ArchivedSession(path, fd, ends=ends)
@@ -199,7 +202,7 @@ def open_log(path: str, *, ends: bool = False) -> Generator[ArchivedSession]:
 
 
 def logs(home: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """The sessions below a folder of the archive, by their ids."""
+    """Yield the id and the file of each session in a folder of the archive."""
     for entry in jsonl_transcripts.listed(os.path.join(home, "sessions")):
         name = jsonl_transcripts.plain(entry.name)
         if name != entry.name and name.endswith(".jsonl"):
@@ -209,10 +212,13 @@ def logs(home: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
 def new_lines(
     store: Origin, id: str, known: dict[Key, bytes], failures: list[str]
 ) -> Iterator[bytes]:
-    """The lines that make a log of a session say what the store says, given the digests of what
-    it says by now. What the store cannot give is named in `failures`, and stays in the log; else
-    what is gone from the store is said. The session's own line is the first of all, and the last
-    of what is new, where a glance looks for it."""
+    """Yield the lines that bring the log of a session up to date with the store.
+
+    `known` holds the digests of the rows in the log. Rows that the store cannot read are named in
+    `failures` and stay in the log. If all rows can be read, rows that are gone from the store are
+    removed from the log. The session's own line comes first in a new log, and again after all
+    changes, where `glance` looks for it.
+    """
     seen: set[Key] = set()
     head, changed = b"", False
     for key, line in _rows(store, id, _DEEPEST, failures):
@@ -229,7 +235,7 @@ def new_lines(
 
 
 def digests(path: str) -> dict[Key, bytes]:
-    """What a log says by now, to be compared; nothing where there is none."""
+    """Return the digests of the rows in a log, or {} if there is no log."""
     try:
         with open_log(path) as log:
             return {key: place.digest for key, place in log.rows.items()}
@@ -251,7 +257,7 @@ def _rows(store: Origin, id: str, depth: int, failures: list[str]) -> Iterator[t
 
 
 def _readable(rows: Iterator[T], failures: list[str]) -> Iterator[T]:
-    """The rows up to the first that the store cannot give."""
+    """Yield rows up to the first one that cannot be read. The error is added to `failures`."""
     try:
         yield from rows
     except (SessionCorruptedError, OSError) as error:
@@ -261,21 +267,21 @@ def _readable(rows: Iterator[T], failures: list[str]) -> Iterator[T]:
 def _data(data: bytes) -> dict[str, Any]:
     try:
         value = msgspec.json.decode(data)
-        # What stands on several lines would not be one line of a log.
+        # JSON on several lines must become one line of the log.
         return {"data": msgspec.Raw(msgspec.json.encode(value) if b"\n" in data else data)}
     except _UNREADABLE:
         return {"base64": b64encode(data).decode("ascii")}
 
 
 def _plain(value: Any) -> Any:
-    """A value of a database as JSON can hold it."""
+    """Return a value of a database as a value that JSON supports."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def blocks(lines: Iterable[bytes], most: int) -> Iterator[bytes]:
-    """Lines in blocks of about so many bytes."""
+    """Yield lines joined to blocks of at least `most` bytes."""
     held, size = list[bytes](), 0
     for line in lines:
         held.append(line)

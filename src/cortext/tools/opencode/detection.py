@@ -1,4 +1,4 @@
-"""Which sessions of OpenCode run now, and which has a text in it."""
+"""The sessions of OpenCode that run now, and a search for a text in a session."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from cortext.tools.running_sessions import TICK
 from cortext.tools.transcript_folders import warn
 
 _PATIENCE = 0.5
-"""Seconds that a list waits for a database."""
+"""The seconds that a list waits for a locked database."""
 
 
 def latest_sessions(database: str, folder: str, pids: Sequence[int]) -> list[str]:
-    """Return the sessions of a folder that were written to last since the first of these processes
-    started, at most one for each process."""
+    """Return the sessions of a folder that were changed last, at most one for each process.
+
+    Only changes since the first of the processes started count.
+    """
     processes = [found for pid in pids if (found := find_process(pid))]
     since = min((running_since(process) for process in processes), default=0.0)
     if not since:
-        return []  # they have ended meanwhile
+        return []  # the processes have ended meanwhile
     try:
         rows = read_database(
             database, lambda db: db.since(int((since - TICK) * 1000)), patience=_PATIENCE
@@ -37,11 +39,11 @@ def _is_folder(path: str, folder: str) -> bool:
     try:
         return os.path.realpath(path) == folder
     except ValueError:
-        return False  # a database may hold anything, also what is no path
+        return False  # a database may contain text that is not a path
 
 
 def has_text(source: TranscriptSource, text: bytes) -> bool:
-    """Whether a session has a text in it."""
+    """Return whether a session contains a text."""
 
     def search(store: Store) -> bool:
         messages = list(store.messages(source.id))[::-1]

@@ -1,4 +1,4 @@
-"""Turns with OpenCode that has no terminal."""
+"""Turns with OpenCode without a terminal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from cortext.tools.stream_events import JsonRpcStream, Speech
 
 
 class OpenCodeSpeech(JsonRpcStream):
-    """`opencode acp`, the Agent Client Protocol."""
+    """The reader for `opencode acp`, which uses the Agent Client Protocol."""
 
     def _first(self) -> dict[str, Any]:
         nothing = {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False}
@@ -76,13 +76,13 @@ class OpenCodeSpeech(JsonRpcStream):
 
 
 class OpenCodeHeadless(Headless):
-    """`opencode acp`."""
+    """Turns with `opencode acp`."""
 
     speech: ClassVar[type[Speech]] = OpenCodeSpeech
     report_words: ClassVar[tuple[str, ...]] = ("--format", "json")
 
     def turn(self, *, cwd: str, model: str) -> LaunchPlan:
-        # Its server is for nobody but itself.
+        # A random password keeps other programs out of OpenCode's server.
         secret = {"OPENCODE_SERVER_PASSWORD": os.urandom(16).hex()}
         return LaunchPlan(self.tool.name, ("opencode", "acp"), cwd, secret)
 

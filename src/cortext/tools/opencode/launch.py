@@ -1,4 +1,4 @@
-"""How OpenCode is started."""
+"""The command lines that start OpenCode."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from cortext.model import json_codec
 from cortext.tools.launch import Launcher, LaunchPlan
 
 PURE = {"OPENCODE_PURE": "1"}
-"""OpenCode without plug-ins, where nobody sees what it starts."""
+"""The setting that starts OpenCode without plug-ins, for runs that the user does not see."""
 _CONFIG = "OPENCODE_CONFIG_CONTENT"
 
 
 class OpenCodeLauncher(Launcher):
-    """The command line of `opencode`."""
+    """The command lines of `opencode`."""
 
     asks_in_copy = True
     takes_instructions = True
@@ -31,7 +31,7 @@ class OpenCodeLauncher(Launcher):
         return LaunchPlan(self.tool.name, ("opencode",), cwd, _instructing(instructions))
 
     def ask(self, id: str, *, cwd: str, policy: str, extra: Sequence[str]) -> LaunchPlan:
-        # An agent of our own: what a configuration allows one that it names would win.
+        # Use a new name: the user's own permissions for a known agent would win.
         mute = f"ask-{os.urandom(8).hex()}"
         words = ("opencode", "run", "--session", id, "--agent", mute, *extra)
         return LaunchPlan(self.tool.name, words, cwd, {**_muted(mute), **PURE})
@@ -41,12 +41,12 @@ class OpenCodeLauncher(Launcher):
 
 
 def _instructing(path: str) -> dict[str, str]:
-    """OpenCode reads one more file of instructions."""
+    """Return the environment that adds a file of instructions."""
     return _configured({"instructions": [*_list(_own_config().get("instructions")), path]})
 
 
 def _muted(agent: str) -> dict[str, str]:
-    """OpenCode with an agent that may do nothing but answer."""
+    """Return the environment that adds an agent which can only answer."""
     nothing: dict[str, Any] = {"tools": {"*": False}, "permission": {"*": "deny"}}
     named = {agent: {"mode": "primary", "description": "Answers a question.", **nothing}}
     own = _own_config().get("agent")
@@ -55,7 +55,7 @@ def _muted(agent: str) -> dict[str, str]:
 
 
 def _configured(more: dict[str, Any]) -> dict[str, str]:
-    """OpenCode with some more settings, on top of what the person gave it in the same way."""
+    """Return the environment with more settings, added to the user's own in the same variable."""
     return {_CONFIG: json_codec.encode({**_own_config(), **more}).decode("utf-8")}
 
 

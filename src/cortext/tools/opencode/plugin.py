@@ -1,5 +1,8 @@
-"""Our plug-in for OpenCode: what hooks are elsewhere. It is there only by a person's choice, since
-OpenCode asks the npm registry for something before it loads any plug-in."""
+"""Our plug-in for OpenCode, which does the work of hooks.
+
+It is installed only if the user chooses it, because OpenCode contacts the npm registry before it
+loads any plug-in.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,11 @@ NOTE = (
     "with any plug-in OpenCode asks the npm registry at each start, and waits for it: "
     "minutes, where the registry cannot be reached and does not refuse"
 )
-"""What a person should know before the plug-in is installed."""
+"""The note for the user before the plug-in is installed."""
 
 
 class OpenCodePlugin:
-    """The file of the plug-in, and what a person should know before it is installed."""
+    """The file of the plug-in, and the note for the user before it is installed."""
 
     note: str = NOTE
 
@@ -28,12 +31,12 @@ class OpenCodePlugin:
 
 
 def plugin_path() -> str:
-    """Where OpenCode looks for the plug-ins that a person has everywhere."""
+    """Return the path of the plug-in, in the folder for all projects of the user."""
     return os.path.join(config_folder(), "plugins", "cortext.js")
 
 
 def config_folder() -> str:
-    """The folder of what a person wrote for OpenCode."""
+    """Return the folder of the user's settings for OpenCode."""
     given = os.environ.get("OPENCODE_CONFIG_DIR")
     return given or os.path.join(paths.config_home(), "opencode")
 

@@ -1,8 +1,9 @@
-"""What a person typed after a slash command of OpenCode, from OpenCode's own records.
+"""The text that a user typed after a slash command of OpenCode.
 
-Its command files cannot hand on what was typed without running parts of it (`commands.py`). The
-arguments of its process have it where a script runs a command; its history of prompts, which it
-writes before it runs one, where a person does.
+Command files of OpenCode cannot pass that text on without running parts of it, as
+`slash_commands.py` explains. If a script runs the command, the text is in the arguments of
+OpenCode's process. If a user types the command, the text is in the prompt history. OpenCode writes
+that before it runs the command.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, cast
 from cortext.model import json_codec
 from cortext.tools.processes import Process
 
-# Options of `opencode run` that take a value.
+# The options of `opencode run` that take a value.
 _VALUED = frozenset(
     (
         *("--agent", "--attach", "--command", "--dir", "--file", "--format", "--model", "--port"),
@@ -29,7 +30,7 @@ _LONGEST = 4_000_000
 
 
 def typed_words(name: str, process: Process | None) -> str:
-    """What followed `/NAME`; "" if nothing did, or it cannot be told."""
+    """Return the text after `/NAME`, or "" if there is none or it cannot be found."""
     if process and (given := _after_run(process.arguments)) is not None:
         return _positional(given)
     end = time.monotonic() + _PATIENCE_SECONDS
@@ -43,9 +44,9 @@ def typed_words(name: str, process: Process | None) -> str:
 
 
 def _after_run(arguments: Sequence[str]) -> list[str] | None:
-    """The arguments of `opencode run`; None if this is no such process."""
+    """Return the arguments of `opencode run`, or None if the process runs another command."""
     words = list(arguments[1:])
-    # The program may be a script that an interpreter runs.
+    # The first argument may be a script that an interpreter runs.
     if words and os.path.basename(words[0]).startswith("opencode"):
         words = words[1:]
     return words[1:] if words[:1] == ["run"] else None
@@ -66,7 +67,10 @@ def _positional(arguments: list[str]) -> str:
 
 
 def _last_prompt(name: str) -> str | None:
-    """What the last prompt has after `/NAME`, if it was just sent and is that command."""
+    """Return the text after `/NAME` in the last prompt.
+
+    None if the last prompt is old or is another command.
+    """
     state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
     path = os.path.join(state, "opencode", "prompt-history.jsonl")
     try:
@@ -86,7 +90,7 @@ def _last_prompt(name: str) -> str | None:
 
 
 def _text_of(entry: Any) -> str:
-    """A prompt with its pastes in their places."""
+    """Return the text of a prompt, with pasted texts in their places."""
     fields = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
     text = str(fields.get("input") or "")
     pastes: list[tuple[int, int, str]] = []

@@ -1,4 +1,4 @@
-"""OpenCode: sessions in `opencode.db`, in older releases in a tree of files."""
+"""The reader of OpenCode's sessions, in `opencode.db` or in the files of older releases."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ from cortext.tools.reader_protocol import DecodedTranscript, Glance, TranscriptS
 from cortext.tools.transcript_folders import own_home, warn
 
 _UNNAMED = re.compile(r"(?:New|Child) session - \d{4}-\d\d-\d\dT")
-_FIRST = 20  # messages are looked through for the first request
-_DEEPEST = 5  # sub-agents of sub-agents
-_AT_ONCE = 1 << 18  # bytes of messages and their parts
+_FIRST = 20  # messages to search for the first request
+_DEEPEST = 5  # the maximum depth of sub-agents that start sub-agents
+_AT_ONCE = 1 << 18  # bytes of messages and parts in a batch
 _Number = int | float | None
 _Amount = jsonl_transcripts.Count | jsonl_transcripts.Cost | None
 
@@ -74,14 +74,14 @@ class _SessionHead(Struct):
 
     @property
     def spent(self) -> tuple[int, int, float]:
-        """As `Info.spent`, for all of it; nothing where the release kept no sums."""
+        """Tokens and cost, as in `MessageInfo.spent`; zeros if the release stored no sums."""
         read = (self.tokens_input, self.tokens_cache_read, self.tokens_cache_write)
         written = (self.tokens_output, self.tokens_reasoning)
         return int(sum(filter(None, read))), int(sum(filter(None, written))), self.cost or 0.0
 
 
 class OpenCodeBridge:
-    """Reads what OpenCode keeps. `home` is its folder, else the one that it would use."""
+    """A bridge to the sessions of OpenCode. `home` is the tool's folder or a copy of it."""
 
     tool: ClassVar[str] = "opencode"
 
@@ -90,8 +90,11 @@ class OpenCodeBridge:
         self.home: str = home or own_home(self.tool)
 
     def sources(self) -> Iterator[TranscriptSource]:
-        """Every session but those of sub-agents, which are found with their own. A file that
-        was taken over into a database is passed over. The size of rows is not known: 0."""
+        """Yield every session. `decode` finds the sessions of sub-agents.
+
+        A session file is skipped if the session is also in a database. The size of a session in a
+        database is 0, because it is unknown.
+        """
         seen: set[str] = set()
         for path in self.databases():
             try:
@@ -116,7 +119,10 @@ class OpenCodeBridge:
             yield from jsonl_transcripts.source(self.tool, id, entry)
 
     def databases(self) -> list[str]:
-        """Each channel of releases has a database of its own; `$OPENCODE_DB` names one more."""
+        """Return the paths of the databases.
+
+        Each release channel has its own database. `$OPENCODE_DB` names one more.
+        """
         names = [entry.name for entry in jsonl_transcripts.listed(self.home)]
         found = [name for name in names if name.startswith("opencode") and name.endswith(".db")]
         given = "" if self._given else os.environ.get("OPENCODE_DB", "")
@@ -125,12 +131,17 @@ class OpenCodeBridge:
         return list(dict.fromkeys(os.path.join(self.home, name) for name in found))
 
     def glance(self, source: TranscriptSource) -> Glance:
-        """As the port says. A title that only says when the session began gives way to the
-        first request."""
+        """Return the facts that lists show.
+
+        If the title is only the time when the session began, the first request is used instead.
+        """
         return _read(source, lambda store: _glance(store, source.id), ends=True)
 
     def decode(self, source: TranscriptSource, *, longest: int | None = None) -> DecodedTranscript:
-        """As the port says. Of results above `longest` characters only the ends are kept."""
+        """Return the whole session.
+
+        Tool results of more than `longest` characters are cut to their beginning and end.
+        """
 
         def work(store: Store) -> DecodedTranscript:
             damages = list(store.damages) if isinstance(store, ArchivedSession) else list[Damage]()
@@ -141,22 +152,22 @@ class OpenCodeBridge:
         return _read(source, work)
 
     def latest(self, source: TranscriptSource) -> FilePosition | None:
-        """As `FollowsRows` says."""
+        """Return the position of the last change, as `FollowsRows.latest` defines."""
         if not source.path.endswith(".db"):
             return None
         return read_database(source.path, lambda database: _mark(database, source.id))
 
     def changed(self, source: TranscriptSource, mark: FilePosition) -> MessageDelta | None:
-        """As `FollowsRows` says."""
+        """Return the messages of changed rows, as `FollowsRows.changed` defines."""
 
         def work(database: OpenCodeDatabase) -> MessageDelta | None:
             if _head(database, source.id).revert:
                 return None
             if database.count(source.id, mark.size) != mark.lines:
-                return None  # the person went back, and some are gone
+                return None  # the user went back, and messages were removed
             now = _mark(database, source.id)
             rows = database.changed(source.id, mark.size)
-            first = len(rows) - (now.lines - mark.lines)  # of the new ones: they are the last
+            first = len(rows) - (now.lines - mark.lines)  # index of the first new row
             if first < 0:
                 return None
             damages: list[Damage] = []
@@ -175,7 +186,7 @@ class OpenCodeBridge:
         return read_database(source.path, work)
 
     def beside(self, source: TranscriptSource) -> str | None:
-        """As `FollowsRows` says."""
+        """Return a fingerprint of the sub-agents' sessions, as `FollowsRows.beside` defines."""
         if not source.path.endswith(".db"):
             return None
 
@@ -190,7 +201,7 @@ class OpenCodeBridge:
 
 
 def _mark(database: OpenCodeDatabase, id: str) -> FilePosition:
-    """With the number of messages in the place of the lines."""
+    """Return the position after the last change. Its `lines` is the number of messages."""
     time = database.latest(id)
     return FilePosition(0, time, database.count(id, time), "")
 
@@ -229,7 +240,7 @@ def _glance(store: Store, id: str) -> Glance:
 
 
 def _request(store: Store, id: str) -> str:
-    """The title that the first request gives."""
+    """Return a title made from the first request."""
     for _, raw in zip(range(_FIRST), store.messages(id), strict=False):
         info = read_info(raw, [])
         if info and info.role == "user":
@@ -243,14 +254,17 @@ def _request(store: Store, id: str) -> str:
 
 
 def _with_parts(store: Store, id: str) -> Iterator[_Stored]:
-    """The messages of a session, each with its parts."""
+    """Yield the messages of a session, each with its parts."""
     if isinstance(store, OpenCodeDatabase):
         return store.with_parts(id)
     return ((raw, store.parts(id, raw.id)) for raw in store.messages(id))
 
 
 def _live(rows: Iterable[_Stored], revert: _Revert) -> Iterator[_Stored]:
-    """Those up to the message that the person went back to; that too, if it was to a part."""
+    """Yield the rows before the message that the user went back to.
+
+    That message is included if the user went back to a part of it.
+    """
     for row in rows:
         if row[0].id != revert.messageID:
             yield row
@@ -261,8 +275,7 @@ def _live(rows: Iterable[_Stored], revert: _Revert) -> Iterator[_Stored]:
 
 
 def _together(rows: Iterable[_Stored]) -> Iterator[list[_Stored]]:
-    """The rows, some at a time: the processor is faster at reading many, then decoding many, than
-    at both in turn."""
+    """Yield rows in batches: reading many and then decoding many is faster than to alternate."""
     some, size = list[_Stored](), 0
     for raw, parts in rows:
         some.append((raw, parts))
@@ -285,7 +298,7 @@ def _parts(
 
 
 def _readable(rows: Iterable[T], damages: list[Damage]) -> Iterator[T]:
-    """The rows up to the first that the store cannot give, which is named."""
+    """Yield rows up to the first one that cannot be read. The error is added to `damages`."""
     try:
         yield from rows
     except (SessionCorruptedError, OSError) as error:

@@ -1,7 +1,7 @@
-"""The messages and parts of an OpenCode session, and how they are told.
+"""The messages and parts of an OpenCode session, and their conversion to our messages.
 
-A part becomes text, a tool call or its result. Text that follows on a call begins a new message:
-in older releases one message holds all the steps of an answer.
+A part becomes text, a tool call or a tool result. Text after a call begins a new message, because
+older releases store all steps of an answer in one message.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class _ToolState(Struct, gc=False):
 
 
 class _Invocation(Struct, gc=False):
-    """A tool call as the first releases have it."""
+    """A tool call in the format of the first releases."""
 
     toolCallId: str | None = None
     toolName: str | None = None
@@ -103,11 +103,11 @@ class MessagePart(Struct, gc=False):
 
 
 class _Nothing(Struct, gc=False):
-    """In the place of an object that is not read."""
+    """A placeholder for an object that is not read."""
 
 
 class _Assistant(Struct, gc=False):
-    """What the first releases keep of an answer in its metadata."""
+    """The metadata of an answer in the format of the first releases."""
 
     modelID: str | None = None
     cost: _Amount = None
@@ -120,7 +120,7 @@ class _Metadata(Struct, gc=False):
 
 
 class MessageInfo(Struct, gc=False):
-    """A message without its parts; the first releases have them inside."""
+    """A message without its parts. In the first releases, a message contains its parts."""
 
     role: str | None = None
     time: _Times | None = None
@@ -134,7 +134,7 @@ class MessageInfo(Struct, gc=False):
 
     @property
     def used(self) -> str:
-        """The model that was used, or asked for."""
+        """The model that answered or was requested, or ""."""
         old = self.metadata.assistant if self.metadata else None
         asked = self.model.modelID if self.model else None
         return self.modelID or asked or (old.modelID if old else None) or ""
@@ -145,7 +145,7 @@ class MessageInfo(Struct, gc=False):
 
     @property
     def spent(self) -> tuple[int, int, float]:
-        """Tokens that were read, tokens that were written, and the cost."""
+        """The number of tokens read, the number of tokens written, and the cost."""
         old = self.metadata.assistant if self.metadata else None
         cost = self.cost or (old.cost if old else None) or 0.0
         tokens = self.tokens or (old.tokens if old else None)
@@ -158,7 +158,7 @@ class MessageInfo(Struct, gc=False):
 
 
 _TOLD = frozenset(("text", "file", "subtask", "tool", "tool-invocation", "compaction"))
-"""The types of parts that say something here; many more only mark where steps begin and end."""
+"""The types of parts that have content. Other types only mark the steps of an answer."""
 _decode_info = msgspec.json.Decoder(MessageInfo).decode
 _decode_part = msgspec.json.Decoder(MessagePart).decode
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -174,7 +174,10 @@ def read_info(raw: Raw, damages: list[Damage]) -> MessageInfo | None:
 def read_parts(
     rows: Iterable[tuple[str, bytes]], damages: list[Damage]
 ) -> list[tuple[str, MessagePart]]:
-    """The parts that say something, with their ids. What cannot be read is named."""
+    """Return the parts that have content, with their ids.
+
+    Unreadable parts are added to `damages`.
+    """
     found: list[tuple[str, MessagePart]] = []
     try:
         for id, data in rows:
@@ -190,7 +193,10 @@ def read_parts(
 
 
 def _tolerant(raw: Raw, kind: type[T], damages: list[Damage]) -> T | None:
-    """What fits of a row or a file; None for what cannot be read, which is named."""
+    """Return the fields of a row that match `kind`, or None if the row cannot be read.
+
+    Each problem is added to `damages`.
+    """
     notes: list[str] = []
     try:
         value = jsonl_transcripts.fit(
@@ -204,8 +210,10 @@ def _tolerant(raw: Raw, kind: type[T], damages: list[Damage]) -> T | None:
 
 
 class OpenCodeMessages:
-    """Messages and their parts as the messages of a session. Of results above `longest`
-    characters only the ends are kept."""
+    """The messages of a session, made from OpenCode's messages and parts.
+
+    Tool results of more than `longest` characters are cut to their beginning and end.
+    """
 
     def __init__(self, longest: int | None) -> None:
         self.messages: list[SessionMessage] = []
@@ -253,7 +261,7 @@ class OpenCodeMessages:
     def _tell_step(
         self, id: str, texts: list[str], calls: list[tuple[str, MessagePart]], when: datetime
     ) -> None:
-        """The texts of an answer, and the calls after them."""
+        """Add a message with the texts of a step and its calls, then the results of the calls."""
         text = _joined(texts)
         if not text and not calls:
             return
@@ -266,7 +274,7 @@ class OpenCodeMessages:
     def _result(self, id: str, call: MessagePart, when: datetime) -> SessionMessage | None:
         state = call.state
         if state is None or (state.output is None and state.error is None):
-            return None  # it was still under way
+            return None  # the call was still running
         failed = state.error is not None or state.status == "error"
         text = (state.error if state.output is None else state.output) or ""
         if state.attachments:
@@ -288,7 +296,7 @@ class OpenCodeMessages:
 
 
 def _call(id: str, part: MessagePart) -> MessagePart | None:
-    """The call that a part is, as newer releases have it."""
+    """Return a tool call in the format of newer releases, or None if the part is no call."""
     old = part.toolInvocation
     if part.type == "tool-invocation" and old:
         output = old.result if isinstance(old.result, str) or old.result is None else _json(old)
@@ -316,7 +324,7 @@ def _joined(texts: list[str]) -> str:
 
 
 def _text(part: MessagePart) -> str:
-    """What a part says; what the program put beside a person's words is not said."""
+    """Return the text of a part, or "" if OpenCode added the part to a user's message."""
     if part.synthetic or part.ignored:
         return ""
     if part.type == "text":

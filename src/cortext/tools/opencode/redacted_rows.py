@@ -12,7 +12,7 @@ _AS_IS = "surrogatepass"
 
 
 class RedactedOrigin:
-    """An Origin that applies `change` to every row that it reads."""
+    """An Origin that applies `change` to each row that it reads."""
 
     def __init__(self, given: Origin, change: Change) -> None:
         self._given, self._change = given, change

@@ -1,4 +1,4 @@
-"""The settings of OpenCode, which get our MCP server; a plug-in has the place of hooks."""
+"""The settings of OpenCode, which get our MCP server. A plug-in takes the place of hooks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cortext.tools.settings import SettingsFile
 
 
 def server_file(tool: Tool) -> SettingsFile:
-    """Return the file with MCP servers."""
+    """Return the settings file for MCP servers."""
     found = os.path.join(config_folder(), "opencode.jsonc")
     path = found if os.path.exists(found) else found.removesuffix("c")
     entry = {"type": "local", "command": ["cortext", "mcp"], "enabled": True}

@@ -1,9 +1,9 @@
 """Our slash commands for OpenCode.
 
-OpenCode pastes what a person types anywhere, and then runs whatever stands between a bang with a
-backtick and a backtick, also what was pasted. So the text gets no place at all: a placeholder for
-a word that nobody types keeps it out, and `cortext slash` asks OpenCode's own record what was typed
-(`prompt_args.py`).
+OpenCode inserts the text that a user types into the command file. Then it runs all code between
+"!`" and "`", even in the inserted text. So our files must not contain that text. A placeholder for
+an argument that nobody types prevents OpenCode from appending the text. `cortext slash` finds the
+text in OpenCode's own records instead (`prompt_args.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NO_WORD = "$99999999"
 
 
 class OpenCodeCommands(SlashCommands):
-    """Markdown files."""
+    """Command files in Markdown."""
 
     def user_folder(self) -> str:
         return os.path.join(config_folder(), "commands")

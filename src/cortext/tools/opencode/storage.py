@@ -1,6 +1,7 @@
-"""Where OpenCode keeps sessions: rows of a database, in older releases a tree of JSON files.
+"""The places where OpenCode stores sessions: a database, or JSON files in older releases.
 
-Both give a session's head, its messages and their parts, in order and one at a time.
+Both kinds of places give the head of a session, its messages and their parts, in order and one at a
+time.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from cortext.tools import jsonl_transcripts
 
 T = TypeVar("T")
 
-_PATIENCE = 5.0  # seconds, while another process recovers the database
+_PATIENCE = 5.0  # seconds to wait while another process recovers the database
 _ATTEMPTS = 3
 _HEAD = (
     "id", "parent_id", "directory", "title", "version", "time_created", "time_updated", "revert",
@@ -26,12 +27,12 @@ _HEAD = (
     "tokens_cache_write",
 )  # fmt: skip
 _TABLES = ("session", "message", "part")
-# The sentence of an error may quote bytes of a damaged schema.
+# An error message may quote bytes of a damaged schema, which is a UnicodeDecodeError.
 _DAMAGED = (sqlite3.DatabaseError, UnicodeDecodeError)
-# Of a damaged database any column may hold anything.
+# In a damaged database, any column may hold a value of any type.
 _RAW = "coalesce(CAST(id AS TEXT), ''), coalesce(CAST(data AS BLOB), x'')"
 _PARTS = f"SELECT {_RAW} FROM part WHERE message_id = ? ORDER BY id"  # noqa: S608  our names
-# In the order of `messages`. The parts of each are sorted by us: here SQLite would copy them all.
+# The messages have the order of `messages`. Python sorts the parts, because SQLite would copy them.
 _ALL_PARTS = """
 SELECT CAST(m.id AS BLOB), coalesce(CAST(p.id AS BLOB), x''), coalesce(CAST(p.data AS BLOB), x'')
 FROM message m CROSS JOIN part p ON p.message_id = m.id
@@ -45,7 +46,7 @@ WHERE s.id IS NOT NULL
   AND (s.parent_id IS NULL OR NOT EXISTS (SELECT 1 FROM session p WHERE p.id = s.parent_id))
 ORDER BY s.id"""
 
-# One time that is none, or from a year that nobody will see, must not hide all that comes after.
+# Ignore invalid times and times in the far future, which would hide all later changes.
 _SANE = "typeof(time_updated) = 'integer' AND time_updated < 10000000000000"
 _LATEST = f"""
 SELECT max(coalesce((SELECT max(time_updated) FROM message WHERE session_id = :id AND {_SANE}), 0),
@@ -55,7 +56,7 @@ _SINCE = f"""
 SELECT CAST(id AS TEXT), CAST(directory AS BLOB) FROM session
 WHERE parent_id IS NULL AND id IS NOT NULL AND time_updated >= ? AND {_SANE}
 ORDER BY time_updated DESC LIMIT 200"""  # noqa: S608  our names
-# Indexes give the first two counts; rows are looked at only where they differ.
+# The first two counts use indexes. The rows are read only if the counts differ.
 _LOST = """
 SELECT CASE (SELECT count(*) FROM part WHERE session_id = :id)
 WHEN (SELECT count(*) FROM message m JOIN part p ON p.message_id = m.id WHERE m.session_id = :id)
@@ -75,7 +76,7 @@ class Raw(NamedTuple):
 
 
 class FoundSession(NamedTuple):
-    """A session that is no sub-agent's; `print` changes with it."""
+    """A session that does not belong to a sub-agent. `print` is a fingerprint of the session."""
 
     id: str
     directory: str
@@ -83,40 +84,48 @@ class FoundSession(NamedTuple):
 
 
 class Store(Protocol):
-    """One place with sessions."""
+    """A place with sessions: a database, a tree of files, or a log in the archive."""
 
     path: str
 
     def head(self, id: str) -> dict[str, Any]:
-        """The fields of a session by the names of the database; FileNotFoundError if it is gone."""
+        """Return the fields of a session, by their column names.
+
+        Raises FileNotFoundError if the session no longer exists.
+        """
         ...
 
     def messages(self, id: str, *, last: bool = False) -> Iterator[Raw]:
-        """The messages of a session in time order, or only its last one. SessionCorruptedError
-        where the store itself is damaged; so do parts."""
+        """Yield the messages of a session in time order, or only the last message.
+
+        Raises SessionCorruptedError if the store is damaged. `parts` does the same.
+        """
         ...
 
     def parts(self, id: str, message: str) -> Iterator[Raw]: ...
 
     def children(self, id: str) -> list[str]:
-        """The sessions of the sub-agents that a session started."""
+        """Return the ids of the sessions of the sub-agents that a session started."""
         ...
 
 
 class Origin(Store, Protocol):
-    """A place of OpenCode itself, with all that it keeps."""
+    """A place in which OpenCode itself stores sessions, with all their fields."""
 
     def row(self, id: str) -> dict[str, Any]:
-        """All fields of a session; FileNotFoundError if it is gone."""
+        """Return all fields of a session. Raises FileNotFoundError if it no longer exists."""
         ...
 
     def timed_messages(self, id: str) -> Iterator[tuple[Raw, int | float | None]]:
-        """As `messages`, each with the time that orders it; None where its id does."""
+        """Yield the messages of a session, each with its sort time.
+
+        The time is None if the messages are sorted by their ids.
+        """
         ...
 
 
 class OpenCodeDatabase:
-    """An open database. Nothing is written, also not beside it."""
+    """An open database. Nothing is written to the database or its folder."""
 
     def __init__(self, path: str, connection: sqlite3.Connection) -> None:
         self.path = path
@@ -129,8 +138,10 @@ class OpenCodeDatabase:
         ]
 
     def since(self, when: int) -> list[tuple[str, str]]:
-        """The ids and folders of the latest sessions that were written to since a time, in
-        milliseconds, and are no sub-agent's."""
+        """Return the ids and folders of the latest sessions that were changed since a time.
+
+        The time is in milliseconds. Sessions of sub-agents are left out.
+        """
         rows = self._all(_SINCE, (when,)).fetchall()
         return [(id, os.fsdecode(folder or b"")) for id, folder in rows]
 
@@ -162,8 +173,10 @@ class OpenCodeDatabase:
             raise SessionCorruptedError(self.path, explain_failure(error)) from None
 
     def families(self) -> list[FoundSession]:
-        """The sessions that are no sub-agent's, with a print that changes with their sub-agents'
-        too."""
+        """Return the sessions that do not belong to sub-agents.
+
+        The fingerprint of a session also changes with the sessions of its sub-agents.
+        """
         query = "SELECT CAST(id AS TEXT), CAST(parent_id AS TEXT), time_updated FROM session"
         rows = self._all(query).fetchall()
         parents = {id: parent for id, parent, _ in rows}
@@ -190,8 +203,11 @@ class OpenCodeDatabase:
         return self._rows(_PARTS, message)
 
     def with_parts(self, id: str) -> Iterator[tuple[Raw, Iterable[tuple[str, bytes]]]]:
-        """As `messages`, each with its parts. One query gives those of all; where it meets damage
-        each message has its own, so that no more is lost than must be."""
+        """Yield the messages of a session, each with its parts.
+
+        One query reads the parts of all messages. If that query finds damage, the parts of each
+        message are read with their own query, so that as little as possible is lost.
+        """
         groups, ahead = self._grouped_parts(id), None
         for raw in self.messages(id):
             try:
@@ -220,20 +236,20 @@ class OpenCodeDatabase:
             yield _text(of), sorted(parts)
 
     def lost_parts(self, id: str) -> int:
-        """How many parts of a session belong to no message that is there."""
+        """Return the number of parts in a session whose message does not exist."""
         return int(self._all(_LOST, {"id": id}).fetchone()[0])
 
     def latest(self, id: str) -> int:
-        """When a session's messages, or parts of them, were last changed, in milliseconds."""
+        """Return when the messages or parts of a session were last changed, in milliseconds."""
         return int(self._all(_LATEST, {"id": id}).fetchone()[0])
 
     def count(self, id: str, until: int) -> int:
-        """How many messages a session has that are not from after a time."""
+        """Return the number of messages in a session that were created at or before a time."""
         query = "SELECT count(*) FROM message WHERE session_id = ? AND time_created <= ?"
         return int(self._all(query, (id, until)).fetchone()[0])
 
     def changed(self, id: str, since: int) -> list[Raw]:
-        """The messages that were changed after a time, in their order."""
+        """Return the messages that were changed after a time, in their order."""
         rows = self._all(_CHANGED, {"id": id, "since": since})
         return [Raw._make(row) for row in rows]
 
@@ -251,15 +267,19 @@ class OpenCodeDatabase:
 def read_database(
     path: str, work: Callable[[OpenCodeDatabase], T], *, patience: float = _PATIENCE
 ) -> T:
-    """What `work` makes of a database. FileNotFoundError if there is none. `patience` is how many
-    seconds another process may have it locked."""
+    """Open a database and return the result of `work`.
+
+    `patience` is the number of seconds to wait for a lock of another process. Raises
+    FileNotFoundError if there is no database, and SessionCorruptedError if it is damaged.
+    """
     attempts = _ATTEMPTS
     while True:
         attempts -= 1
         before = _state(path)
         quiet = not before.has_log
-        # Opening a database that nobody has open leaves two files beside it, unless it is said
-        # to be immutable. Then what others write meanwhile may be half seen: look again after.
+        # A database that nobody has open is opened as immutable, because SQLite would otherwise
+        # create two files beside it. Then a write of another process may be seen in part, so check
+        # afterwards and try again.
         try:
             with open_foreign(path, timeout=patience, immutable=quiet) as connection:
                 connection.text_factory = _text
@@ -274,7 +294,7 @@ def read_database(
 
 
 def explain_refusal(error: OSError | SessionCorruptedError) -> str:
-    """Say why a store cannot be read, to follow its path."""
+    """Return the reason why a store cannot be read, for a message that begins with its path."""
     return error.reason if isinstance(error, SessionCorruptedError) else reason_of(error)
 
 
@@ -298,7 +318,7 @@ def _state(path: str) -> _DatabaseState:
 
 
 def _has_log(path: str) -> bool:
-    """Whether what was written last may stand beside the database."""
+    """Return whether the last changes may be in the log file beside the database."""
     try:
         return os.stat(f"{path}-wal").st_size > 0 or os.path.exists(f"{path}-shm")
     except FileNotFoundError:
@@ -310,7 +330,7 @@ def _text(data: bytes) -> str:
 
 
 def as_object(value: Any) -> Any:
-    """The object that a column holds as JSON; None for what is none."""
+    """Return the object in a column with JSON, or None if the column holds no JSON."""
     if isinstance(value, dict):
         return cast("dict[str, Any]", value)
     try:
@@ -320,11 +340,13 @@ def as_object(value: Any) -> Any:
 
 
 class Tree:
-    """A folder `storage` of files, one for each session, message and part. In the first
-    releases each project had its own, with one more level of folders."""
+    """A folder `storage` with one JSON file for each session, message and part.
+
+    In the first releases, each project had such a folder, with one more level of subfolders.
+    """
 
     def __init__(self, path: str) -> None:
-        """`path` is the file of a session."""
+        """Open the tree that contains a session. `path` is the file of the session."""
         self.path = path
         folder = os.path.dirname(path)
         self._first = os.path.basename(folder) == "info"
@@ -346,7 +368,7 @@ class Tree:
 
     @property
     def is_side(self) -> bool:
-        """Whether it is a sub-agent's, and the session that started that is there."""
+        """Whether the session belongs to a sub-agent, and the session that started it exists."""
         parent = self.head(os.path.basename(self.path).removesuffix(".json")).get("parent_id")
         beside = os.path.join(os.path.dirname(self.path), f"{parent}.json")
         return bool(parent) and os.path.exists(beside)
@@ -388,18 +410,18 @@ class Tree:
         try:
             return self.head(id).get("parent_id")
         except SessionCorruptedError:
-            return None  # `sources` names it
+            return None  # `sources` reports the damage
 
 
 def _files(folder: str, *, last: bool = False) -> Iterator[Raw]:
-    """The files of a folder by name, which is the order in which they were made."""
+    """Yield the JSON files of a folder by name, which is the order of their creation."""
     entries = [entry for entry in jsonl_transcripts.listed(folder) if entry.name.endswith(".json")]
     for entry in entries[-1:] if last else entries:
         yield Raw(entry.name.removesuffix(".json"), read_file(entry.path))
 
 
 def trees(home: str) -> Iterator[Tree]:
-    """The sessions in files below OpenCode's folder."""
+    """Yield the sessions that are stored as files in OpenCode's folder."""
     for project in jsonl_transcripts.listed(os.path.join(home, "storage", "session")):
         yield from _sessions(project.path)
     for project in jsonl_transcripts.listed(os.path.join(home, "project")):

@@ -1,6 +1,6 @@
-"""A conversation as a session of OpenCode: the program itself takes it in, by `opencode import`.
+"""The writer of sessions for OpenCode, which uses `opencode import`.
 
-Its sessions are rows of a database that is its own: we never write there.
+OpenCode stores sessions in its own database. Cortext never writes to that database.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from cortext.tools.transcript_folders import own_home
 from cortext.tools.writer_protocol import Turn, Written, millis, rising, with_last
 
 _log = logging.getLogger("cortext.tools")
-_VERSION = "1.18.33"  # whose set of fields this is
+_VERSION = "1.18.33"  # the release whose fields are written
 _LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _PATIENCE = 120.0
-_AGENT = "build"  # the one that it has always
+_AGENT = "build"  # the agent that always exists
 
 
 class ModelChoice(NamedTuple):
-    """A model by its provider's name for it; the tool goes on with the one of the last turn."""
+    """A model and its provider. OpenCode continues with the model of the last turn."""
 
     provider: str
     name: str
 
 
 class OpenCodeWriter:
-    """Hands a file to the program. `home` is the data folder of the program, else the usual."""
+    """A writer that passes a file to `opencode import`. `home` is the data folder of OpenCode."""
 
     tool: ClassVar[str] = "opencode"
 
@@ -46,7 +46,10 @@ class OpenCodeWriter:
         self._program = program
 
     def write(self, turns: Sequence[Turn], *, cwd: str, title: str, last: str = "") -> Written:
-        """As the port says. The program takes a session for the folder that it is started in."""
+        """Write a new session, as `Writer.write` defines.
+
+        OpenCode imports a session for the folder in which it is started.
+        """
         said, ids = with_last(turns, last), _Ids()
         id = ids.session()
         value = _export(said, id, ids, os.path.realpath(cwd), title, self._model(cwd))
@@ -60,8 +63,10 @@ class OpenCodeWriter:
         return Written(id, os.path.join(self._home, "opencode.db"))
 
     def _model(self, cwd: str) -> ModelChoice:
-        """One that this program has: the one that was used last, else as it is configured, else
-        the first of its list."""
+        """Return a model that OpenCode has.
+
+        It is the last model used, or the configured model, or the first model in OpenCode's list.
+        """
         try:
             if found := read_database(os.path.join(self._home, "opencode.db"), _latest):
                 return found
@@ -70,14 +75,18 @@ class OpenCodeWriter:
         try:
             name = json_codec.decode(self._run(["debug", "config"], cwd).encode())["model"]
         except (ValueError, LookupError, TypeError):
-            name = None  # it names none
+            name = None  # no model is configured
         if not isinstance(name, str):
             name = _first_line(self._run(["models"], cwd))
         provider, _, model = name.partition("/")
         return ModelChoice(provider, model)
 
     def _run(self, arguments: list[str], cwd: str) -> str:
-        """What the program says. Into files: through a pipe it is cut at 131,072 bytes."""
+        """Run OpenCode and return its output.
+
+        The output goes to files, because a pipe cuts it off at 131,072 bytes. Raises CortextError
+        if OpenCode fails.
+        """
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             try:
                 done = subprocess.run(
@@ -101,14 +110,17 @@ class OpenCodeWriter:
 
 
 class _Ids:
-    """Ids as the program makes them, rising, and below those that it makes from now on."""
+    """Ids in the format of OpenCode.
+
+    They increase, and are lower than the ids of later messages.
+    """
 
     def __init__(self) -> None:
         self._number = (time.time_ns() // 1_000_000 - 60_000) * 0x1000
         self._now = time.time_ns() // 1_000_000 * 0x1000
 
     def session(self) -> str:
-        return _id("ses", ~self._now)  # the newest comes first
+        return _id("ses", ~self._now)  # newer sessions get lower ids
 
     def next(self, prefix: str) -> str:
         self._number += 1
@@ -167,8 +179,8 @@ def _messages(
 
 
 def _latest(database: OpenCodeDatabase) -> ModelChoice | None:
-    """The model of the newest session that has one."""
-    for found in database.roots():  # their ids fall with time
+    """Return the model of the newest session that has a model."""
+    for found in database.roots():  # newer sessions have lower ids
         for message in database.messages(found.id, last=True):
             try:
                 data = json_codec.decode(message.data)
