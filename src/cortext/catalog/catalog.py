@@ -1,7 +1,7 @@
 """The catalog: one database with a row for each conversation, derived from the files.
 
-A refresh costs a `stat` for each file, and a read for each that changed. Each kind of source has a
-module: `workspace_conversations`, `tool_sessions`, `log_sessions` and `program_documents`.
+A refresh calls `stat` for each file and reads the files that changed. Each kind of source has its
+own module: `workspace_conversations`, `tool_sessions`, `log_sessions` and `program_documents`.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ CREATE TABLE told (root BLOB, path TEXT, paused_at INTEGER, PRIMARY KEY (root, p
 
 
 class Catalog:
-    """The rows of every conversation and session. `path` is the path of the database."""
+    """The rows of every conversation and session, in the database at `path`."""
 
     def __init__(self, path: str) -> None:
         self.unread: builtins.list[str] = []
-        """What could not be read, and why: there may be more than was listed."""
+        """The paths that `list` could not read, with the reasons. Their rows may be missing."""
         self._database = Database(
             path, schema=_SCHEMA, version=_VERSION, name="the catalog", fallback=Fallback.MEMORY
         )
 
     @classmethod
     def at_home(cls) -> Catalog:
-        """Return the catalog of this user; if its folder is read-only, one in memory."""
+        """Return the catalog of this user, or a catalog in memory if its folder is read-only."""
         path = paths.catalog()
         if not os.path.lexists(path):
             _remove_former(path)
@@ -69,7 +69,7 @@ class Catalog:
         self._database.close()
 
     def list(self, roots: Sequence[str]) -> builtins.list[ConversationRow]:
-        """Return the conversations of these workspaces, the latest first."""
+        """Refresh these workspaces, and return their conversations, the latest first."""
         return self._database.repeat(lambda: self._list(roots))
 
     def _list(self, roots: Sequence[str]) -> builtins.list[ConversationRow]:
@@ -85,9 +85,9 @@ class Catalog:
     ) -> tool_sessions.ListedToolSessions:
         """Return the sessions of AI tools that belong to no conversation, the latest first.
 
-        `known` are the conversations that were just listed; `grown` has those of their sessions
-        whose messages may not be captured yet. After `patience` seconds, transcripts that were
-        never read are left for another time.
+        `known` are the conversations that were just listed. In the result, `grown` has the sessions
+        of these conversations whose messages may not be captured yet. Reading stops after about
+        `patience` seconds, and the next call reads the remaining transcripts.
         """
         began = time.time_ns()
         looks = tool_sessions.look_around()
@@ -112,34 +112,36 @@ class Catalog:
         return found._replace(rows=rows, grown=grown)
 
     def conversations_of_session(self, session_id: str) -> builtins.list[tuple[str, str]]:
-        """Return workspace and path of the conversations that a tool's session is bound to, as the
-        last refresh or `add_link` knew them, the latest first. Nothing is refreshed."""
+        """Return workspace and path of each conversation bound to a tool session, the latest first.
+
+        The links are those of the last refresh and of `add_link`. Nothing is refreshed.
+        """
         return self._run(lambda db: conversation_links.load_links(db, session_id))
 
     def add_link(self, root: str, path: str, session_id: str) -> None:
-        """Store that a tool's session was bound to a conversation just now."""
+        """Store that a tool session was just bound to a conversation."""
         self._run(lambda db: conversation_links.add_link(db, root, path, session_id))
 
     def known_workspaces(self) -> builtins.list[str]:
-        """Return the workspaces that have conversations, as of their last refresh."""
+        """Return the workspaces that had conversations at their last refresh."""
         return self._run(lambda db: row_table.source_names(db, WORKSPACE))
 
     def known_rows(self, root: str) -> builtins.list[ConversationRow]:
-        """Return the conversations of a workspace as of its last refresh."""
+        """Return the conversations of a workspace as they were at its last refresh."""
         rows = self._run(lambda db: row_table.load_rows(db, row_table.Source(WORKSPACE, root)))
         return [stored.row for stored in rows.values() if stored.row]
 
     def remember_captured(self, sessions: Iterable[ConversationRow]) -> None:
-        """Remember that all messages of these sessions are in their conversations."""
+        """Record that all messages of these tool sessions are captured."""
         self._run(lambda db: conversation_links.store_captured(db, sessions))
 
     def log_sessions(
         self, folder: str, tool: str = AUR, *, lost: str = "interrupted"
     ) -> builtins.list[ConversationRow]:
-        """Return the sessions of a folder of logs as those of a tool, the latest first.
+        """Return the sessions of a folder of logs as rows of `tool`, the latest first.
 
-        `lost` is the status of sessions that were active and that no process has open.
-        SessionStorageError if the folder cannot be read.
+        `lost` is the status for sessions that are active on disk, but that no process has open.
+        Raises SessionStorageError if the folder cannot be read.
         """
         folder = os.path.abspath(os.path.expanduser(folder))
         database = self._database
@@ -149,17 +151,23 @@ class Catalog:
     def document_sessions(
         self, shelves: Sequence[program_documents.DocumentFolder], *, patience: float | None = None
     ) -> program_documents.ListedDocuments:
-        """Return the sessions that programs keep as documents in these folders. After `patience`
-        seconds, documents that were never read are left for another time."""
+        """Return the sessions that programs store as documents in these folders.
+
+        Reading stops after about `patience` seconds, and the next call reads the remaining
+        documents.
+        """
         began, database = time.time_ns(), self._database
         return database.repeat(
             lambda: program_documents.refresh(database, shelves, began, patience)
         )
 
     def copies(self, known: Iterable[ConversationRow]) -> dict[str, int]:
-        """Return the sessions of `aur spawn` and of programs that conversations were made of, as
-        TOOL:ID, with the time of the latest activity of these conversations. `known` are the
-        conversations that were just listed."""
+        """Return the standalone sessions that were imported as conversations.
+
+        The keys are sessions of `aur spawn` and of programs, as TOOL:ID. The values are the times
+        of the latest activity of their conversations. `known` are the conversations that were just
+        listed.
+        """
         found: dict[str, int] = {}
         for id, folder, at in self._run(conversation_links.copied_sessions):
             if at > found.get(id, 0) and os.path.isdir(folder):
@@ -170,10 +178,10 @@ class Catalog:
         return found
 
     def purge(self, shelves: Collection[str] | None = None) -> None:
-        """Leave nothing on disk of conversations that are gone.
+        """Remove all traces of deleted conversations from the disk.
 
-        Documents outside the folders `shelves` are forgotten, too. SessionStorageError if the file
-        cannot be written or removed.
+        The rows of documents outside the folders `shelves` are deleted too. Raises
+        SessionStorageError if the file can be neither cleaned nor deleted.
         """
         listed = self.list(self.known_workspaces())
         there = {(os.fsencode(row.workspace), row.path) for row in listed}
@@ -195,7 +203,7 @@ class Catalog:
             raise SessionStorageError(f"could not remove the catalog: {error}") from error
 
     def remember_shown(self, terminal: str, rows: Iterable[ConversationRow]) -> None:
-        """Remember the numbers of a list for the next command in the same terminal."""
+        """Store the numbers of a list for the next command in the same terminal."""
         numbered = [
             (terminal, n, os.fsencode(root), path)
             for n, (root, path) in enumerate((row.identity for row in rows), 1)
@@ -208,17 +216,17 @@ class Catalog:
         self._run(write)
 
     def shown(self, terminal: str, number: int) -> tuple[str, str] | None:
-        """Return the identity of the row with a number in the last list of a terminal."""
+        """Return the identity of the row with this number in a terminal's last list, or None."""
         query = "SELECT root, path FROM shown WHERE terminal = ? AND number = ?"
         found = self._run(lambda db: db.execute(query, (terminal, number)).fetchone())
         return (os.fsdecode(found[0]), found[1]) if found else None
 
     def find_unannounced(self, rows: Iterable[ConversationRow]) -> builtins.list[ConversationRow]:
-        """Return the rows that were not announced as paused since they were last active."""
+        """Return the rows that were not announced as paused since their last activity."""
         return self._run(lambda db: _find_unannounced(db, rows))
 
     def tell_once(self, rows: Iterable[ConversationRow]) -> builtins.list[ConversationRow]:
-        """Return what `find_unannounced` returns, and note these rows as announced."""
+        """Return the rows that `find_unannounced` returns, and record them as announced."""
 
         def write(db: sqlite3.Connection) -> builtins.list[ConversationRow]:
             new = _find_unannounced(db, rows)
@@ -232,7 +240,7 @@ class Catalog:
 
 
 def _remove_former(path: str) -> None:
-    """Remove the catalog of an early version, which was with the data."""
+    """Delete the catalog of an early version, which was in the data folder."""
     former = paths.former_catalog()
     if former == path or not os.path.lexists(former):
         return

@@ -1,7 +1,7 @@
-"""Which sessions of tools a conversation takes place in, and which session it was made of.
+"""Links between conversations and sessions: bindings to tool sessions, and imports.
 
-The catalog keeps these links beside its rows, so that a session is listed once, and a hook finds
-the conversation of its session without a list.
+The catalog stores these links beside its rows. They prevent a session from being listed twice, and
+let a hook find the conversation of its session without a refresh.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ CREATE INDEX links_to ON links (id);
 CREATE TABLE captured (id TEXT PRIMARY KEY, fingerprint TEXT) WITHOUT ROWID
 """
 _BINDING, _COPY = "binding", "copy"
-"""Relations: the conversation takes place in a tool's session, or was made of a standalone one."""
+"""Relations: a conversation is bound to a tool session, or imported from a standalone one."""
 
 
 def store_links(
     db: sqlite3.Connection, root: str, rows: Mapping[str, ConversationRow | None]
 ) -> None:
-    """Replace the links of conversations. A row of None is a conversation that is gone."""
+    """Replace the links of conversations. A row of None means a deleted conversation."""
     key = os.fsencode(root)
     for path, row in rows.items():
         where = (key, os.fsencode(path))
@@ -43,14 +43,13 @@ def store_links(
 
 
 def add_link(db: sqlite3.Connection, root: str, path: str, session_id: str) -> None:
-    """Remember a binding that was made just now, until the next refresh reads its conversation."""
+    """Store a new binding at once. The next refresh of its conversation replaces the entry."""
     link = (os.fsencode(root), os.fsencode(path), _BINDING, plain(session_id), micros(clock.now()))
     db.execute("INSERT INTO links VALUES (?,?,?,?,?)", link)
 
 
 def load_links(db: sqlite3.Connection, session_id: str) -> list[tuple[str, str]]:
-    """Return workspace and path of the conversations that a session is bound to, the latest
-    first."""
+    """Return workspace and path of each conversation bound to a session, the latest first."""
     query = """SELECT workspace, path FROM links WHERE id = ? AND relation = ?
         GROUP BY workspace, path ORDER BY max(last_active) DESC"""
     found = db.execute(query, (plain(session_id), _BINDING)).fetchall()
@@ -58,16 +57,18 @@ def load_links(db: sqlite3.Connection, session_id: str) -> list[tuple[str, str]]
 
 
 def bound_sessions(db: sqlite3.Connection) -> list[tuple[str, str]]:
-    """Return the ids of the sessions that conversations take place in, with the folders of the
-    conversations."""
+    """Return the id of each tool session that is bound, with the folder of its conversation."""
     query = "SELECT id, workspace, path FROM links WHERE relation = ?"
     rows = db.execute(query, (_BINDING,))
     return [(id, f"{os.fsdecode(root)}/{os.fsdecode(path)}") for id, root, path in rows]
 
 
 def copied_sessions(db: sqlite3.Connection) -> list[tuple[str, str, int]]:
-    """Return the standalone sessions that conversations were made of, as TOOL:ID, with the folder
-    of each conversation and the time of its last activity."""
+    """Return the standalone sessions that conversations were imported from.
+
+    Each item has the session as TOOL:ID, the folder of the conversation, and the time of the
+    conversation's last activity.
+    """
     query = "SELECT id, workspace, path, last_active FROM links WHERE relation = ?"
     rows = db.execute(query, (_COPY,))
     return [(id, f"{os.fsdecode(root)}/{os.fsdecode(path)}", at) for id, root, path, at in rows]
@@ -76,12 +77,12 @@ def copied_sessions(db: sqlite3.Connection) -> list[tuple[str, str, int]]:
 def not_captured(
     db: sqlite3.Connection, sessions: Sequence[ConversationRow]
 ) -> list[ConversationRow]:
-    """Return the sessions whose transcript changed since it was last captured."""
+    """Return the sessions whose transcript changed since the last capture."""
     known = dict(db.execute("SELECT id, fingerprint FROM captured").fetchall())
     return [row for row in sessions if known.get(row.key) != row.fingerprint]
 
 
 def store_captured(db: sqlite3.Connection, sessions: Iterable[ConversationRow]) -> None:
-    """Remember that all messages of some sessions were captured."""
+    """Record that all messages of these sessions are captured."""
     entries = [(row.key, row.fingerprint) for row in sessions]
     db.executemany("INSERT OR REPLACE INTO captured VALUES (?,?)", entries)

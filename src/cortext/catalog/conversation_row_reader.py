@@ -1,4 +1,4 @@
-"""One conversation as the catalog lists it, read from its files as far as they can be read."""
+"""Make the catalog row of one conversation from as much of its files as can be read."""
 
 from __future__ import annotations
 
@@ -24,15 +24,16 @@ from cortext.stores.folder import FolderStore
 from cortext.stores.workspace_layout import ConversationPath
 
 _END = 64
-"""Bytes before a position that tell whether the file still begins with the same lines."""
+"""Bytes before a read position whose checksum shows that the earlier lines are unchanged."""
 
 
 def read_conversation(
     root: str, path: str, old: ConversationRow | None, files: ConversationFiles
 ) -> ConversationRow | None:
-    """Return the row of a conversation; None if the conversation went away meanwhile.
+    """Return the row of a conversation; None if the conversation was deleted meanwhile.
 
-    Of lines that were only added to since `old`, the new ones are read, up to the size in `files`.
+    If the message file only grew since `old`, just the new lines are read. Reading stops at the
+    size in `files`.
     """
     shelf, day, name = path.rsplit("/", 2)
     place = ConversationPath(f"{root}/{shelf}", day, name)
@@ -63,15 +64,17 @@ def read_conversation(
         parent_id=shown(head.parent_id),
         position=position,
         bindings=shown_bindings(head),
-        # Conversations of a project took place in its workspace, wherever that was then.
+        # A project's conversation belongs to its workspace, even if that folder was moved.
         working_dir=shown(head.working_dir) if root == paths.personal_workspace() else "",
         stop_reason=shown(head.stop_reason),
     )
 
 
 def _head(root: str, place: ConversationPath) -> tuple[Session, str]:
-    """The head, and what is wrong with it; then the folder's name and day and the markdown stand
-    for it."""
+    """Return the head of a conversation, and the problem with it or "".
+
+    A head that cannot be read is replaced by one from the folder's name, its day and its markdown.
+    """
     try:
         return FolderStore(root).head(f"{place.folder[len(root) + 1 :]}"), ""
     except CortextError as error:
@@ -84,13 +87,13 @@ def _head(root: str, place: ConversationPath) -> tuple[Session, str]:
     head = Session(place.name, kind=kind, created_at=began, status="paused")
     with suppress(OSError):
         head.title = workspace_layout.title_in(place.folder)
-    # Its lines tell when something was last said; at noon of a day nothing was.
+    # The last message gives the time of activity; noon is only a guess for the creation time.
     head.updated_at = clock.from_micros(0)
     return head, note
 
 
 def _tokens(place: ConversationPath) -> int:
-    """As the head has it, which says more than the session made of it."""
+    """Return the token count of the head file, which the decoded session does not contain."""
     try:
         counted = record_dicts.as_dict(json_codec.decode(read_file(place.head))).get(TOKENS[0])
     except (OSError, ValueError):
@@ -101,7 +104,7 @@ def _tokens(place: ConversationPath) -> int:
 def _read_lines(
     place: ConversationPath, old: ConversationRow | None, files: ConversationFiles
 ) -> tuple[ReadPosition, str]:
-    """Read the lines that are new, and return the position after them and what is wrong."""
+    """Read the new lines. Return the position after them, and the problem with the file or ""."""
     if files.lines is None:
         return ReadPosition(), f"{place.lines}: is missing"
     try:
@@ -127,14 +130,14 @@ def _read_lines(
         lines=known.lines + whole.count(b"\n"),
         messages=known.messages + len(read.messages),
         last=times[0] if times else known.last,
-        # A last line without a newline is read again when it has one.
+        # A last line without a newline is incomplete, and is read again later.
         end_checksum=crc32(end) if whole == new else 0,
     )
     return position, note
 
 
 def _known_position(fd: int, old: ConversationRow | None, size: int) -> ReadPosition:
-    """Return the position of `old` if the file still begins with those lines."""
+    """Return the read position of `old`, or the start if the lines before it changed."""
     known = old.position if old and not old.is_damaged else None
     if known is None or not known.end_checksum or known.size > size:
         return ReadPosition()
@@ -143,7 +146,7 @@ def _known_position(fd: int, old: ConversationRow | None, size: int) -> ReadPosi
 
 
 def _without_session(root: str, path: str, place: ConversationPath) -> ConversationRow | None:
-    """Return the row of a folder whose session was deleted, from its markdown."""
+    """Return a row made from the markdown of a folder that has no session; None without one."""
     document = workspace_layout.document_in(place.folder)
     if not document:
         return None

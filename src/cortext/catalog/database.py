@@ -1,8 +1,8 @@
 """A derived SQLite database, shared by any number of processes.
 
-Everything in it is made from session files, so it can be made again at any time. The policy for a
-database that is damaged or cannot be used is in two places: `_connect_or_make_again` while a file
-is opened, and `Database.recover` after that.
+Its contents come from session files, so the database can be rebuilt at any time. Two functions
+decide what happens to a damaged or unusable database: `_connect_or_make_again` while the file is
+opened, and `Database.recover` after that.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from cortext.errors import SessionLockedError, reason_of
 
 T = TypeVar("T")
 MEMORY = ":memory:"
-"""The path of a database that lasts as long as its connection."""
+"""The path of a database in memory, which lasts as long as its connection."""
 _BUSY_MS = 10_000
-# The database can be made again: a write has to be complete, but need not wait for the disk.
+# The database can be rebuilt, so a write is atomic but does not wait for the disk.
 _SYNCHRONOUS = "PRAGMA synchronous=NORMAL"
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -36,11 +36,11 @@ log: logging.Logger = logging.getLogger("cortext.catalog")
 
 
 class DatabaseUnavailableError(sqlite3.OperationalError):
-    """The database file cannot be made, opened or removed."""
+    """The database file cannot be created, opened or deleted."""
 
 
 class Fallback(Enum):
-    """What takes the place of a database that cannot be used."""
+    """The replacement for a database that cannot be used."""
 
     NONE = "the error is raised"
     MEMORY = "a database in memory"
@@ -48,10 +48,10 @@ class Fallback(Enum):
 
 
 class Database:
-    """One database file. The file and its folder are made when they are first needed.
+    """One database file. The file and its folder are created on first use.
 
-    `schema` is a list of SQL statements, `version` its number, and `name` what people call the
-    database. `is_fresh` says that the database was made by this object, and is empty.
+    `schema` has the SQL statements that create the tables, and `version` is its number. Log
+    messages call the database `name`. `is_fresh` says that this object created the database.
     """
 
     def __init__(
@@ -74,23 +74,23 @@ class Database:
         self._pid = 0
         self._inode = 0
         self._abandoned_path = ""
-        """The file that a database in memory stands in for."""
+        """The file that a database in memory replaces; "" if there is none."""
         self.is_read_only: bool = False
         self.is_fresh: bool = False
         self.generation: int = 0
-        """Grows whenever `repeat` replaces the database: what was read before is not in it."""
+        """A number that grows when the database is replaced, and earlier rows may be lost."""
 
     def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Do `work` in one transaction."""
+        """Call `work` in one transaction, and return its result."""
         db = self._open()
         with db:
             return work(db)
 
     def repeat(self, operation: Callable[[], T]) -> T:
-        """Run an operation that calls `run`, again from its start if the database is replaced.
+        """Call `operation`, and call it again if the database had to be replaced.
 
-        A damaged database is removed and made again. A database that cannot be used stays where
-        it is, and `fallback` says what takes its place. Either is said in a warning.
+        A damaged database is deleted and rebuilt. If a database cannot be used, its file stays and
+        the `fallback` replaces it. Both are logged. An error that neither would fix is raised.
         """
         try:
             return operation()
@@ -109,7 +109,7 @@ class Database:
 
     @property
     def is_there(self) -> bool:
-        """Whether the database was made already."""
+        """Whether the database exists already."""
         return self._db is not None or os.path.exists(self._path)
 
     @property
@@ -117,7 +117,7 @@ class Database:
         return self._path == MEMORY
 
     def ready(self) -> None:
-        """Open the database; `is_fresh` then says whether it had to be made."""
+        """Open the database. Then `is_fresh` says whether it had to be created."""
         self._open()
 
     def close(self) -> None:
@@ -126,15 +126,18 @@ class Database:
             self._db = None
 
     def compact(self) -> bool:
-        """Leave nothing in the file of what was deleted; False while another process reads it."""
+        """Remove deleted data from the file, and return whether that was possible.
+
+        Return False if another process reads the file. Then deleted data may remain.
+        """
         db = self._open()
         db.execute("VACUUM")
         return not db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
 
     def purge(self) -> None:
-        """Leave nothing on disk of what was deleted, if need be by removing the file.
+        """Remove deleted data from the disk, if necessary by deleting the whole file.
 
-        DatabaseUnavailableError if that is not possible.
+        Raises DatabaseUnavailableError if the file cannot be deleted.
         """
         try:
             is_done = self.compact()
@@ -147,19 +150,19 @@ class Database:
                 remove_database(self._abandoned_path)
 
     def discard(self) -> None:
-        """Remove the database, and open an empty one."""
+        """Delete the database, and open an empty one."""
         self.remove()
         self._open()
 
     def remove(self) -> None:
-        """Remove the files of the database; it is made again when it is needed."""
+        """Delete the files of the database. The next use creates them again."""
         self.close()
         if not self.is_in_memory:
             with _unavailable():
                 remove_database(self._path)
 
     def use_memory(self, reason: object) -> None:
-        """Continue with an empty database in memory, and leave the file as it is."""
+        """Continue with an empty database in memory, and leave the file unchanged."""
         log.warning("%s cannot be used, so this takes longer: %s", self._name, reason)
         self.close()
         self._abandoned_path = self._abandoned_path or self._path
@@ -170,7 +173,10 @@ class Database:
     def recover(
         self, error: sqlite3.Error | UnicodeDecodeError, *, may_make_again: bool = True
     ) -> None:
-        """Replace the database, or raise `error` again where that would not help."""
+        """Replace the database, or raise `error` if a replacement would not help.
+
+        A damaged database is rebuilt only with `may_make_again`. Otherwise the fallback is used.
+        """
         if self.is_in_memory or self.is_read_only or is_bad_query(error):
             raise error
         if may_make_again and is_damage(error):
@@ -202,7 +208,7 @@ class Database:
         self.generation += 1
 
     def _warn_rebuilt(self, error: object) -> None:
-        # After an upgrade there is nothing to worry about.
+        # After an upgrade a rebuild is normal, and no reason for a warning.
         level = logging.INFO if isinstance(error, OtherVersionError) else logging.WARNING
         log.log(level, "%s is rebuilt, because it could not be read: %s", self._name, error)
 
@@ -234,7 +240,7 @@ class Database:
             return self._connect_or_make_again()
 
     def _connect_or_make_again(self) -> sqlite3.Connection:
-        """Connect; if the file is damaged or has another version, make it again."""
+        """Connect to the file. Rebuild the file if it is damaged or has another version."""
         self._make_file()
         try:
             return self._connect_to(self._make)
@@ -248,8 +254,11 @@ class Database:
 
     @contextmanager
     def _while_nobody_replaces_it(self) -> Generator[None]:
-        """Keep others from making or removing the files: SQLite opens the database and then its
-        write-ahead log, each by name, and the two have to belong together."""
+        """Hold a lock that prevents other processes from replacing the database files.
+
+        SQLite opens the database and its write-ahead log one after the other, by name. Both must
+        belong to the same database.
+        """
         lock = FileLock(f"{self._path}-lock", guards=self._path, shared=True)
         with ExitStack() as stack:
             try:
@@ -257,11 +266,11 @@ class Database:
             except SessionLockedError:
                 raise
             except OSError:
-                pass  # where no lock file can be made, nobody can replace the database either
+                pass  # if no lock file can be created, no process can replace the database either
             yield
 
     def _inode_there(self) -> int:
-        """Return the inode of the file; 0 if there is none."""
+        """Return the inode of the file; 0 if there is no file."""
         if self.is_in_memory:
             return 0
         try:
@@ -270,12 +279,11 @@ class Database:
             return 0
 
     def _is_current(self) -> bool:
-        """Whether the open file is still there: another process may have found it damaged and made
-        it again."""
+        """Return whether the open file is still on disk: another process may have replaced it."""
         return self.is_in_memory or 0 != self._inode_there() == self._inode
 
     def _connect_to(self, make: Callable[[sqlite3.Connection], None]) -> sqlite3.Connection:
-        """Connect to the file that is there; call `make` if it has another version."""
+        """Connect to the existing file, and call `make` if it has another version."""
         db = sqlite3.connect(self._path, timeout=_BUSY_MS / 1000, check_same_thread=False)
         try:
             db.execute(_SYNCHRONOUS)
@@ -287,8 +295,10 @@ class Database:
         return db
 
     def _make_file(self) -> None:
-        """Make the file with mode 0600, because SQLite would follow the umask. A file that is there
-        is not opened: closing it would free the locks that SQLite holds on it."""
+        """Create the file with mode 0600, because SQLite would follow the umask.
+
+        An existing file is not opened, because closing it would release SQLite's locks on it.
+        """
         try:
             os.close(os.open(self._path, _NEW, 0o600))
         except FileExistsError:
@@ -298,7 +308,7 @@ class Database:
             self._check_file()
 
     def _check_file(self) -> None:
-        """Refuse a folder, and warn about an empty file, unless another process just made it."""
+        """Refuse a folder, and warn about an empty file unless another process just created it."""
         if os.path.isdir(self._path):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), self._path)
         found = os.stat(self._path)
@@ -321,7 +331,7 @@ class Database:
         raise UnreadableError("the file cannot be read")
 
     def _make(self, db: sqlite3.Connection) -> None:
-        # An empty database has nothing to lose, and other processes wait until it is made.
+        # A new database has no data to lose, and other processes wait for it.
         db.execute("PRAGMA synchronous=OFF")
         _write_ahead(db)
         with closing(db.cursor()) as cursor:
@@ -341,7 +351,7 @@ class Database:
 
 
 def _statements(schema: str) -> Iterator[str]:
-    """Yield the statements of a schema; the statement of a trigger contains others."""
+    """Yield the statements of a schema. A trigger is one statement, with ";" inside."""
     statement = ""
     for part in schema.split(";"):
         statement += f"{part};"
@@ -362,8 +372,10 @@ def _refuse(db: sqlite3.Connection) -> None:
 
 
 def _write_ahead(db: sqlite3.Connection) -> None:
-    """Switch to a write-ahead log. If two processes do so at once, SQLite reports to one of them
-    that the database is locked without having waited, so repeat it."""
+    """Switch to a write-ahead log, and retry while the database is locked.
+
+    If two processes switch at once, SQLite does not wait, and one of them gets a lock error.
+    """
     end = time.monotonic() + _BUSY_MS / 1000
     while True:
         try:
@@ -378,7 +390,7 @@ def _write_ahead(db: sqlite3.Connection) -> None:
 
 
 class UnreadableError(sqlite3.DatabaseError):
-    """The database can be opened, but its contents are not as we write them."""
+    """The database can be opened, but cortext did not write its contents like this."""
 
 
 class OtherVersionError(UnreadableError):
@@ -386,7 +398,10 @@ class OtherVersionError(UnreadableError):
 
 
 def is_damage(error: Exception) -> bool:
-    """Whether a new database would help. It would not for a busy one, a full disk or a bad call."""
+    """Return whether rebuilding the database would fix an error.
+
+    It does not fix a busy database, a full disk or an invalid query.
+    """
     if isinstance(error, (UnreadableError, UnicodeDecodeError)):
         return True
     if isinstance(error, DatabaseUnavailableError) or is_bad_query(error):
@@ -396,13 +411,13 @@ def is_damage(error: Exception) -> bool:
 
 
 def is_bad_query(error: Exception) -> bool:
-    """Whether the words of a full-text query make no sense."""
+    """Return whether an error means that the syntax of a full-text query is invalid."""
     return str(error).startswith("fts5: ")
 
 
 @contextmanager
 def _unavailable() -> Generator[None]:
-    """Turn errors of the file system, and a lock that stays taken, into one error."""
+    """Raise DatabaseUnavailableError for file-system errors, and for a lock that stays taken."""
     try:
         yield
     except OSError as error:
@@ -410,14 +425,16 @@ def _unavailable() -> Generator[None]:
 
 
 def remove_database(path: str) -> None:
-    """Remove the files of a database; OSError if that is not possible."""
+    """Delete the files of a database. Raises OSError if that is not possible."""
     with _replacing(path):
         _remove_files(path)
 
 
 def _replacing(path: str) -> FileLock:
-    """Return the lock of a process that makes or removes the files: SQLite does not expect files
-    that come and go while another process opens them."""
+    """Return the lock for creating or deleting the files of a database.
+
+    SQLite does not expect files to appear or disappear while it opens them.
+    """
     return FileLock(f"{path}-lock", guards=path)
 
 
@@ -450,7 +467,7 @@ def micros(when: datetime) -> int:
 
 
 def plain(text: str) -> str:
-    """Return text that SQLite can store: without lone surrogates, which UTF-8 does not have."""
+    """Return text with lone surrogates replaced, because SQLite cannot store them."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 

@@ -1,4 +1,4 @@
-"""The index of a folder of session documents: lists in a time that does not grow with it."""
+"""The index of a folder of session documents, which keeps listing fast in large folders."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from cortext.stores.session_file_names import is_id
 
 T = TypeVar("T")
 INDEX_VERSION = 1
-# A folder's time moves in steps of a few milliseconds: what happens in the same step
-# as a look may be missed by it.
+# Modification times advance in steps of a few milliseconds. A scan can miss a change that
+# happens in the same step.
 _SETTLED_NS = 20_000_000
 _LARGE = 1000
 
@@ -38,7 +38,7 @@ log: logging.Logger = logging.getLogger("cortext.catalog")
 
 @runtime_checkable
 class IndexedStorage(Protocol):
-    """What an index needs of a folder of session documents."""
+    """The methods of a session store that an index needs."""
 
     @property
     def storage_dir(self) -> os.PathLike[str]: ...
@@ -56,12 +56,12 @@ class IndexedStorage(Protocol):
 
 
 class SessionIndex:
-    """Summaries of all sessions in a storage. The session files are the truth.
+    """The summaries of all sessions in a storage, derived from the session files.
 
-    The working index is a SQLite table beside them; `index.json` is its export. When
-    either is missing, damaged or older than the files, it is brought up to date from
-    them, and only files that changed are read. A session that cannot be read is named
-    in the log and left out. Where nothing can be written the table is in memory.
+    The summaries are in a SQLite table beside the files, and `index.json` is an export of the
+    table. If one of them is missing, damaged or outdated, it is updated from the files. Only
+    files that changed are read. A session that cannot be read is logged and omitted. If the
+    folder is not writable, the table is in memory.
     """
 
     def __init__(self, storage: IndexedStorage) -> None:
@@ -90,13 +90,13 @@ class SessionIndex:
 
     @property
     def is_dirty(self) -> bool:
-        """Whether something changed since `index.json` was written."""
+        """Whether the index changed since `index.json` was written."""
         return self._dirty
 
     def add(self, session: Session) -> None:
-        """Put a session's summary into the index, in the place of an older one."""
-        # Of what this storage wrote, which another process may have replaced since: then the
-        # summary is older than the file, and the next comparison reads the file.
+        """Add the summary of a session to the index, or replace its older summary."""
+        # The fingerprint of the file that this storage wrote. If another process has replaced the
+        # file since, the next refresh sees the difference and reads the file.
         found = self._storage.fingerprint(session.id)
         summary = SessionSummary.from_session(session)
         with self._threads:
@@ -107,17 +107,20 @@ class SessionIndex:
     update = add
 
     def note(self, id: str) -> None:
-        """A store's `on_change`: a session's file changed, and is read before the next look."""
+        """Record that a session's file changed, so the next call reads the file.
+
+        A store calls this method as its `on_change`.
+        """
         self._stale.add(id)
 
     def remove(self, id: str) -> bool:
-        """Take a session out of the index; False if it was not in it."""
+        """Remove a session from the index. Return False if the index did not have it."""
         gone = self._run(lambda db: document_table.drop(db, [check_id(id)]))
         self._dirty = self._dirty or bool(gone)
         return bool(gone)
 
     def get(self, id: str) -> SessionSummary | None:
-        """Return the summary of a session; None if it is not in the index."""
+        """Return the summary of a session; None if the index does not have it."""
         rows = self._run(lambda db: _rows(db, "WHERE id = ?", [check_id(id)]))
         return rows[0] if rows else None
 
@@ -128,15 +131,15 @@ class SessionIndex:
     def get_by_working_dir(
         self, working_dir: str | os.PathLike[str]
     ) -> builtins.list[SessionSummary]:
-        """Return all sessions of exactly this folder, the most recently updated first."""
+        """Return all sessions with exactly this working folder, the most recently updated first."""
         return self.list(working_dir=os.fspath(working_dir), limit=sys.maxsize)
 
     def count(self) -> int:
-        """Return how many sessions are in the index, as `len` does."""
+        """Return the number of sessions in the index, as `len` does."""
         return self._run(lambda db: db.execute("SELECT count(*) FROM sessions").fetchone()[0])
 
     def rebuild(self) -> int:
-        """Read every session file anew and write `index.json`; how many sessions there are."""
+        """Read every session file again, write `index.json`, and return the number of sessions."""
         with self._threads, storage_errors("rebuild the index of", self._folder):
             self._run(document_table.clear)
             self._refresh()
@@ -144,7 +147,7 @@ class SessionIndex:
             return self.count()
 
     def save_if_dirty(self) -> bool:
-        """Write `index.json` if something changed; whether it was written."""
+        """Write `index.json` if the index changed. Return whether the file was written."""
         with self._threads, storage_errors("write", self._export_path):
             if not self._dirty:
                 return False
@@ -152,7 +155,7 @@ class SessionIndex:
             return True
 
     def close(self) -> None:
-        """Write `index.json` if need be and let go of the database."""
+        """Write `index.json` if the index changed, and close the database."""
         self.save_if_dirty()
         self._table.close()
 
@@ -168,10 +171,11 @@ class SessionIndex:
         working_dir: str | None = None,
         owner: str | None = None,
     ) -> builtins.list[SessionSummary]:
-        """Summaries that match everything given: all the tags, `search` within the title.
+        """Return the summaries that match every filter that is given.
 
-        Times and numbers sort with the greatest first, titles from A to Z, unless
-        `descending` says otherwise. ValueError for an unknown `sort_by`.
+        A session must have all `tags`, and its title must contain `search`. By default, times and
+        numbers sort from the greatest down, titles and ids from A to Z. `descending` overrides this
+        order. Raises ValueError for an unknown `sort_by`.
         """
         if isinstance(tags, str):
             raise ValueError(f"tags is a list, as in [{tags!r}]")
@@ -181,7 +185,7 @@ class SessionIndex:
         return self._run(lambda db: _rows(db, f"{where} {order} LIMIT ? OFFSET ?", values))
 
     def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Do `work` on the table, after reading the files that it does not know yet."""
+        """Read the files that changed, then call `work` with the table and return its result."""
 
         def operation() -> T:
             self._table.ready()
@@ -194,7 +198,7 @@ class SessionIndex:
             return self._table.repeat(operation)
 
     def _catch_up(self) -> None:
-        """Trust the table if the folder is as it was when the two were last compared."""
+        """Refresh the table, unless the folder is unchanged since the last comparison."""
         facts = self._run(_facts)
         export = Fingerprint.at(self._export_path)
         exported = facts.get("export") == str(export)
@@ -207,7 +211,7 @@ class SessionIndex:
         return str(os.stat(self._folder).st_mtime_ns)
 
     def _refresh(self) -> None:
-        """Read the files that changed since they were last read, and no others."""
+        """Read only the files that changed since they were last read."""
         self._table.is_fresh = False
         started, folder_time = time.time_ns(), os.stat(self._folder).st_mtime_ns
         known = self._run(document_table.fingerprints)
@@ -239,7 +243,7 @@ class SessionIndex:
         try:
             return self._storage.summarize(id)
         except SessionStorageError as error:
-            # Each look at the folder comes by it, and a person is told once.
+            # Every refresh finds the same unreadable file, so warn only once.
             if str(error) not in self._warned:
                 log.warning("left out of the index: %s", error)
                 self._warned.add(str(error))
@@ -259,7 +263,7 @@ class SessionIndex:
         return found
 
     def _export(self) -> None:
-        """Write `index.json`; one at a time, so that the last one written has everything."""
+        """Write `index.json` under a lock, so that the last file written includes everything."""
         if not self._writable:
             return
         with FileLock(f"{side_dir(self._folder)}/locks/index.json.lock", guards=self._export_path):
@@ -268,7 +272,7 @@ class SessionIndex:
 
     def _write_export(self) -> None:
         summaries = self._run(lambda db: _rows(db, "ORDER BY id", []))
-        # One session a line, for people who grep and diff.
+        # One session per line, for grep and diff.
         lines = b",\n".join(
             b'"%b":%b' % (s.id.encode(), json_codec.encode(s.to_dict())) for s in summaries
         )
@@ -283,10 +287,10 @@ class SessionIndex:
         self._run(note)
 
     def _settled_time(self, count: int) -> str:
-        """The folder's time, if the table is known to be right as of then; else nothing.
+        """Return the folder's modification time, or "" if the table may not match the folder.
 
-        For a small folder the next one who opens it compares in no time. For a large one we
-        wait until the folder's time is past, and compare now.
+        A small folder is compared again when it is next opened, which is fast. For a large folder,
+        wait until a new file would change the modification time, and compare now.
         """
         if count < _LARGE:
             return ""
@@ -321,8 +325,8 @@ def _facts(db: sqlite3.Connection) -> dict[str, Any]:
 def _rows(
     db: sqlite3.Connection, clause: str, values: builtins.list[Any]
 ) -> builtins.list[SessionSummary]:
-    # Every clause is one of ours; what callers give comes in `values`.
-    rows = db.execute(f"SELECT summary FROM sessions {clause}", values)  # noqa: S608  as said above
+    # Every clause is fixed text; input of callers is only in `values`.
+    rows = db.execute(f"SELECT summary FROM sessions {clause}", values)  # noqa: S608  see above
     return list(document_table.read_rows(rows))
 
 

@@ -1,4 +1,7 @@
-"""What a caller asks of a list, as SQL: values are always parameters, names come from a table."""
+"""The SQL clauses for filtering and sorting session documents.
+
+Values are always passed as parameters. Column names come from a fixed table.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ _ORDERS = {
     "title": False,
     "id": False,
 }
-"""What a list can be sorted by, and whether the greatest comes first."""
+"""The columns that a list can be sorted by, and whether the greatest value comes first."""
 
 
 def order(sort_by: str, descending: bool | None) -> str:

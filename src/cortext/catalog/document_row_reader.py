@@ -1,4 +1,4 @@
-"""One document as lists show it, read from its file as far as that can be read."""
+"""Make the catalog row of one document from as much of its file as can be read."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from cortext.stores.session_file_names import is_id
 
 
 def read_document(folder: str, id: str) -> ReadRow | None:
-    """Return the row of a document; None if it is gone, or its name is not that of a session.
+    """Return the row of a document; None if the file is gone or its name is not a session id.
 
-    A row without a status has no session; its note says why. Nothing is written or locked.
+    A row without a status means that the file has no readable session. Its note says why. The
+    file is neither changed nor locked.
     """
     path = f"{folder}/{id}.json"
     if not is_id(id):
@@ -43,7 +44,7 @@ def _without_session(path: str, id: str, note: str) -> ConversationRow:
 
 
 def _decode(data: bytes, path: str, id: str) -> tuple[Session | None, str]:
-    """The session, and what is wrong with it; none, if nothing that was said can be read."""
+    """Return the session and the problem with it or ""; None if no message can be read."""
     try:
         decoded = document.decode(data)
         refuse_newer({"version": decoded.version}, path)
@@ -87,6 +88,6 @@ def _row(session: Session, path: str, id: str, note: str, fingerprint: str) -> C
         working_dir=plain(session.working_dir),
         own_id=own_id(session),
         stop_reason=shown(session.stop_reason),
-        # Whatever part of the document was written, its messages may have changed.
+        # Any write of the document may have changed its messages.
         fingerprint=fingerprint,
     )

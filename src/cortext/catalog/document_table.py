@@ -1,5 +1,4 @@
-"""The working table of the index: summaries, each with the fingerprint of the file that it was
-read from."""
+"""The SQLite table of a document index: summaries, with the fingerprints of their files."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ _summaries = msgspec.json.Decoder(SessionSummary)
 
 def clear(db: sqlite3.Connection) -> None:
     for name in ("sessions", "tags", "facts"):
-        db.execute(f"DELETE FROM {name}")  # noqa: S608  names of our own
+        db.execute(f"DELETE FROM {name}")  # noqa: S608  fixed table names
 
 
 def put(db: sqlite3.Connection, summary: SessionSummary, found: Fingerprint | None) -> None:

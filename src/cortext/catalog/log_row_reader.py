@@ -1,4 +1,4 @@
-"""One session of `aur spawn` as lists show it, read from its file as far as that can be read."""
+"""Make the catalog row of one log, of `aur spawn` or a program, as far as it can be read."""
 
 from __future__ import annotations
 
@@ -30,15 +30,22 @@ from cortext.tools.stream_events import LONGEST_TURN
 
 _BLOCK = 1 << 20
 _LONGEST = LONGEST_TURN + 2 * _BLOCK
-"""Bytes of a line beyond which it is no turn: a file may be all zeros, and larger than memory.
-Counted in blocks, of which the first and the last may be nearly empty."""
+"""The maximum length in bytes of a line that can be a turn.
+
+A longer line is not read, because a file of zeros may be larger than memory. The length is counted
+in whole blocks, so two extra blocks are allowed.
+"""
 _END = 64
-"""Bytes by which a file that has grown is known again."""
+"""Bytes before a read position whose checksum shows that the earlier turns are unchanged."""
 _WORDS = {"paused": "interrupted"}
 
 
 class _Turns(NamedTuple):
-    """The turns of a file: what is known now, what to show, and what is wrong."""
+    """The result of reading turns.
+
+    `position` is to be stored, `shown` is the number of turns, and `last` the time of the last one.
+    `asked` is the first request of the person, if a new turn has one. `note` is a problem or "".
+    """
 
     position: ReadPosition
     shown: int
@@ -48,11 +55,15 @@ class _Turns(NamedTuple):
 
 
 class _TooLongError(Exception):
-    """Nobody said that much in one turn."""
+    """A line is too long to be a turn."""
 
 
 class _LogHead(NamedTuple):
-    """Line 1: the head, where the turns begin and on which line, and what is wrong."""
+    """The first line of a log.
+
+    `session` is the head, or None if it cannot be read. `start` and `line` are the byte and the
+    line where the turns begin. `note` is a problem or "".
+    """
 
     session: Session | None
     start: int
@@ -61,9 +72,9 @@ class _LogHead(NamedTuple):
 
 
 def latest_of(row: ConversationRow) -> int:
-    """Return the latest time of any turn, or of the beginning, in microseconds since 1970.
+    """Return the latest time of any turn or of the start, in microseconds since 1970.
 
-    After a clock was set back, the last turn looks older than it is.
+    If the clock was set back, this is later than the time of the last turn.
     """
     return max(row.position.latest if row.position else 0, row.created_at, row.last_active)
 
@@ -71,8 +82,10 @@ def latest_of(row: ConversationRow) -> int:
 def read_log(
     folder: str, id: str, old: ConversationRow | None = None, tool: str = AUR
 ) -> ReadRow | None:
-    """The row of a session of a tool; None if its file is not there. Of a file that only grew
-    since `old`, line 1 and what is new are read."""
+    """Return the row of a log as a session of `tool`; None if the file does not exist.
+
+    If the file only grew since `old`, just its first line and the new lines are read.
+    """
     path = f"{folder}/{id}{SUFFIX}"
     try:
         fd = open_file(path)
@@ -125,7 +138,7 @@ def _row(
 
 
 def _unreadable(path: str, id: str, why: str, tool: str) -> ReadRow:
-    """Return the row of a file that cannot be opened; the next refresh tries again."""
+    """Return the row of a file that cannot be opened. The next refresh tries again."""
     try:
         found = os.lstat(path)
         began = found.st_mtime_ns // 1000
@@ -146,7 +159,7 @@ def _unreadable(path: str, id: str, why: str, tool: str) -> ReadRow:
 
 
 def _title(session: Session, turns: _Turns, old: ConversationRow | None) -> str:
-    """The first line that was asked, where nobody gave a title."""
+    """Return a title from the person's first request, or "" if there is no request."""
     if old is not None and old.title:
         return old.title
     if turns.asked is None or not turns.asked.content.strip():
@@ -165,13 +178,13 @@ def _head(fd: int, path: str, size: int) -> _LogHead:
         return _LogHead(None, start, 2, str(error))
     except ValueError as error:
         note = f"{path}, line 1: {error if line else 'the file is empty'}"
-        # A file whose head was lost begins with a turn.
+        # If the head was lost, the first line is a turn.
         lost = bool(decode_lines(line + b"\n", LOG.records).messages)
         return _LogHead(None, 0 if lost else start, 1 if lost else 2, note)
 
 
 def _first_line(fd: int, size: int) -> tuple[bytes, int]:
-    """Line 1 without its newline, as far as it is not too long, and where the next one begins."""
+    """Return line 1 without its newline, up to a limit, and the byte where the next line begins."""
     line, at = b"", 0
     step = 1 << 12
     while data := read_range(fd, at, min(at + step, size, _LONGEST)):
@@ -185,7 +198,7 @@ def _first_line(fd: int, size: int) -> tuple[bytes, int]:
 def _known(
     fd: int, old: ConversationRow | None, head: _LogHead, found: os.stat_result
 ) -> ReadPosition:
-    """Return the position of `old` if the file still begins with those turns."""
+    """Return the read position of `old`, or the start if the turns before it changed."""
     fresh = ReadPosition(inode=found.st_ino, start=head.start)
     known = old.position if old and not old.is_damaged else None
     if known is None or head.session is None:
@@ -196,8 +209,8 @@ def _known(
     if (known.inode, known.start) == (found.st_ino, head.start):
         end = read_range(fd, max(size - _END, 0), size)
         return known if crc32(end) == known.end_checksum else fresh
-    # The head was replaced before the same turns: a checksum is ten times faster than reading them.
-    # Without a title in the head, the first turn is needed for one.
+    # The head was replaced, and the turns may be the same. A checksum is ten times faster than
+    # decoding them. Without a title in the head, the first turn is needed to make a title.
     if head.session.title and _sum(fd, head.start, size) == known.checksum:
         return replace(known, inode=found.st_ino, start=head.start, size=size)
     return fresh
@@ -211,7 +224,7 @@ def _sum(fd: int, at: int, end: int) -> int:
 
 
 def _turns(fd: int, path: str, head: _LogHead, known: ReadPosition, size: int) -> _Turns:
-    """Count the turns that are not known yet, a block at a time."""
+    """Count the turns after the known position, a block at a time."""
     at, lines = known.size or head.start, known.lines or head.line - 1
     position = now = replace(known, size=at, lines=lines)
     asked: SessionMessage | None = None
@@ -222,7 +235,7 @@ def _turns(fd: int, path: str, head: _LogHead, known: ReadPosition, size: int) -
             now = _count(now, block, found.messages)
             asked = asked or next((m for m in found.messages if m.role == "user"), None)
             bad = bad or next((damage for damage in found.damages if damage.fatal), None)
-            # A last line without a newline is read again when it has one.
+            # A last line without a newline is incomplete, and is read again later.
             position = now if block.endswith(b"\n") else position
     except _TooLongError as error:
         bad = bad or Damage(str(error), now.lines + 1)
@@ -233,7 +246,7 @@ def _turns(fd: int, path: str, head: _LogHead, known: ReadPosition, size: int) -
 
 
 def _count(known: ReadPosition, block: bytes, turns: Sequence[SessionMessage]) -> ReadPosition:
-    """Return the position after a block."""
+    """Return the read position after a block of turns."""
     times = [turn.timestamp for turn in turns]
     return replace(
         known,
@@ -247,8 +260,10 @@ def _count(known: ReadPosition, block: bytes, turns: Sequence[SessionMessage]) -
 
 
 def _blocks(fd: int, at: int, end: int) -> Iterator[bytes]:
-    """Whole lines, some at a time; the last block is what has no newline, if there is such.
-    _TooLongError for a line that is none."""
+    """Yield blocks of complete lines, then the last line if it has no newline.
+
+    Raises _TooLongError for a line that is too long to be a turn.
+    """
     kept: list[bytes] = []
     while data := read_range(fd, at, min(at + _BLOCK, end)):
         at += len(data)

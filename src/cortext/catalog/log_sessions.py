@@ -1,7 +1,7 @@
-"""The sessions of a folder of logs, as the catalog lists them: of `aur spawn`, and of programs.
+"""The sessions in a folder of logs, which `aur spawn` or another program wrote.
 
-A refresh costs a `stat` for each log, and a read for each that changed. Nothing is written into the
-folder.
+A refresh calls `stat` for each log and reads the logs that changed. It writes nothing to the
+folder, except that it removes an index of version 0.1.0.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _KIND = "log"
 _FOLDER = ""
 """The name under which the fingerprint of the folder itself is stored."""
 _FORMER_INDEX = "spawned.sqlite3"
-"""0.1.0 kept the rows of a folder in a database there."""
+"""The file name of the database that version 0.1.0 wrote to a folder of logs."""
 
 
 class _FolderLook(NamedTuple):
-    """A look at the folder that is open as `fd`: when it began, and the folder's time."""
+    """A scan of the folder that is open as `fd`: its start, and the folder's modification time."""
 
     fd: int
     began: int
@@ -47,17 +47,16 @@ class _FolderLook(NamedTuple):
 
     @property
     def is_settled(self) -> bool:
-        """Whether the folder gets another time when a file is added now."""
+        """Whether a file that is added now changes the modification time of the folder."""
         return self.time < self.began - FRESH_NS
 
 
 def list_logs(database: Database, folder: str, tool: str, lost: str) -> list[ConversationRow]:
-    """Return the sessions of a folder as those of a tool, the latest first.
+    """Return the sessions of a folder as rows of `tool`, the latest first.
 
-    `last_active` is the time of the last turn, or of the beginning. A session is active while a
-    process has it open; if it is active on disk and not open, `lost` is its status. A damaged
-    session is listed with a note; a torn last line is no damage. OSError if the folder cannot be
-    read.
+    `last_active` is the time of the last turn, or of the start if there is no turn. A session
+    that is active on disk, but that no process has open, gets the status `lost`. A damaged session
+    has a note. An incomplete last line is not damage. Raises OSError if the folder cannot be read.
     """
     try:
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -79,7 +78,7 @@ def list_logs(database: Database, folder: str, tool: str, lost: str) -> list[Con
 
 
 def forget_changed(db: sqlite3.Connection) -> None:
-    """Forget the rows of logs that were deleted or rewritten; a refresh reads the latter again."""
+    """Delete the rows of logs that were deleted or changed. A refresh reads changed logs again."""
     for folder in source_names(db, _KIND):
         source = Source(_KIND, folder)
         try:
@@ -95,7 +94,7 @@ def forget_changed(db: sqlite3.Connection) -> None:
 
 
 def remove_former_index(folder: str) -> None:
-    """Remove the index that 0.1.0 kept in a folder of logs: it may hold deleted titles."""
+    """Delete the index that version 0.1.0 wrote to a folder: it may contain deleted titles."""
     for suffix in ("", "-wal", "-shm", "-lock"):
         remove_if_there(f"{folder}/.cortext/{_FORMER_INDEX}{suffix}")
 
@@ -126,7 +125,7 @@ def _find_changes(
 
 
 def _read(folder: str, id: str, known: KnownRows, tool: str, began: int) -> StoredRow | None:
-    """Return the row of a log; None if there is no such session."""
+    """Return the row of a log; None if the file is gone or is not a session."""
     if not is_id(id) or os.path.isdir(f"{folder}/{id}{SUFFIX}"):
         return None
     from cortext.catalog.log_row_reader import read_log
@@ -136,7 +135,7 @@ def _read(folder: str, id: str, known: KnownRows, tool: str, began: int) -> Stor
 
 
 def _with_status(rows: list[ConversationRow], folder: str, lost: str) -> list[ConversationRow]:
-    """Return the rows with the status of sessions that no process has open."""
+    """Return the rows, with the status `lost` for sessions that no process has open any more."""
     marked = _marked_ids(folder)
     return [
         replace(row, status=lost)
@@ -151,17 +150,17 @@ def _with_status(rows: list[ConversationRow], folder: str, lost: str) -> list[Co
 
 
 def _is_live(folder: str, id: str, marked: set[str]) -> bool:
-    """Whether a process has the session open."""
+    """Return whether a process has the session open."""
     if id not in marked:
         return False
     try:
         return live_holder(mark_path(folder, id)) is not None
     except OSError:
-        return False  # a link or a folder, which is not ours
+        return False  # a link or a folder, which cortext did not make
 
 
 def _marked_ids(folder: str) -> set[str]:
-    """Return the sessions that were opened at some time; most folders have no such mark."""
+    """Return the ids of the sessions that have a mark file. Opening a session creates the file."""
     try:
         return set(os.listdir(mark_path(folder)))
     except OSError:
@@ -169,7 +168,7 @@ def _marked_ids(folder: str) -> set[str]:
 
 
 def _ids(fd: int) -> set[str]:
-    """Return the names of files that may be sessions, without their ending."""
+    """Return the names of files that may be sessions, without the suffix."""
     cut = -len(SUFFIX)
     return {name[:cut] for name in os.listdir(fd) if name.endswith(SUFFIX)}
 

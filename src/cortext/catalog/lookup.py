@@ -1,4 +1,4 @@
-"""From what a person typed to a conversation: the first tier with a match decides."""
+"""Find the conversations that a person means, by id, by words of the title or by similarity."""
 
 from __future__ import annotations
 
@@ -7,39 +7,54 @@ from collections.abc import Callable, Collection, Sequence
 from cortext.catalog.row import AUR, ConversationRow
 
 _CLOSE = 80
-"""How alike a misspelt title is, of 100."""
+"""The minimum similarity, out of 100, of a query and the title that it misspells."""
 _FAINT, _NEAR, _WORD = 45, 75, 80
-"""How alike a title is that is looked at at all, one that may be meant, and a word of one: a short
-word is, more or less, a part of any title."""
+"""The minimum similarity, out of 100, for suggestions.
+
+`_FAINT` is for a title to be considered, `_NEAR` for a title to be suggested, and `_WORD` for a
+single word of a title.
+"""
 _LOOKED, OFFERED = 12, 3
 _SHORTEST = 3
-"""Digits that a number which names something has, as `001` does."""
+"""The minimum number of digits in an id such as `001`. Fewer digits are a position in a list.
+
+Words of at most this many characters must match exactly.
+"""
 _ENOUGH = 4
-"""Characters of a tool's id that name a session: fewer are more likely meant otherwise."""
+"""The minimum number of characters of a tool session's id that are taken for an id."""
 
 
 def resolve(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
-    """One match, several, or none: by an id, the beginning of one, or words."""
+    """Return the rows that a query names by id, by the start of an id, or by words.
+
+    The first of these ways that finds a row decides.
+    """
     return by_id(query, rows) or by_other_id(query, rows) or by_part(query, rows)
 
 
 def by_id(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
-    """Those that lists have under this id: nothing else that it may name comes before them."""
+    """Return the rows that lists show under this id. They take precedence over other matches."""
     return _first(query.strip(), rows, (_is_called, _is_key))
 
 
 def by_other_id(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
-    """The sessions that their programs know by this id, and the conversations that were had in a
-    tool's session of it."""
-    text = " ".join(query.split())  # as rows have it
+    """Return the rows that another program knows by this id.
+
+    These are sessions to which a program gave the id, and conversations that took place in a tool
+    session with the id.
+    """
+    text = " ".join(query.split())  # rows have single spaces
     if not text:
         return []
     return [row for row in rows if text == row.own_id or text in row.session_ids]
 
 
 def by_part(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
-    """Those whose id begins so, else those that have the words in title or summary; none for a
-    bare number. What a terminal cut off is as good as what it shows of it."""
+    """Return the rows whose id starts with the query, otherwise those that contain its words.
+
+    The words are searched in title and summary. A number of one or two digits finds nothing. A
+    final "…" is ignored, because a terminal may have shortened the text that was copied.
+    """
     text = query.strip()
     if not text or is_number(text):
         return []
@@ -50,8 +65,10 @@ def by_part(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow
 
 
 def is_number(query: str) -> bool:
-    """Whether it is one or two digits: these are the number of something in a list. Every date and
-    every id of a workspace begins with some."""
+    """Return whether a query is one or two digits, which mean a position in a list.
+
+    Such digits are not searched as the start of an id, because many ids and dates start with them.
+    """
     text = query.strip()
     return len(text) < _SHORTEST and text.isascii() and text.isdecimal()
 
@@ -61,7 +78,7 @@ def _first(
     rows: Sequence[ConversationRow],
     tests: Sequence[Callable[[ConversationRow, str], bool]],
 ) -> list[ConversationRow]:
-    """Those for which the first test holds that does so for any."""
+    """Return the rows that pass the first test that any row passes."""
     # No id has a space in it.
     for matches in tests if len(text.split()) == 1 else ():
         if found := [row for row in rows if matches(row, text)]:
@@ -79,7 +96,7 @@ def _is_key(row: ConversationRow, text: str) -> bool:
 
 def _begins_with(row: ConversationRow, text: str) -> bool:
     if row.tool:
-        # Ids of `aur` are names that people gave.
+        # People choose the ids of `aur` sessions, so these ids may be short.
         return (len(text) >= _ENOUGH or row.tool == AUR) and row.key.startswith(text)
     if any(name.startswith(text) for name in (row.id, row.address, row.path)):
         return True
@@ -87,7 +104,7 @@ def _begins_with(row: ConversationRow, text: str) -> bool:
 
 
 def was_had_in(row: ConversationRow, text: str) -> bool:
-    """Whether a conversation was had in a tool's session whose id begins so."""
+    """Return whether a conversation took place in a tool session whose id starts with `text`."""
     return len(text) >= _ENOUGH and any(id.startswith(text) for id in row.session_ids)
 
 
@@ -124,7 +141,7 @@ def _similar_words(typed: str, words: Collection[str]) -> set[str]:
 
 
 def nearest(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
-    """What looks like it, or has a word that does, when nothing matches; maybe none."""
+    """Return at most three rows with a similar title, or a similar word in it, as suggestions."""
     from rapidfuzz import fuzz, utils
 
     text = utils.default_process(query)

@@ -1,7 +1,7 @@
-"""The sessions that programs keep as documents, as the catalog lists them.
+"""The sessions that programs store as documents, as the catalog lists them.
 
-A refresh costs a `stat` for each document, and a read for each that changed. Nothing is written
-into the folders: they belong to the programs.
+A refresh calls `stat` for each document and reads the documents that changed. It writes nothing to
+the folders, because they belong to the programs.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from cortext.errors import reason_of
 _KIND = "document"
 _SUFFIX = ".json"
 _INDEX = "index"
-"""`index.json` is what a store exports of its index, and no session."""
+"""The name of `index.json`, which is a store's exported index and not a session."""
 _LARGEST_ID = 128
 
 
 class DocumentFolder(NamedTuple):
-    """A folder of documents. Documents that name no folder belong to `project`, unless it is ""."""
+    """A folder of documents. `project` is the folder for documents that name none, or ""."""
 
     folder: str
     project: str = ""
 
 
 class ListedDocuments(NamedTuple):
-    """The sessions, and what is wrong with documents that contain none."""
+    """The rows of sessions, and a note for each document or folder that could not be read."""
 
     rows: list[ConversationRow]
     notes: list[str]
@@ -54,7 +54,7 @@ def refresh(
 ) -> ListedDocuments:
     """Refresh the rows of these folders, for about `patience` seconds.
 
-    A session that is in several of them is listed once: where it was last active.
+    If several folders have the same session, only the row with the latest activity is returned.
     """
     end = None if patience is None else time.monotonic() + patience
     rows: list[ConversationRow] = []
@@ -88,7 +88,7 @@ def refresh(
 
 
 def _is_text(path: str) -> bool:
-    """Whether a path can be shown and stored: a name that is no UTF-8 cannot."""
+    """Return whether a path is valid UTF-8, so that it can be shown and stored."""
     return path.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in path)
 
 
@@ -98,7 +98,7 @@ def _add(
     rows: list[ConversationRow],
     notes: list[str],
 ) -> None:
-    """Add the sessions of a folder to the rows, and what is wrong with its other documents."""
+    """Add the sessions of a folder to `rows`, and the problems of other documents to `notes`."""
     for row in found:
         if not row.status:
             notes.append(row.note)
@@ -111,8 +111,10 @@ def _add(
 def _list_folder(
     database: Database, folder: str, fd: int, began: int, end: float | None
 ) -> tuple[list[ConversationRow], int]:
-    """Return the documents of a folder that is open, after reading those that changed, the latest
-    first, until a time; and how many of these are left."""
+    """Read the changed documents of an open folder, the latest first, until the time `end`.
+
+    Return the rows of all documents, and the number of changed documents that are not read yet.
+    """
     left = 0
 
     def find_changes(known: KnownRows, _: KnownFolders) -> SourceChanges:
@@ -125,7 +127,7 @@ def _list_folder(
         ]
         new, unread = _read(folder, sorted(changed, reverse=True), began, end)
         left = len(unread)
-        # Documents that there was no time for stay as they were.
+        # Keep the rows of documents that there was no time to read.
         kept = {*new, *unread}
         gone = {id for _, id in changed if id in known and id not in kept}
         return SourceChanges(new, gone | (known.keys() - there.keys()))
@@ -135,7 +137,7 @@ def _list_folder(
 
 
 def _stats(fd: int) -> Iterator[tuple[str, tuple[str, int]]]:
-    """Yield the files of a folder that may be documents, each with fingerprint and time."""
+    """Yield the id of each file that may be a document, with its fingerprint and time."""
     stat, cut = os.stat, -len(_SUFFIX)
     for name in os.listdir(fd):
         if not name.endswith(_SUFFIX) or len(name) > _LARGEST_ID - cut:
@@ -152,7 +154,7 @@ def _stats(fd: int) -> Iterator[tuple[str, tuple[str, int]]]:
 def _read(
     folder: str, changed: Sequence[tuple[int, str]], began: int, end: float | None
 ) -> tuple[dict[str, StoredRow], set[str]]:
-    """Read the documents for which there is time; return them, and the ids that are left."""
+    """Read documents until the time `end`. Return their rows, and the ids that are not read."""
     rows: dict[str, StoredRow] = {}
     for number, (_, id) in enumerate(changed):
         if end is not None and time.monotonic() > end:
@@ -166,7 +168,7 @@ def _read(
 
 
 def _without_older(rows: list[ConversationRow]) -> list[ConversationRow]:
-    """Drop the older of two rows with the same id and beginning: they are one session."""
+    """Drop the older of two rows with the same id and start time: they are one session."""
     counts = Counter([row.key for row in rows])
     if len(counts) == len(rows):
         return rows
@@ -180,7 +182,7 @@ def _without_older(rows: list[ConversationRow]) -> list[ConversationRow]:
 
 
 def forget_gone(db: sqlite3.Connection, shelves: Collection[str] | None = None) -> None:
-    """Forget documents whose files are gone, and documents outside the folders `shelves`."""
+    """Delete the rows of documents whose files are gone, or that are outside of `shelves`."""
     for folder in source_names(db, _KIND):
         source = Source(_KIND, folder)
         if shelves is not None and folder not in shelves:

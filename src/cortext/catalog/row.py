@@ -1,4 +1,4 @@
-"""A row of a list, as a value."""
+"""The row of a list: one conversation or session, as a value."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from cortext.model import json_codec
 from cortext.stores.workspace_layout import ConversationPath
 from cortext.tools.registry import display_name
 
-# Texts are cleaned before they come here, so none of these stands in one.
+# Separators. Row texts are sanitized first, so they contain none of these characters.
 _ROW, _FIELD, _FACT, _TAG = "\x1e", "\x1f", "\n", "\t"
 AUR, DOCUMENT = "aur", "document"
-"""In place of a tool: sessions of `aur spawn`, and sessions that programs keep as documents or
-logs."""
+"""Values of `ConversationRow.tool` for sessions that no AI tool wrote.
+
+`AUR` marks sessions of `aur spawn`. `DOCUMENT` marks documents and logs of other programs.
+"""
 SPAWN = "spawn"
-"""What people are told for `AUR`, which may be the name of another program."""
+"""The name that people see for `AUR`, because another program may be called `aur`."""
 _OWNERS = {AUR: "`cortext spawn`", DOCUMENT: "a program of yours"}
 
 
@@ -28,7 +30,7 @@ def name_of_tool(tool: str) -> str:
 
 
 class NotOursError(CortextError):
-    """A command for conversations of a workspace was given a session that belongs to none."""
+    """A command for workspace conversations was given a session that is in no workspace."""
 
     def __init__(self, tool: str, id: str) -> None:
         self.tool = tool
@@ -41,18 +43,19 @@ class NotOursError(CortextError):
 
 
 class BoundSession(msgspec.Struct, frozen=True, gc=False):
-    """A tool's session that a conversation took place in."""
+    """A tool session that a conversation takes place in."""
 
     tool: str
     session_id: str
 
 
 class ReadPosition(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """How far the lines of a session were read, and what was counted up to there.
+    """How far a refresh has read the lines of a session, and the counts up to that position.
 
-    The next refresh reads only what follows. `start` is where the messages begin and `size` where
-    the last complete line ends, in bytes. `last` is the time of the last message and `latest` the
-    latest time of any. The checksums are of the last bytes and of everything from `start`.
+    The next refresh reads only the lines after this position. `start` is the byte where the
+    messages begin. `size` is the byte where the last complete line ends. `last` is the time of the
+    last message, and `latest` is the latest time of any message. `end_checksum` covers the last
+    bytes before the position, and `checksum` covers everything from `start`.
     """
 
     inode: int = 0
@@ -67,22 +70,22 @@ class ReadPosition(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class ConversationRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """One row of a list: a conversation of a workspace, or a session of an AI tool, of `aur spawn`
-    or of a program.
+    """One row of a list.
 
-    Texts are sanitized and on one line. Times are microseconds since 1970.
+    The row describes a conversation of a workspace, or a session of an AI tool, of `aur spawn` or
+    of another program. Texts are sanitized and on one line. Times are microseconds since 1970.
     """
 
     workspace: str = ""
     """The folder of the workspace; "" for a session that belongs to no workspace."""
     tool: str = ""
-    """The tool whose session it is, `AUR` or `DOCUMENT`; "" for a conversation of a workspace."""
+    """The tool that wrote the session, `AUR` or `DOCUMENT`; "" for a workspace conversation."""
     path: str
-    """The folder of a conversation below its workspace; otherwise the absolute path of a file."""
+    """A conversation's folder, relative to its workspace; a session's absolute file path."""
     key: str
-    """The name that lists print: the id, or as much of the path as makes it unique."""
+    """The name that lists print: the id, or `DATE/ID` or the path if the id is not unique."""
     status: str
-    """"" for a folder whose session was deleted."""
+    """The status; "" for a folder whose session was deleted, or a file without a session."""
     last_active: int
     kind: str = ""
     title: str = ""
@@ -94,18 +97,18 @@ class ConversationRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     model: str = ""
     agent: str = ""
     owner: str = ""
-    """Who owns the session, as its program says; "" if unknown."""
+    """The owner of the session, as recorded by its program; "" if unknown."""
     parent_id: str = ""
     bindings: tuple[BoundSession, ...] = ()
     working_dir: str = ""
-    """Where the session took place, if that is known and is not its workspace."""
+    """The folder that the session took place in; "" if it is unknown or is the workspace."""
     own_id: str = ""
-    """The id that a program gave its session, where that differs from `key`."""
+    """The id that a program gave its session; "" if it is the same as `key`."""
     stop_reason: str = ""
     note: str = ""
-    """What is wrong with the files; "" if nothing is."""
+    """The problem with the session's files; "" if there is none."""
     fingerprint: str = ""
-    """The fingerprint of a transcript or document: it changes when a message is added."""
+    """The fingerprint of a transcript or document, which changes when a message is added."""
     position: ReadPosition | None = None
 
     @property
@@ -114,7 +117,7 @@ class ConversationRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
     @property
     def identity(self) -> tuple[str, str]:
-        """A pair that no other row has. Links of the web pages are derived from it."""
+        """A pair of strings that no other row has. The web pages derive their links from it."""
         if not self.tool:
             return self.workspace, self.path
         # Programs choose the ids of their documents, so two folders may have the same id.
@@ -122,14 +125,17 @@ class ConversationRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
     @property
     def address(self) -> str:
-        """`DATE/ID` of a conversation, the path of a document, otherwise the id."""
+        """`DATE/ID` for a conversation, the path for a document, the id for any other session."""
         if self.tool:
             return self.path if self.tool == DOCUMENT else self.key
         return "/".join(self.path.rsplit("/", 2)[1:])
 
     @property
     def place(self) -> ConversationPath:
-        """Where a conversation is in its workspace; NotOursError for a tool's session."""
+        """The location of a conversation in its workspace.
+
+        Raises NotOursError for a session that is in no workspace.
+        """
         if self.tool:
             raise NotOursError(self.tool, self.key)
         shelf, day, name = self.path.rsplit("/", 2)
@@ -146,12 +152,12 @@ class ConversationRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
     @property
     def tool_name(self) -> str:
-        """The tool under the name that people use for it."""
+        """The name that people see for the tool."""
         return name_of_tool(self.tool)
 
     @property
     def tools(self) -> set[str]:
-        """The tools that the conversation took place in."""
+        """The names of the tools that the conversation took place in."""
         return {self.tool} if self.tool else {each.tool for each in self.bindings}
 
     @property
@@ -160,23 +166,23 @@ class ConversationRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
     @property
     def session_ids(self) -> list[str]:
-        """The ids of the tools' sessions that the conversation took place in."""
+        """The ids of the tool sessions that the conversation took place in."""
         return [each.session_id for each in self.bindings]
 
     @property
     def source_ids(self) -> tuple[str, ...]:
-        """The standalone session that a conversation was made of, as TOOL:ID."""
+        """The standalone session that a conversation was imported from, as TOOL:ID; or empty."""
         is_copy = self.parent_id.startswith((f"{AUR}:", f"{DOCUMENT}:"))
         return (self.parent_id,) if is_copy else ()
 
     @property
     def is_standalone(self) -> bool:
-        """Whether it is a session of `aur spawn` or of a program."""
+        """Whether the row is a session of `aur spawn` or of a program that is not an AI tool."""
         return self.tool in (AUR, DOCUMENT)
 
     @property
     def is_log(self) -> bool:
-        """Whether it is a standalone session that is kept as a log."""
+        """Whether the row is a standalone session that is stored as a log."""
         return self.is_standalone and self.path.endswith(".jsonl")
 
     @property
@@ -185,7 +191,10 @@ class ConversationRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has no messages; a damaged session may have some that cannot be read."""
+        """Whether the session has no messages.
+
+        Always False for a damaged session, because its messages may be unreadable.
+        """
         return not self.note and self.messages == 0
 
     @property
@@ -199,19 +208,19 @@ def recency(row: ConversationRow) -> tuple[int, str]:
 
 
 def encode_row(row: ConversationRow) -> bytes:
-    """Return a row as JSON. Names of files that are not UTF-8 are kept."""
+    """Encode a row as JSON. File names that are not UTF-8 are preserved."""
     return json_codec.encode(row)
 
 
 def decode_rows(rows: Sequence[bytes]) -> list[ConversationRow]:
-    """Return the rows that `encode_row` encoded; ValueError for anything else."""
+    """Decode rows that `encode_row` encoded. Raises ValueError for any other data."""
     data = b"[%s]" % b",".join(rows)
     try:
         found = _decode(data)
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError):
-        # The standard library decodes the lone surrogates of a name that is not UTF-8.
+        # The standard library can decode lone surrogates, from file names that are not UTF-8.
         found = _convert(json_codec.decode(data))
     if len(found) != len(rows):
         raise ValueError("a row is empty")

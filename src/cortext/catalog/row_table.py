@@ -1,8 +1,8 @@
 """The rows of every list, in one table.
 
-A *source* is where rows come from: a workspace, an AI tool, a folder of logs or a folder of
-documents. A row is stored with the fingerprint of its files, so that a refresh reads only files
-that changed. The folders of a source have fingerprints too.
+Rows come from a *source*: a workspace, an AI tool, a folder of logs or a folder of documents. Each
+row is stored with the fingerprint of its files, so a refresh reads only files that changed. The
+folders of a source have fingerprints too.
 """
 
 from __future__ import annotations
@@ -24,13 +24,16 @@ CREATE TABLE folders (kind TEXT, source BLOB, folder BLOB, fingerprint BLOB,
     PRIMARY KEY (kind, source, folder)) WITHOUT ROWID
 """
 FRESH_NS = 20_000_000
-"""A file younger than this may be written again without getting another time."""
-# The names of files may have bytes that are not UTF-8: Python has them as lone surrogates.
+"""Nanoseconds within which a file can change twice without getting a new modification time."""
+# Python represents bytes of a file name that are not UTF-8 as lone surrogates.
 _ANY = "surrogatepass"
 
 
 class Source(NamedTuple):
-    """Where rows come from: `kind` is workspace, tool, log or document, `name` a folder or tool."""
+    """The origin of rows.
+
+    `kind` is workspace, tool, log or document. `name` is a folder path or the name of a tool.
+    """
 
     kind: str
     name: str
@@ -44,16 +47,19 @@ class StoredRow(Struct, gc=False):
 
 
 class ReadRow(NamedTuple):
-    """A row that was read from a file, and the fingerprint of the file if it could be opened."""
+    """A row that was read from a file, and the file's fingerprint.
+
+    The fingerprint is None if the file could not be opened.
+    """
 
     row: ConversationRow
     fingerprint: Fingerprint | None
 
     def to_store(self, began: int) -> StoredRow:
-        """Return the row for a refresh that `began` at a time.
+        """Return the row to store after a refresh that started at `began`, in nanoseconds.
 
-        A file that was just written may be written again within the same tick of the clock, so its
-        fingerprint does not count yet.
+        A file that was just written can change again within the same clock tick. Its row is stored
+        without a fingerprint, so the next refresh reads the file again.
         """
         found = self.fingerprint
         settled = found is not None and found.mtime_ns < began - FRESH_NS
@@ -61,7 +67,7 @@ class ReadRow(NamedTuple):
 
 
 def load_rows(db: sqlite3.Connection, source: Source) -> dict[str, StoredRow]:
-    """Return the rows of a source by their keys; UnreadableError if one is not as we write them."""
+    """Return the rows of a source by their keys. Raises UnreadableError for an invalid row."""
     query = "SELECT key, fingerprint, row FROM rows WHERE kind = ? AND source = ?"
     try:
         found = db.execute(query, _where(source)).fetchall()
@@ -75,14 +81,14 @@ def load_rows(db: sqlite3.Connection, source: Source) -> dict[str, StoredRow]:
 
 
 def load_fingerprints(db: sqlite3.Connection, source: Source) -> dict[str, str]:
-    """Return the fingerprints of a source by the keys of its rows."""
+    """Return the fingerprint of each row of a source, by key."""
     return _texts(db, "SELECT key, fingerprint FROM rows WHERE kind = ? AND source = ?", source)
 
 
 def store_rows(
     db: sqlite3.Connection, source: Source, new: Mapping[str, StoredRow], gone: Iterable[str] = ()
 ) -> None:
-    """Write the rows that are new or changed, and delete the rows that are gone."""
+    """Write the new and changed rows of a source, and delete the rows whose keys are in `gone`."""
     where = _where(source)
     db.executemany(
         "DELETE FROM rows WHERE kind = ? AND source = ? AND key = ?",
@@ -103,7 +109,7 @@ def store_rows(
 
 
 def load_folders(db: sqlite3.Connection, source: Source) -> dict[str, str]:
-    """Return the fingerprints of the folders of a source."""
+    """Return the fingerprint of each folder of a source, by path."""
     return _texts(
         db, "SELECT folder, fingerprint FROM folders WHERE kind = ? AND source = ?", source
     )
@@ -112,7 +118,7 @@ def load_folders(db: sqlite3.Connection, source: Source) -> dict[str, str]:
 def store_folders(
     db: sqlite3.Connection, source: Source, new: Mapping[str, str], gone: Iterable[str] = ()
 ) -> None:
-    """Write the fingerprints of folders, and forget the folders that are gone."""
+    """Write the fingerprints of folders, and delete those of the folders in `gone`."""
     where = _where(source)
     db.executemany(
         "DELETE FROM folders WHERE kind = ? AND source = ? AND folder = ?",
@@ -134,7 +140,7 @@ def source_names(db: sqlite3.Connection, kind: str) -> list[str]:
 
 
 def forget_source(db: sqlite3.Connection, source: Source) -> None:
-    """Delete all rows of a source."""
+    """Delete all rows and folder fingerprints of a source."""
     where = _where(source)
     db.execute("DELETE FROM rows WHERE kind = ? AND source = ?", where)
     db.execute("DELETE FROM folders WHERE kind = ? AND source = ?", where)

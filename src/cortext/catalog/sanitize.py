@@ -1,4 +1,4 @@
-"""Clean text from foreign files for rows of lists."""
+"""Make text from session files safe for lists: on one line, printable and without secrets."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from cortext.model.secrets.quick_check import could_hold
 _CUT = "..."
 _OF_KEYS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 _HALF = 12
-"""Characters of a key that would tell something of it."""
+"""A cut-off word of at least this many characters may be part of a secret key."""
 
 
 def shown(text: str) -> str:
-    """Return a text on one line, without control characters and lone surrogates."""
+    """Return text on one line, without control characters and lone surrogates."""
     return plain(clean(text, lines=False))
 
 
 def folder_named(path: str) -> str:
-    """Return the path of a folder without NUL characters, which no path can have."""
+    """Return a folder path from a file, with NUL characters replaced: no real path has one."""
     return path.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
@@ -37,7 +37,7 @@ def told(text: str) -> str:
 
 
 def _without_half(text: str) -> str:
-    """Drop the last word of a title that was cut, if the word may be half of a key."""
+    """Remove the last word of a shortened title if that word may be part of a secret key."""
     if not text.endswith(_CUT):
         return text
     begun = text.removesuffix(_CUT)
@@ -48,5 +48,5 @@ def _without_half(text: str) -> str:
 
 
 def told_all(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the texts as `told` does, without the empty ones."""
+    """Return each text as `told` does, without the texts that become empty."""
     return tuple(text for text in map(told, texts) if text)

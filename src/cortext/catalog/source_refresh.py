@@ -1,8 +1,8 @@
-"""Bring the rows of the catalog up to date with the files that they are made from.
+"""Bring the rows of the catalog up to date with the session files.
 
-Every kind of source is refreshed the same way: load what is known, find what changed, store that.
-Only finding the changes differs, because a workspace, a tool and a folder of logs keep their files
-in different ways.
+Every kind of source is refreshed in the same three steps: load the known rows, find the changes,
+store the changes. Only the second step differs, because each kind of source arranges its files in
+its own way.
 """
 
 from __future__ import annotations
@@ -27,7 +27,11 @@ KnownFolders = Mapping[str, str]
 
 
 class SourceChanges(Struct):
-    """What differs from the catalog: rows by their keys, and fingerprints of folders."""
+    """The differences between the files and the catalog.
+
+    `rows` has new and changed rows by key, and `gone` the keys of deleted rows. `folders` has new
+    folder fingerprints, and `gone_folders` the folders to forget.
+    """
 
     rows: dict[str, StoredRow] = field(default_factory=dict[str, StoredRow])
     gone: Collection[str] = ()
@@ -38,7 +42,7 @@ class SourceChanges(Struct):
         return bool(self.rows or self.gone or self.folders or self.gone_folders)
 
     def store(self, db: sqlite3.Connection, source: Source) -> None:
-        """Write the changes of a source to the catalog."""
+        """Write the changes to the catalog, as changes of a source."""
         store_rows(db, source, self.rows, self.gone)
         store_folders(db, source, self.folders, self.gone_folders)
 
@@ -49,9 +53,9 @@ def refresh_source(
     find_changes: Callable[[KnownRows, KnownFolders], SourceChanges],
     also_store: Callable[[sqlite3.Connection, SourceChanges], None] = lambda _db, _changes: None,
 ) -> dict[str, StoredRow]:
-    """Refresh one source, and return its rows by their keys.
+    """Refresh one source, and return its rows by key.
 
-    `also_store` writes more in the same transaction. A refresh that is interrupted changes nothing.
+    `also_store` writes more data in the same transaction. An interrupted refresh changes nothing.
     """
     rows, folders = database.run(lambda db: (load_rows(db, source), load_folders(db, source)))
     changes = find_changes(rows, folders)

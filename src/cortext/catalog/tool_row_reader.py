@@ -1,4 +1,4 @@
-"""What lists show of transcripts that changed."""
+"""Make catalog rows from the transcripts of AI tools that are new or changed."""
 
 from __future__ import annotations
 
@@ -17,14 +17,20 @@ from cortext.tools.reader_protocol import Bridge, Glance, TranscriptSource
 from cortext.tools.registry import find_tool, open_bridge
 
 _SEEN_WHOLE = 1 << 22
-"""A transcript of no more bytes has no request in it if a glance finds none."""
+"""The size in bytes up to which a glance searches a whole transcript for a request.
+
+If a glance at a transcript of this size finds no request, the transcript has none.
+"""
 _PACKED = 32
-"""How many times smaller a compressed one may be."""
+"""How many times smaller a compressed transcript may be."""
 
 
 class NewToolRows(NamedTuple):
-    """What changed, by tool: the rows that are new, the ids of sessions that are `gone`, and how
-    many sessions that changed were not read."""
+    """The changes of a refresh.
+
+    `new` has the new and changed rows and `gone` the ids of deleted sessions, both by tool. `left`
+    is the number of changed sessions that were not read.
+    """
 
     new: dict[str, dict[str, StoredRow]]
     gone: dict[str, list[str]]
@@ -32,7 +38,7 @@ class NewToolRows(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    """A transcript, and its fingerprint in the catalog."""
+    """A transcript, with the fingerprint that the catalog stores and its modification time."""
 
     bridge: Bridge
     source: TranscriptSource
@@ -41,8 +47,10 @@ class _Candidate(NamedTuple):
 
 
 class _ToolHome:
-    """The transcripts below one folder, by the ids of their sessions, the latest first. They are
-    looked for when they are asked for."""
+    """The transcripts below one folder, by session id, the latest first.
+
+    The folder is searched when `sessions` is first used.
+    """
 
     def __init__(self, tool: str, home: str) -> None:
         self.tool, self._home = tool, home
@@ -56,7 +64,7 @@ class _ToolHome:
 
     def _candidates(self) -> list[_Candidate]:
         own = self._home == transcript_folders.own_home(self.tool)
-        # Only over its own folder a bridge heeds what the environment adds to it.
+        # A bridge follows environment variables only for the tool's own folder.
         bridge = open_bridge(self.tool, None if own else self._home)
         beside = transcript_folders.mark_beside(self.tool, self._home)
         found: list[_Candidate] = []
@@ -75,7 +83,7 @@ class _ToolHome:
 
 
 class _Session(NamedTuple):
-    """One session: its transcripts, the best first, and where a copy may be."""
+    """One session: its transcripts, the best first, and the archive that may have a copy."""
 
     key: tuple[str, str]
     found: list[_Candidate]
@@ -94,9 +102,11 @@ def glance_at(
     deleted: Collection[tuple[str, str]],
     patience: float | None,
 ) -> NewToolRows:
-    """Read the transcripts whose fingerprints are not `known`, the latest first, for about
-    `patience` seconds. One session has one row: the tool's own transcript is preferred to our copy.
-    Sessions that a person `deleted` get none."""
+    """Read the transcripts whose fingerprints are not in `known`, the latest first.
+
+    Reading stops after about `patience` seconds; None is no limit. Each session gets one row. The
+    tool's own transcript is preferred to the copy in the archive. Sessions in `deleted` get no row.
+    """
     there = (session for tool in known for session in _sessions(tool, looks))
     sessions = {session.key: session for session in there if session.key not in deleted}
     changed = [
@@ -121,13 +131,13 @@ def glance_at(
 def _sessions(
     tool: str, looks: Mapping[tuple[str, str], transcript_folders.FolderState]
 ) -> Iterator[_Session]:
-    """The sessions of a tool, each in the tool's own folder or else in our archive."""
+    """Yield the sessions in a tool's own folder, then those that only the archive has."""
     homes = transcript_folders.own_home(tool), transcript_folders.archive_home(tool)
     own, archive = (_ToolHome(tool, home) for home in homes)
     names = [looks[tool, home].names for home in homes]
     for id, found in own.sessions.items():
         yield _Session((tool, id), found, archive)
-    # Copies have the names of what they were made from: of what is there they need not be read.
+    # A copy has the name of its original. Skip the archive if all originals still exist.
     if names[1] and (find_tool(tool).has_databases or not names[1] <= names[0]):
         for id, found in archive.sessions.items():
             if id not in own.sessions:
@@ -135,16 +145,19 @@ def _sessions(
 
 
 def _time(source: TranscriptSource) -> int:
-    """When it changed, as far as its print tells; milliseconds of a database as nanoseconds."""
+    """Return when a transcript changed, in nanoseconds, from its fingerprint; 0 if unknown.
+
+    The fingerprint of a database session has milliseconds, which are converted.
+    """
     first = source.print.partition("-")[0]
     when = int(first) if first.isascii() and first.isdecimal() and len(first) < 20 else 0
     return when * 1_000_000 if len(first) < 15 else when
 
 
 def _row(session: _Session) -> StoredRow:
-    """Return the row of the first transcript that can be read; if none can, of the first."""
+    """Return the row of the first readable transcript, or of the first one if none is readable."""
     rows: list[ConversationRow | None] = []
-    # A later refresh does not try again what could not be read, until it changes.
+    # With this fingerprint, an unreadable transcript is not tried again until it changes.
     fingerprint = session.found[0].fingerprint
     for one in session.all():
         row, readable = _glance(one)
@@ -155,7 +168,7 @@ def _row(session: _Session) -> StoredRow:
 
 
 def _glance(one: _Candidate) -> tuple[ConversationRow | None, bool]:
-    """Return the row of a transcript, and whether the transcript can be read."""
+    """Return the row of a transcript, or None if it is not listed, and whether it is readable."""
     source = one.source
     try:
         if transcript_folders.is_side(source):
@@ -196,6 +209,6 @@ def _to_row(one: _Candidate, seen: Glance | None, note: str) -> ConversationRow:
         model=shown(seen.model) if seen else "",
         agent=source.tool,
         working_dir=folder_named((seen.cwd if seen else "") or source.cwd),
-        # Two lines of a transcript may have the same time: the fingerprint shows that it grew.
+        # Two lines can have the same time, so only the fingerprint shows every added line.
         fingerprint=shown(source.print),
     )

@@ -1,7 +1,7 @@
-"""The sessions of AI tools, as the catalog lists them: from the tools' own folders, and from our
-archive the sessions that a tool no longer has.
+"""The sessions of AI tools, as the catalog lists them.
 
-A refresh costs a `stat` for each transcript, and a glance at each that changed.
+Sessions come from the tools' own folders. Sessions that a tool has deleted come from the archive.
+A refresh calls `stat` for each transcript, and reads the ends of the transcripts that changed.
 """
 
 from __future__ import annotations
@@ -38,9 +38,12 @@ def source_of(tool: str) -> Source:
 
 
 class ListedToolSessions(NamedTuple):
-    """The result of a refresh: the sessions of tools; whether anything was new; how many
-    transcripts were not read yet, because there was no time; whether there is any transcript at
-    all; and the sessions of conversations that may have messages which were not captured."""
+    """The result of a refresh of tool sessions.
+
+    `changed` says whether any row is new or deleted. `left` is the number of transcripts that were
+    not read in time. `there` says whether any transcript exists. `grown` has the sessions bound to
+    conversations whose latest messages may not be captured yet.
+    """
 
     rows: list[ConversationRow]
     changed: bool
@@ -53,7 +56,7 @@ Looks = dict[tuple[str, str], transcript_folders.FolderState]
 
 
 def look_around() -> Looks:
-    """Return the state of the folder of each tool, and of our copy of it."""
+    """Return the state of each tool's folder, and of its copy in the archive."""
     return {
         (tool, home): transcript_folders.look(tool, home)
         for tool in tool_names()
@@ -66,7 +69,7 @@ def refresh(
 ) -> ListedToolSessions:
     """Refresh the rows of all tools, the latest transcripts first, for about `patience` seconds.
 
-    Sessions that a person deleted here are not listed, even if the tool still has them.
+    Sessions that a person deleted with cortext are not listed, even if the tool still has them.
     """
     deleted = _deleted_sessions()
     known = database.run(
@@ -110,7 +113,7 @@ def _deleted_sessions() -> set[tuple[str, str]]:
 
 
 def _homes(tool: str) -> tuple[str, ...]:
-    """Return the tool's own folder, then our copy."""
+    """Return the tool's own folder, and its copy in the archive."""
     return transcript_folders.own_home(tool), transcript_folders.archive_home(tool)
 
 
@@ -130,14 +133,14 @@ def _store(db: sqlite3.Connection, found: NewToolRows, looks: Looks, began: int)
         changes = SourceChanges(found.new.get(tool, {}), found.gone.get(tool, ()))
         for (name, home), now in looks.items():
             if name == tool:
-                # A file that was just written may be written again within one tick of the clock.
+                # A file that was just written can change again within the same clock tick.
                 settled = not found.left and now.latest < began - FRESH_NS
                 changes.folders[home] = _fingerprint_of(now) if settled else "unsettled"
         changes.store(db, source_of(tool))
 
 
 def forget_unmasked(db: sqlite3.Connection) -> None:
-    """Forget sessions with a secret in their title, as an earlier version stored them."""
+    """Delete rows with a secret in their title, which an earlier version may have stored."""
     for tool in tool_names():
         source = source_of(tool)
         rows = load_rows(db, source)

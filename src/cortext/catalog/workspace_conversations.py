@@ -1,6 +1,6 @@
 """The conversations of a workspace, as the catalog lists them.
 
-A refresh costs a `stat` for each conversation, and a read for each that changed.
+A refresh calls `stat` once for each conversation, and reads the conversations that changed.
 """
 
 from __future__ import annotations
@@ -20,12 +20,15 @@ from cortext.catalog.source_refresh import KnownFolders, KnownRows, SourceChange
 from cortext.catalog.workspace_scan import NO_CONVERSATION, ChangedDay, Scan, stat_files
 
 WORKSPACE = "workspace"
-"""The kind of source that a workspace is."""
+"""The `kind` of a source that is a workspace."""
 _IDLE_MICROS = 2 * 86_400 * 1_000_000
 
 
 class WorkspaceRefresh:
-    """One refresh of one workspace. `unread` then says which folders could not be read, and why."""
+    """One refresh of one workspace.
+
+    Afterwards, `unread` has a text for each folder that could not be read, with the reason.
+    """
 
     def __init__(self, root: str) -> None:
         self.unread: list[str] = []
@@ -33,7 +36,7 @@ class WorkspaceRefresh:
         self._idle_since = int(time.time() * 1_000_000) - _IDLE_MICROS
 
     def run(self, database: Database) -> list[ConversationRow]:
-        """Return the conversations, after reading those that changed."""
+        """Read the conversations that changed, and return the rows of all conversations."""
         source = Source(WORKSPACE, self._root)
         rows = refresh_source(database, source, self._find_changes, self._store_links)
         return _with_unique_keys([stored.row for stored in rows.values() if stored.row])
@@ -64,7 +67,7 @@ class WorkspaceRefresh:
         rows: KnownRows,
         began: int,
     ) -> SourceChanges:
-        """Read the conversations that changed, of the days that changed."""
+        """Read the changed conversations of the changed days."""
         changes, gone = SourceChanges(), list[str]()
         for day in changed:
             before = known[day.folder].fingerprints if day.folder in known else {}
@@ -88,7 +91,7 @@ class WorkspaceRefresh:
 
         files = stat_files(f"{self._root}/{path}")
         row = read_conversation(self._root, path, old, files) if files.is_conversation else None
-        # A file that was just written may be written again within the same tick of the clock.
+        # A file that was just written can change again within the same clock tick.
         if row is None or files.latest >= began - FRESH_NS:
             return StoredRow("", row)
         return StoredRow(files.fingerprint(with_lines=self._may_grow(row)), row)
@@ -99,7 +102,7 @@ class WorkspaceRefresh:
 
 
 def _known_days(rows: KnownRows, folders: KnownFolders) -> dict[str, ChangedDay]:
-    """Return the days that the catalog knows, with the fingerprints of their conversations."""
+    """Return the days in the catalog, with the fingerprints of their conversations."""
     try:
         days = {folder: ChangedDay(folder, int(time), {}) for folder, time in folders.items()}
     except ValueError as error:
@@ -113,7 +116,7 @@ def _known_days(rows: KnownRows, folders: KnownFolders) -> dict[str, ChangedDay]
 
 
 def _with_unique_keys(rows: list[ConversationRow]) -> list[ConversationRow]:
-    """Give the conversations whose id is not unique their address or path as key."""
+    """Use the address or the path as the key of each conversation whose id is not unique."""
     ids = Counter([row.key for row in rows])
     if len(ids) == len(rows):
         return rows

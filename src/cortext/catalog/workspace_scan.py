@@ -1,7 +1,7 @@
-"""Which conversations of a workspace changed since the last refresh.
+"""Find the conversations of a workspace that changed since the last refresh.
 
-A refresh costs one `stat` for each conversation. A day whose folder and fingerprints are the same
-is unchanged as a whole.
+A scan calls `stat` once for each conversation. The conversations of a workspace are in folders by
+day. A day is unchanged if its folder and all fingerprints in it are the same.
 """
 
 from __future__ import annotations
@@ -23,8 +23,11 @@ _log = logging.getLogger("cortext.catalog")
 
 
 class ChangedDay(NamedTuple):
-    """A folder of conversations: its path below the workspace, its time, and the fingerprints of
-    its conversations by their names. A day that is gone has none."""
+    """The folder of a day that changed.
+
+    `folder` is its path relative to the workspace, and `time` its modification time. `fingerprints`
+    has one fingerprint for each conversation, by name. It is empty for a day that was deleted.
+    """
 
     folder: str
     time: int
@@ -32,8 +35,10 @@ class ChangedDay(NamedTuple):
 
 
 class ConversationFiles(NamedTuple):
-    """What a `stat` says of the files of a conversation. Where there is no head, the markdown
-    stands for it."""
+    """The fingerprints of a conversation's files; None for a file that does not exist.
+
+    The markdown is used only if there is no head.
+    """
 
     head: Fingerprint | None
     markdown: Fingerprint | None
@@ -45,21 +50,24 @@ class ConversationFiles(NamedTuple):
 
     @property
     def latest(self) -> int:
-        """The time of the youngest file."""
+        """The latest modification time of the files, in nanoseconds."""
         return max((each.mtime_ns for each in self if each), default=0)
 
     def fingerprint(self, *, with_lines: bool) -> str:
-        """Return the text that changes when a file does. Lines are added only to conversations
-        that are active, so the fingerprint of others does not include them."""
+        """Return a text that changes when one of the files changes.
+
+        The message file counts only with `with_lines`, because idle conversations get no messages.
+        Without a head, the message file always counts.
+        """
         if self.head is None:
             return f"-{self.markdown or ''}\t{self.lines or ''}"
         return f"{self.head}\t{self.lines or ''}" if with_lines else str(self.head)
 
 
 class Scan:
-    """Compares the conversations of a workspace with what is known of each day.
+    """A comparison of the conversations on disk with the days that the catalog knows.
 
-    `active` has the names of the conversations of a day that lines may have been added to.
+    `active` has, by day, the names of the conversations that may have new messages.
     """
 
     def __init__(
@@ -70,10 +78,10 @@ class Scan:
         self._active = active
         self.began: int = time.time_ns()
         self.unread: list[str] = []
-        """What could not be read, and why."""
+        """The paths that could not be read, each with the reason."""
 
     def changed(self) -> Iterator[ChangedDay]:
-        """Yield the days that differ."""
+        """Yield the days that differ from the catalog, and days that were deleted."""
         gone = set(self._known)
         for shelf in workspace_layout.shelves(self._root):
             below = f"{shelf}/"[len(self._root) + 1 :]
@@ -93,12 +101,12 @@ class Scan:
             yield ChangedDay(folder, 0, {})
 
     def _compare(self, folder: str) -> ChangedDay | None:
-        """Return the day if it differs. A day that cannot be read stays as it was."""
+        """Return a day if it differs, or None. A day that cannot be read counts as unchanged."""
         known = self._known.get(folder) or ChangedDay(folder, 0, {})
         path = f"{self._root}/{folder}"
         try:
             now = os.stat(path).st_mtime_ns
-            # A folder with the same time has the same names.
+            # The modification time of a folder changes when a name is added or removed.
             same = now == known.time and now < self.began - FRESH_NS
             names = (
                 [*known.fingerprints]
@@ -122,7 +130,7 @@ class Scan:
     def _keep_failed(
         self, path: str, found: dict[str, str], failed: Mapping[str, OSError], known: ChangedDay
     ) -> None:
-        """Report conversations that cannot be read, and keep them as they were."""
+        """Report conversations that cannot be read, and keep their known fingerprints."""
         for name in failed:
             found[name] = known.fingerprints.get(name, NO_CONVERSATION)
         whole = len(failed) == len(found)
@@ -135,11 +143,11 @@ class Scan:
 
 
 NO_CONVERSATION = ConversationFiles(None, None, None).fingerprint(with_lines=True)
-"""The fingerprint of a folder that is not a conversation, or not yet."""
+"""The fingerprint of a folder that has none of a conversation's files."""
 
 
 def stat_files(folder: str) -> ConversationFiles:
-    """Return what the files of a conversation look like now."""
+    """Return the current fingerprints of a conversation's files."""
     head = _stat(f"{folder}/{_HEAD}")
     markdown = None
     if head is None and (document := workspace_layout.document_in(folder)):
@@ -150,10 +158,10 @@ def stat_files(folder: str) -> ConversationFiles:
 def _fingerprints(
     folder: str, names: Collection[str], active: Collection[str], failed: dict[str, OSError]
 ) -> dict[str, str]:
-    """Return the fingerprints of conversations; `failed` gets those that may not be read."""
+    """Return the fingerprints of conversations, and add unreadable ones to `failed`."""
     stat = os.stat
     fingerprints: dict[str, str] = {}
-    # A plain loop: in a long list this takes most of the time.
+    # A plain loop, because a long list spends most of its time here.
     for name in names:
         try:
             found = stat(f"{folder}/{name}/{_HEAD}")

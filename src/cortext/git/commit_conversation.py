@@ -1,10 +1,13 @@
-"""Recording the files of one conversation in git, and nothing else.
+"""Commit the files of one conversation to git, and no other file.
 
-The commit is built beside the index: blobs, the few trees that change, a commit object. Then the
-branch moves, if it still is where it was. Then the index gets the same blobs, for these paths
-alone. Killed before the branch moves: only objects that nothing names. Killed after it: the
-commit is whole, and `git status` shows the conversation's files as staged changes back to what
-they were before; the next stop of the conversation, or `git reset -- FOLDER`, puts that right.
+The commit is built without the index: first the blobs, then the trees that change, then the commit
+object. After that the branch moves to the commit, if it has not moved meanwhile. Last, the index
+gets the same blobs, for these paths only.
+
+If the process is killed before the branch moves, git has only unused objects. If it is killed after
+that, the commit is complete, but the index is behind: `git status` shows staged changes that would
+undo the commit. The next stop of the conversation repairs the index, and so does
+`git reset -- FOLDER`.
 """
 
 from __future__ import annotations
@@ -41,9 +44,10 @@ _UNKNOWN_PERSON = re.compile(
 
 
 class _Task(NamedTuple):
-    """What is to be recorded. `inside` is git's path of the folder, and all others begin with it.
+    """The files to record.
 
-    A file that is gone has no entry.
+    `inside` is the folder's path in the repository, and all other paths begin with it. In `files`,
+    a deleted file has None instead of an entry.
     """
 
     repository: Repository
@@ -66,14 +70,16 @@ def record(
     verb: str,
     allow: Callable[[str, bytes], bool] | None = None,
 ) -> Recorded:
-    """Record files of a conversation's folder as they are on disk; those that are gone, as gone.
+    """Record files of a conversation's folder in git, as they are on disk.
 
-    `auto` commits only where the workspace `root` is the top of its repository, `commit` in any
-    repository, `stage` puts them into the index alone. The files win over what is staged of them,
-    as in `git commit FILE`. What the index has of the folder and the disk has no more is recorded
-    as gone. `allow` is asked about each file, by its name in the folder and the very bytes that
-    would be stored; one no, and nothing is. Whatever keeps git from it is an outcome with a note;
-    only an unknown mode and a file outside the folder are raised.
+    With the mode `auto`, commit only if the workspace `root` is the top folder of its repository.
+    With `commit`, commit in any repository. With `stage`, only add the files to the index. With
+    `off`, do nothing. The files on disk replace staged versions, as in `git commit FILE`. Files of
+    the folder that are in the index, but not on disk, are recorded as deleted.
+
+    `allow` is called for each file with its name in the folder and the bytes to store. If it
+    returns False for one file, nothing is recorded. A failure of git is returned as an outcome with
+    a note. Raises CortextError only for an unknown mode and for a file outside the folder.
     """
     if mode not in MODES:
         raise CortextError(f"sessions.git is {mode!r}", hint=f"it is one of {', '.join(MODES)}")
@@ -92,7 +98,7 @@ def record(
             return _stage(task)
         return _commit(task, title, id, verb)
     except NotRecorded as error:
-        # By itself, cortext commits where it can, and is quiet where there is nothing to do.
+        # `auto` was not requested by the person, so a missing repository is no news.
         quiet = mode == "auto" and error.outcome in ("no-repository", "not-root")
         paths = error.paths if isinstance(error, NotAllowed) else []
         return Recorded(error.outcome, "", paths, [], "" if quiet else error.note)
@@ -197,7 +203,7 @@ def _commit_object(
 
 
 def _move_head(repository: Repository, head: Head, commit: str, verb: str) -> None:
-    """The branch that HEAD is on gets the commit, unless it moved since we looked."""
+    """Move HEAD and its branch to the commit. Raises HeadMovedError if HEAD changed meanwhile."""
     old = head.commit or repository.no_id
     why = f"cortext {one_line(verb)}: save a conversation"
     result = repository.git.run("update-ref", "-m", why, "HEAD", commit, old)
@@ -212,7 +218,7 @@ def _move_head(repository: Repository, head: Head, commit: str, verb: str) -> No
 
 
 def _bring_index_in_step(task: _Task) -> list[str]:
-    """Give the index our entries where it has others, and return those paths."""
+    """Update the index entries that differ from the recorded files, and return their paths."""
     had, others = task.had.entries, task.had.others
     behind = {
         path: entry
@@ -225,7 +231,7 @@ def _bring_index_in_step(task: _Task) -> list[str]:
 
 
 def _note(task: _Task, more: str = "") -> str:
-    """What of the folder is not recorded, and why."""
+    """Return a note about the files that are not recorded, with the reasons; "" if none."""
     parts = [more] if more else []
     if task.ignored:
         parts.append(f"ignored by git, so not recorded: {_names(task, task.ignored)}")

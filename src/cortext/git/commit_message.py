@@ -1,4 +1,8 @@
-"""What a commit says. A title is somebody's text: one clean line, and never the whole subject."""
+"""The message of a commit.
+
+The title of a conversation may be any text. It is reduced to one clean line, and is only a part of
+the subject.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,10 @@ _LONGEST = 60
 
 
 def what_is_saved(paths: Iterable[str], session: str) -> str:
-    """What a commit of these files does, where `session` is how those of the session begin."""
+    """Return the first words of the subject of a commit of these files.
+
+    `session` is the path prefix of the session files.
+    """
     of_session = {path.startswith(session) for path in paths}
     if of_session == {True}:
         return "session update"
@@ -18,7 +25,7 @@ def what_is_saved(paths: Iterable[str], session: str) -> str:
 
 
 def subject(title: str, what: str) -> str:
-    """The first line of a commit message."""
+    """Return the first line of a commit message, with the title shortened."""
     text = one_line(title)
     if len(text) > _LONGEST:
         text = text[: _LONGEST - 1].rstrip() + "…"
@@ -26,6 +33,6 @@ def subject(title: str, what: str) -> str:
 
 
 def message(title: str, id: str, verb: str, what: str) -> bytes:
-    """A whole commit message, in UTF-8."""
+    """Return a complete commit message, encoded in UTF-8."""
     first = subject(one_line(title) or id, what)
     return f"{first}\n\nConversation: {one_line(id)}\nSaved by: cortext {one_line(verb)}\n".encode()

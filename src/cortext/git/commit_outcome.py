@@ -1,4 +1,4 @@
-"""What became of a wish to record files in git."""
+"""The outcome of recording files in git."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ _HIDDEN = ("Cc", "Cf", "Cs")
 
 
 class Recorded(NamedTuple):
-    """What git has now. Only committed has moved HEAD, and only committed and staged the index.
+    """The result of recording files.
 
-    (Unchanged may have moved it too: to where a stop that was killed should have brought it.)
-    `paths` (recorded) and `ignored` are as git names them, from the top of the repository.
-    `note` is one clean sentence for the person, with what to do, or "" if there is nothing to say.
+    Only "committed" moves HEAD. "committed" and "staged" change the index. "unchanged" can change
+    the index too, to repair it after an earlier commit was interrupted. `paths` (the recorded
+    files) and `ignored` are relative to the top of the repository. `note` is one line for the
+    person that says what to do, or "".
     """
 
     outcome: Outcome
@@ -42,7 +43,7 @@ class Recorded(NamedTuple):
 
 
 class NotRecorded(Exception):
-    """Nothing can be recorded here, or not now. What is on disk is not concerned."""
+    """The files cannot be recorded in git. The files on disk are not affected."""
 
     def __init__(self, outcome: Outcome, why: str) -> None:
         super().__init__(why)
@@ -55,7 +56,7 @@ class NotRecorded(Exception):
 
 
 class NotAllowed(NotRecorded):
-    """The caller looked at what would be stored, and said no."""
+    """The caller's `allow` function refused the contents of a file."""
 
     def __init__(self, paths: list[str]) -> None:
         super().__init__("not-allowed", "")
@@ -63,7 +64,7 @@ class NotAllowed(NotRecorded):
 
 
 class GitFailed(NotRecorded):
-    """git said no, and we do not know better why than git."""
+    """A git command failed. `said` is git's own reason."""
 
     def __init__(self, command: str, said: str) -> None:
         self.said = said
@@ -71,7 +72,7 @@ class GitFailed(NotRecorded):
 
 
 def one_line(text: str) -> str:
-    """Text on one line that can neither move a cursor, nor turn the line around, nor hide in it."""
+    """Return text on one line, without characters that are invisible or control a terminal."""
     line = " ".join(text.split())
-    # Joiners hold emoji and several scripts together, and do nothing else.
+    # Joiners are harmless, and emoji and several scripts need them.
     return "".join(c for c in line if unicodedata.category(c) not in _HIDDEN or c in "\u200c\u200d")

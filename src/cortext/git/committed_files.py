@@ -1,4 +1,4 @@
-"""Read what git has of a file. Nothing is written, and no program of a repository runs."""
+"""Read committed versions of files. Nothing is written, and no program of a repository runs."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from cortext.git.repository import Repository, find_repository, has_git_above
 from cortext.git.run_git import find_git
 
 _MOST = 50
-"""Commits that are looked through, the newest first."""
+"""The maximum number of commits to search, the newest first."""
 
 
 def committed(path: str) -> Iterator[bytes]:
-    """Yield a file as the commits of this branch have it, the newest first; nothing if git does
-    not have the file, or cannot be asked."""
+    """Yield the versions of a file in the commits of the current branch, the newest first.
+
+    Yield nothing if the file was never committed, or if git cannot be used.
+    """
     folder = os.path.realpath(os.path.dirname(path))
     program = find_git() if has_git_above(folder) else None
     if program is None:
@@ -23,7 +25,7 @@ def committed(path: str) -> Iterator[bytes]:
     try:
         repository = find_repository(program, folder)
         inside = _inside(repository, path)
-        # rev-list may fail at a damaged commit; the newer ones that it printed still count.
+        # rev-list may fail at a damaged commit. The newer commits that it printed are still valid.
         listed = repository.git.run(*_rev_list([inside], f"--max-count={_MOST}", "HEAD"))
         for commit in listed.out.decode("ascii", "replace").split():
             found = repository.git.run("cat-file", "blob", f"{commit}:{inside}")
@@ -34,9 +36,9 @@ def committed(path: str) -> Iterator[bytes]:
 
 
 def has_committed(folder: str, files: Sequence[str]) -> bool:
-    """Return whether a commit of any branch has one of the files in a folder.
+    """Return whether a commit of any branch has one of these files of a folder.
 
-    Raises NotRecorded if the folder is in a repository and git cannot say.
+    Raises NotRecorded if the folder is in a repository, but git cannot be used.
     """
     folder = os.path.realpath(folder)
     if not files or not has_git_above(folder):
@@ -50,11 +52,11 @@ def has_committed(folder: str, files: Sequence[str]) -> bool:
 
 
 def _rev_list(inside: Sequence[str], *which: str) -> tuple[str, ...]:
-    """Return the command that lists the commits of these paths, the newest first."""
+    """Return the git arguments that list the commits of these paths, the newest first."""
     return "--literal-pathspecs", "rev-list", *which, "--", *inside
 
 
 def _inside(repository: Repository, path: str) -> str:
-    """Return a file's path as git names it, from the top of the repository."""
+    """Return the path of a file relative to the top of the repository."""
     folder, name = os.path.split(path)
     return os.path.relpath(os.path.join(os.path.realpath(folder), name), repository.top)

@@ -1,4 +1,4 @@
-"""The files of a conversation as git may have them: which, and with what in them."""
+"""Choose the files of a conversation to commit, and store their contents in git."""
 
 from __future__ import annotations
 
@@ -19,11 +19,15 @@ from cortext.git.trees import FILE, PROGRAM, TreeEntry
 
 _AT_ONCE = 64
 _ODD = (errno.ELOOP, errno.ENOTDIR, errno.ENXIO)
-"""What opening a link, something below one, or a socket fails with."""
+"""The errors of opening a link, a file below a link, or a socket."""
 
 
 class Hashed(NamedTuple):
-    """Entries by path; paths without a file; paths of what is no regular file."""
+    """The result of `hash_files`.
+
+    `entries` has the entries of stored files by path. `gone` are the paths without a file. `odd`
+    are the paths of links, sockets and the like.
+    """
 
     entries: dict[str, TreeEntry]
     gone: list[str]
@@ -31,7 +35,7 @@ class Hashed(NamedTuple):
 
 
 def names_inside(folder: str, files: Sequence[str]) -> list[str]:
-    """The files relative to their folder; one that is outside of it is a CortextError."""
+    """Return the files relative to their folder. Raises CortextError for a file outside of it."""
     names = [os.path.relpath(file, folder) for file in files]
     for name, file in zip(names, files, strict=True):
         parts = name.split(os.sep)
@@ -41,7 +45,7 @@ def names_inside(folder: str, files: Sequence[str]) -> list[str]:
 
 
 def names_elsewhere(folder: str, names: Sequence[str]) -> list[str]:
-    """The names that lead through a symbolic link, or into a repository inside the folder."""
+    """Return the names below a symbolic link, or in another repository inside the folder."""
     found: list[str] = []
     for name in names:
         parent = os.path.dirname(name)
@@ -57,10 +61,10 @@ def _leads_elsewhere(folder: str) -> bool:
 
 
 def ignored_paths(repository: Repository, paths: Sequence[str]) -> list[str]:
-    """Those of the paths that git does not track and is told to ignore."""
+    """Return the paths that git ignores. Tracked files are never ignored."""
     if not paths:
         return []
-    # "./" keeps a leading colon from being read as pathspec magic.
+    # "./" prevents git from treating a leading colon as pathspec magic.
     given = b"".join(b"./%s\0" % os.fsencode(path) for path in paths)
     result = repository.git.run("check-ignore", "-z", "--stdin", given=given)
     if result.code == 1:
@@ -71,9 +75,10 @@ def ignored_paths(repository: Repository, paths: Sequence[str]) -> list[str]:
 
 
 def refuse_required_filters(repository: Repository, paths: Sequence[str]) -> None:
-    """A filter that is required (git-crypt, say) must run before git may have the content.
+    """Raise NotRecorded if a file needs a required filter, such as git-crypt.
 
-    We run none. One that is not required may as well be missing: then git takes content as it is.
+    A required filter must run before git stores the content, and cortext runs no filters. Without
+    an optional filter, git stores the content unchanged.
     """
     if not repository.must_run:
         return
@@ -94,10 +99,11 @@ def hash_files(
     paths: dict[str, str],
     allow: Callable[[str, bytes], bool] | None = None,
 ) -> Hashed:
-    """Store the content of files as it is; `paths` has git's path for each name in the folder.
+    """Store the contents of files in git, unchanged.
 
-    `allow` sees each name and the very bytes that would be stored. If it does not allow one of
-    them, nothing is stored. Nothing is either if a file cannot be read: NotRecorded says why.
+    `paths` has the path in the repository for each name in the folder. `allow` is called with each
+    name and the bytes to store. If it returns False for one file, nothing is stored and NotAllowed
+    is raised. If a file cannot be read, nothing is stored and NotRecorded is raised.
     """
     hashed = Hashed({}, [], [])
     contents: dict[str, bytes] = {}
@@ -128,7 +134,7 @@ def hash_files(
 
 
 def _hash(repository: Repository, contents: Sequence[bytes]) -> list[str]:
-    """Store contents. From files without a name: what git reads is what was looked at."""
+    """Store contents from unnamed temporary files, so that git reads exactly these bytes."""
     with ExitStack() as opened:
         try:
             files = [opened.enter_context(_holding(data)) for data in contents]
@@ -142,8 +148,8 @@ def _hash(repository: Repository, contents: Sequence[bytes]) -> list[str]:
 
 
 def _holding(data: bytes) -> IO[bytes]:
-    """A file without a name, to be read from its beginning."""
-    file = TemporaryFile()  # noqa: SIM115  whoever asks for it closes it
+    """Return an open unnamed file with the data, positioned at its start."""
+    file = TemporaryFile()  # noqa: SIM115  the caller closes it
     try:
         file.write(data)
         file.seek(0)
@@ -154,7 +160,7 @@ def _holding(data: bytes) -> IO[bytes]:
 
 
 def _read_inside(folder: str, name: str) -> tuple[bytes, str]:
-    """Content and mode of a regular file below a folder, with no link on the way."""
+    """Return content and mode of a regular file in a folder, without following links."""
     fd = _open_inside(folder, name)
     try:
         found = os.fstat(fd)
@@ -165,7 +171,7 @@ def _read_inside(folder: str, name: str) -> tuple[bytes, str]:
 
 
 def _open_inside(folder: str, name: str) -> int:
-    """A descriptor of a regular file below a folder, with no link on the way."""
+    """Open a regular file in a folder without following links, and return its descriptor."""
     *parents, last = name.split(os.sep)
     at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

@@ -1,4 +1,4 @@
-"""Which repository a folder belongs to, and whether it is one to record in."""
+"""Find the repository of a folder, and check whether cortext may commit to it."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ _FALSE = ("false", "no", "off", "0", "")
 
 
 class Repository(NamedTuple):
-    """A work tree and its own git folder; `top` has no links in it.
+    """A work tree and its git folder.
 
-    `must_run` are the filters without which git would refuse a file that asks for them;
-    `keeps_modes` says that files here know whether they are programs.
+    `top` is the real path of the work tree, without links. `must_run` has the required filters: git
+    refuses a file whose required filter does not run. `keeps_modes` says whether the file system
+    stores the executable bit of files.
     """
 
     git: Git
@@ -42,7 +43,7 @@ class Repository(NamedTuple):
 
     @property
     def no_id(self) -> str:
-        """What stands for "no object" here."""
+        """The object id of all zeros, which means "no object" to git."""
         return "0" * (64 if self.algorithm == "sha256" else 40)
 
     @property
@@ -55,7 +56,7 @@ class Repository(NamedTuple):
 
 
 def has_git_above(folder: str) -> bool:
-    """Whether a folder or one above it has a `.git`, seen without running git."""
+    """Return whether a folder or one of its parents has a `.git`, without running git."""
     while not os.path.lexists(os.path.join(folder, ".git")):
         folder, below = os.path.dirname(folder), folder
         if folder == below:
@@ -64,7 +65,10 @@ def has_git_above(folder: str) -> bool:
 
 
 def find_repository(program: str, folder: str) -> Repository:
-    """The repository that holds a folder (a real path), or NotRecorded with what is wrong."""
+    """Return the repository that contains a folder, which is given as a real path.
+
+    Raises NotRecorded if there is no repository, or if cortext must not use it.
+    """
     while not os.path.isdir(folder):
         folder = os.path.dirname(folder)
     asked = Git(program, folder).run(
@@ -98,14 +102,17 @@ def find_repository(program: str, folder: str) -> Repository:
 
 
 def refuse_under_way(repository: Repository) -> None:
-    """What git is in the middle of is not ours to add to; an abort would even undo it on disk."""
+    """Raise NotRecorded if a merge, a rebase or the like is in progress.
+
+    Aborting that operation would undo changes that cortext recorded, even on disk.
+    """
     for name, what in _UNDER_WAY.items():
         if os.path.lexists(f"{repository.git_dir}/{name}"):
             raise NotRecorded("busy", f"{what} is in progress; finish it, then stop again")
 
 
 def _settings(git: Git) -> dict[str, str | None]:
-    """What is configured anywhere that we have to know; a key alone has no value."""
+    """Return the git settings about filters, hooks and file modes; None for a key without value."""
     asked = git.run("config", "-z", "--get-regexp", r"^(filter\.|hook\.|core\.filemode$)")
     if asked.code not in (0, 1):
         raise GitFailed("config", reason(asked.err))
@@ -118,7 +125,7 @@ def _is_true(value: str | None) -> bool:
 
 
 def _filters(settings: dict[str, str | None]) -> dict[str, bool]:
-    """The filters that are configured, and whether each is required."""
+    """Return the configured filters, and whether each of them is required."""
     filters: dict[str, bool] = {}
     for key, value in settings.items():
         name, dot, what = key.removeprefix("filter.").rpartition(".")
@@ -132,10 +139,10 @@ def _filters(settings: dict[str, str | None]) -> dict[str, bool]:
 
 
 def _disable_filters(filters: Iterable[str]) -> dict[str, str]:
-    """Return settings under which no filter runs.
+    """Return settings that disable all filters.
 
-    When git writes an index, it filters every file that changed within the last tick of the clock,
-    also files that it was not asked about.
+    When git writes an index, it filters every file that changed within the last clock tick, even
+    files that the command does not name.
     """
     return {
         f"filter.{name}.{what}": value
@@ -145,8 +152,10 @@ def _disable_filters(filters: Iterable[str]) -> dict[str, str]:
 
 
 def _disable_hooks(settings: Iterable[str]) -> dict[str, str]:
-    """Return settings under which no configured hook runs (git 2.54), whatever `core.hooksPath`
-    says."""
+    """Return settings that disable hooks from the configuration.
+
+    Since git 2.54, such hooks run independently of `core.hooksPath`.
+    """
     sections = {key.rpartition(".")[0] for key in settings if key.startswith("hook.")}
     return {f"{section}.enabled": "false" for section in sections if section != "hook"}
 
@@ -154,7 +163,7 @@ def _disable_hooks(settings: Iterable[str]) -> dict[str, str]:
 def _refusal(asked: GitResult, folder: str) -> NotRecorded:
     why = reason(asked.err)
     if "not a git repository" in why and has_git_above(folder):
-        return GitFailed("rev-parse", why)  # it cannot be read now, or is damaged
+        return GitFailed("rev-parse", why)  # the repository cannot be read, or is damaged
     if "not a git repository" in why:
         return NotRecorded("no-repository", f"{folder} is in no repository (`git init` makes one)")
     if "safe.bareRepository" in why:
@@ -169,16 +178,16 @@ def _refusal(asked: GitResult, folder: str) -> NotRecorded:
 
 
 def _owned(err: str, folder: str) -> str:
-    """The folder that git wants to be told about: it names it between quotes."""
+    """Return the folder to mark as safe: the one in quotes in git's message, or `folder`."""
     found = err.partition("'")[2].partition("'")[0]
     return found if os.path.isabs(found) else folder
 
 
 def _refuse_borrowed(top: str, git_dir: str, common: str) -> None:
-    """A `.git` that is a file or a link may lead to any repository of the person's.
+    """Raise NotRecorded if `.git` leads to the repository of another work tree.
 
-    One that is a linked work tree's, a submodule's or was set apart by `--separate-git-dir` is
-    meant; the `.git` folder of another work tree is not.
+    A `.git` that is a file or a link may lead to any repository of the person. Linked work trees,
+    submodules and `--separate-git-dir` are accepted.
     """
     owner = top
     if git_dir != common:

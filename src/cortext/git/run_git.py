@@ -1,9 +1,9 @@
-"""Running git so that nothing that a repository says can run anything else.
+"""Run git so that no setting of a repository can start another program.
 
-A repository's configuration names programs: monitors, hooks, filters, pagers, signers, helpers.
-Only plumbing runs here. It reads few of these settings, and they are overridden. Porcelain reads
-more of them: `git log`, for example, verifies signatures. The environment's `GIT_*` variables are
-dropped, except those that say who the person is and which configuration is theirs.
+The configuration of a repository can name programs: monitors, hooks, filters, pagers, signers and
+helpers. Only plumbing commands are run. They read few of these settings, and those are overridden.
+Porcelain commands read more: `git log`, for example, can verify signatures. `GIT_*` environment
+variables are removed, except those for the person's identity and configuration.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ _SETTINGS = {
     "log.showSignature": "false",
     "maintenance.auto": "false",
     "protocol.allow": "never",
-    # A folder that only looks like a repository is somebody's trap.
+    # A folder inside a work tree that looks like a bare repository may be an attack.
     "safe.bareRepository": "explicit",
     "tag.gpgSign": "false",
 }
 _ENVIRONMENT = {
-    # Objects that a partial clone has not got stay missing: a fetch can run any program.
+    # Do not fetch objects that a partial clone lacks: a fetch can run any program.
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_NO_REPLACE_OBJECTS": "1",
@@ -90,9 +90,9 @@ class GitResult(NamedTuple):
 
 
 class Git:
-    """git in one folder; with `git_dir`, of that repository and no other.
+    """The git program in one folder.
 
-    `settings` count more than what any configuration says.
+    With `git_dir`, commands use that repository only. `settings` override every configuration file.
     """
 
     def __init__(
@@ -110,13 +110,17 @@ class Git:
             self._own |= {"GIT_DIR": git_dir, "GIT_WORK_TREE": folder}
 
     def run(self, *args: str, given: bytes | None = None, fds: Sequence[int] = ()) -> GitResult:
-        """Run one command to its end, with `given` as its input, or none."""
+        """Run a command and return its result. `given` is the input of the command.
+
+        Raises GitFailed if git cannot be started or exceeds the time-out, and ValueError for a
+        command that is not in the list of safe ones.
+        """
         import subprocess
 
         if _name(args) not in _PLUMBING:
             raise ValueError(f"git {_name(args)} may run programs that a repository names")
         try:
-            # In a session of its own, whoever kills us does not kill git while it holds a lock.
+            # In a separate session, a signal to cortext does not kill git while it holds a lock.
             with subprocess.Popen(
                 [self._program, "--no-pager", *args],
                 stdin=subprocess.DEVNULL if given is None else subprocess.PIPE,
@@ -132,7 +136,7 @@ class Git:
             raise GitFailed(_name(args), str(error)) from error
 
     def read(self, *args: str, given: bytes | None = None, fds: Sequence[int] = ()) -> bytes:
-        """What a command that must succeed prints."""
+        """Run a command and return its output. Raises GitFailed if the command fails."""
         result = self.run(*args, given=given, fds=fds)
         if result.code:
             raise GitFailed(_name(args), reason(result.err))
@@ -140,7 +144,10 @@ class Git:
 
 
 def find_git() -> str | None:
-    """The git of the person's PATH; a relative entry of it could lead into a workspace."""
+    """Return the path of git from PATH, or None.
+
+    Relative entries of PATH are ignored, because they could lead into a workspace.
+    """
     for folder in os.get_exec_path():
         path = os.path.join(folder, "git")
         if os.path.isabs(folder) and os.path.isfile(path) and os.access(path, os.X_OK):
@@ -149,7 +156,7 @@ def find_git() -> str | None:
 
 
 def reason(err: str) -> str:
-    """The line in which git says why."""
+    """Return the line of git's error output that has the reason for a failure."""
     lines = [line for line in err.splitlines() if line.startswith(("fatal: ", "error: "))]
     said = (lines or err.splitlines() or [""])[-1]
     return one_line(said.removeprefix("fatal: ").removeprefix("error: "))
@@ -162,15 +169,15 @@ def _name(args: Sequence[str]) -> str:
 def _environment() -> dict[str, str]:
     kept = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k in _KEPT}
     if "GEMINI_CLI" in kept:
-        # Gemini CLI hides the person's configuration from what its agent starts, and with it who
-        # they are. What could run a program there is overridden here anyway.
+        # Gemini CLI hides the person's git configuration, and so their name, from programs that
+        # its agent starts. Settings that could run a program are overridden anyway.
         for name in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"):
             kept.pop(name, None)
     return kept | _ENVIRONMENT
 
 
 def _as_environment(settings: Mapping[str, str]) -> dict[str, str]:
-    """Not by `-c`, which would take a name with `=` in it for another one."""
+    """Return settings as environment variables, because `-c` fails for names that contain `=`."""
     found = {"GIT_CONFIG_COUNT": str(len(settings))}
     for number, (key, value) in enumerate(settings.items()):
         found |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
@@ -192,7 +199,7 @@ def _communicate(process: Popen[bytes], command: str, given: bytes | None) -> Gi
 
 
 def _end(process: Popen[bytes]) -> None:
-    """Ask git to end: then it removes its locks, which a kill would leave behind."""
+    """Terminate git, so that it removes its locks. Kill it only if it does not end in time."""
     from subprocess import TimeoutExpired
 
     process.terminate()

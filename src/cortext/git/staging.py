@@ -1,4 +1,4 @@
-"""git's index: what it has of a conversation, and putting entries into it, whole or not at all."""
+"""Read the entries of a conversation in git's index, and write entries in one step."""
 
 from __future__ import annotations
 
@@ -14,13 +14,17 @@ from cortext.git.run_git import reason
 from cortext.git.trees import TreeEntry
 
 WAIT = 2.0
-"""Seconds for which another git may hold the index before we give up."""
+"""The seconds to wait while another git process locks the index."""
 _PAUSE = 0.02
 
 
 class StagedFiles(NamedTuple):
-    """Entries by path; the paths that git was told to leave alone (or that are sparse); and what
-    else it has below the folder."""
+    """The index entries of a folder.
+
+    `entries` has the entries of the given paths. `skipped` has the given paths that git does not
+    compare with the disk: "assume unchanged" or sparse files. `others` has the other paths in the
+    folder.
+    """
 
     entries: dict[str, TreeEntry]
     skipped: set[str]
@@ -28,7 +32,7 @@ class StagedFiles(NamedTuple):
 
 
 def wait_for_index(repository: Repository) -> None:
-    """Return when nobody holds the index, or say who seems to."""
+    """Wait until no process locks the index. Raises NotRecorded if the lock remains."""
     deadline = time.monotonic() + WAIT
     while os.path.lexists(repository.index_lock):
         if time.monotonic() >= deadline:
@@ -37,7 +41,10 @@ def wait_for_index(repository: Repository) -> None:
 
 
 def read_index(repository: Repository, folder: str, paths: Collection[str]) -> StagedFiles:
-    """What the index has of some paths below a folder; a conflict in one of them is busy."""
+    """Return the index entries of a folder, separated into `paths` and others.
+
+    Raises NotRecorded with the outcome "busy" if one of the paths has a merge conflict.
+    """
     below = [folder] if folder else []
     out = repository.git.read("--literal-pathspecs", "ls-files", "-z", "-v", "-s", "--", *below)
     index = StagedFiles({}, set(), set())
@@ -50,14 +57,17 @@ def read_index(repository: Repository, folder: str, paths: Collection[str]) -> S
         if stage != "0":
             raise NotRecorded("busy", f"{path} has a conflict; resolve it, then stop again")
         index.entries[path] = TreeEntry(mode, oid)
-        # Lower case is "assume unchanged", S "skip the work tree".
+        # A lower-case tag means "assume unchanged", and S means "skip the work tree".
         if tag.islower() or tag == "S":
             index.skipped.add(path)
     return index
 
 
 def write_index(repository: Repository, files: Mapping[str, TreeEntry | None]) -> None:
-    """Give paths their entries, or take those out that have none; no other entry is touched."""
+    """Set the index entries of paths, and remove the paths whose entry is None.
+
+    No other entry changes. Raises NotRecorded if another process keeps the index locked.
+    """
     rows = [
         f"{entry.mode} {entry.oid}\t{path}\0" if entry else f"0 {repository.no_id}\t{path}\0"
         for path, entry in files.items()
@@ -69,7 +79,7 @@ def write_index(repository: Repository, files: Mapping[str, TreeEntry | None]) -
         if not result.code:
             return
         if "File exists" not in result.err:
-            # A git that was killed leaves its lock behind, and that is what stands in the way.
+            # A killed git process leaves its lock file, which may be the cause.
             if os.path.lexists(repository.index_lock):
                 raise _locked(repository)
             raise GitFailed("update-index", reason(result.err))

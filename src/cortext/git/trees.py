@@ -1,7 +1,7 @@
-"""HEAD's tree with some files changed, made of only those trees that the files are in.
+"""Build HEAD's tree with some files changed, from only the trees that contain these files.
 
-An index of the whole of HEAD would do too, but cost more with every file of the repository and
-leave itself behind if we were killed.
+A temporary index of HEAD would work too. But its cost grows with the number of files in the
+repository, and it would remain on disk if cortext were killed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ Tree = dict[str, TreeEntry]
 
 
 class Head(NamedTuple):
-    """The commit that HEAD names ("" if none yet), and its trees by folder; "" is the top."""
+    """The commit of HEAD, or "" before the first commit, and its trees by folder.
+
+    The folder "" is the top of the repository.
+    """
 
     commit: str
     trees: dict[str, Tree]
@@ -41,11 +44,14 @@ class Head(NamedTuple):
 
 
 class HeadMovedError(Exception):
-    """HEAD changed between two looks at it."""
+    """HEAD changed while it was read or used."""
 
 
 def read_head(repository: Repository, paths: Iterable[str]) -> Head:
-    """HEAD, with the trees of all folders that lead to the paths."""
+    """Read HEAD and the trees of all parent folders of the paths.
+
+    Raises HeadMovedError if HEAD changes meanwhile, and NotRecorded if a parent is not a folder.
+    """
     folders = _folders(paths)
     if any("\n" in folder for folder in folders):
         raise NotRecorded("refused", "a folder's name has a line break")
@@ -62,7 +68,7 @@ def read_head(repository: Repository, paths: Iterable[str]) -> Head:
 
 
 def build_tree(repository: Repository, head: Head, files: Mapping[str, TreeEntry | None]) -> str:
-    """The id of HEAD's tree with these files in it, and without those that are gone."""
+    """Write HEAD's tree with these files changed, and return its id. None deletes a file."""
     trees = {folder: dict(tree) for folder, tree in head.trees.items()}
     for path, entry in files.items():
         _put(trees, path, entry)
@@ -82,7 +88,7 @@ def build_tree(repository: Repository, head: Head, files: Mapping[str, TreeEntry
 
 
 def _folders(paths: Iterable[str]) -> list[str]:
-    """All folders on the way to the paths, each before those that are in it."""
+    """Return all parent folders of the paths, each folder before its subfolders."""
     found = {""}
     for path in paths:
         folder = os.path.dirname(path)
@@ -104,7 +110,7 @@ def _put(trees: dict[str, Tree], path: str, entry: TreeEntry | None) -> None:
 
 
 def _objects(out: bytes, count: int) -> list[tuple[str, bytes]]:
-    """What cat-file found, in order: id and content; "" and nothing for what is missing."""
+    """Parse the output of cat-file into ids and contents; both are empty for a missing object."""
     objects: list[tuple[str, bytes]] = []
     at = 0
     for _ in range(count):
@@ -121,7 +127,10 @@ def _objects(out: bytes, count: int) -> list[tuple[str, bytes]]:
 
 
 def _expected(commit: bytes, trees: dict[str, Tree], folder: str) -> str:
-    """The id of a folder's tree by what is above it; a folder that is none there is refused."""
+    """Return the id of a folder's tree according to its parent tree; "" if it is missing.
+
+    Raises NotRecorded if the entry in the parent is not a folder.
+    """
     if not folder:
         return commit.partition(b"\n")[0].removeprefix(b"tree ").decode("ascii")
     parent, name = os.path.split(folder)
@@ -140,14 +149,14 @@ def _parse(data: bytes, size: int) -> Tree:
     while at < len(data):
         space, end = data.index(b" ", at), data.index(b"\0", at)
         oid = data[end + 1 : end + 1 + size].hex()
-        # Some old writers padded modes.
+        # Some old programs wrote modes with leading zeros.
         tree[os.fsdecode(data[space + 1 : end])] = TreeEntry(f"{int(data[at:space], 8):o}", oid)
         at = end + 1 + size
     return tree
 
 
 def _id(tree: Tree, algorithm: str) -> str:
-    """The id that git gives to a tree: its entries sorted as if folders ended with a slash."""
+    """Return the id that git computes for a tree, which sorts folders as if they ended with "/"."""
     rows = sorted(
         (os.fsencode(name) + (b"/" if entry.mode == _FOLDER else b""), name, entry)
         for name, entry in tree.items()

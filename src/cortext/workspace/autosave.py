@@ -1,4 +1,4 @@
-"""Saving every so often: a task where an event loop runs, a daemon thread elsewhere."""
+"""Save periodically: in a task if an event loop runs, otherwise in a daemon thread."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from cortext.workspace.event_loop import running_loop
 
 
 class AutoSaveThread(threading.Thread):
-    """Calls `save` every `interval` seconds until it is cancelled."""
+    """A thread that calls `save` every `interval` seconds.
+
+    The thread ends after `cancel`, or when `save` returns False.
+    """
 
     def __init__(self, interval: float, save: Callable[[], bool]) -> None:
         super().__init__(name="cortext-auto-save", daemon=True)
@@ -32,9 +35,11 @@ class AutoSaveThread(threading.Thread):
 def start_auto_save(
     interval: float, save: Callable[[], bool], on_end: Callable[[Any], None]
 ) -> Any:
-    """What saves from now on, with a `cancel()`; None when the interval says never.
+    """Call `save` every `interval` seconds from now on.
 
-    A task ends with its loop: `on_end` is told, whoever ended it.
+    Return an object with a `cancel()` method, or None if `interval` is not positive. While an
+    event loop runs, the object is a task of the loop. `on_end` is called with the task when the
+    task ends for any reason.
     """
     if interval <= 0:
         return None
@@ -53,7 +58,7 @@ def start_thread(interval: float, save: Callable[[], bool]) -> AutoSaveThread:
 
 
 def stop_auto_save(task: Any) -> None:
-    """End it; a task whose loop is closed has ended already."""
+    """Cancel a task or thread. A task whose loop is closed has ended already."""
     with suppress(RuntimeError):
         task.cancel()
 

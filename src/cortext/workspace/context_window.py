@@ -1,4 +1,4 @@
-"""What an agent is given of a conversation that goes on: never more than it can take."""
+"""The part of a conversation that fits into an agent's next prompt."""
 
 from __future__ import annotations
 
@@ -12,28 +12,31 @@ from cortext.model.message import SessionMessage
 
 MAX_TOKENS = 100_000
 FIRST, LAST = 2, 10
-"""Turns that are kept, of the beginning and of the end, when there are too many."""
+"""The number of turns at the start and at the end that remain when the window is full."""
 _NEAR, _NEXT = 80, 90  # percent
 _FEWEST = 2
 _MOST_IN_ONE = 1_000_000
 RETRIES = "retries"
-"""In the structured data of a user's turn: the id of the turn that it asks again."""
+"""The key, in the structured data of a user's turn, for the id of the turn that it repeats."""
 
 
 class Prompt(NamedTuple):
-    """What the agent gets, and what the person is told about it."""
+    """The text for the agent, and notes for the person about how full the context is."""
 
     text: str
     notes: list[str]
 
 
 def estimate(text: str) -> int:
-    """Tokens of a text, as well as its length tells."""
+    """Estimate the number of tokens of a text from its length."""
     return len(text) // 4
 
 
 def tokens_of(turn: SessionMessage) -> int:
-    """As its tool counted them, if that can be: a file may say anything."""
+    """Return the tokens of a turn as its tool counted them, or an estimate.
+
+    The count in a file may be wrong, so an implausible count is ignored.
+    """
     told = turn.tokens
     if told is not None and 0 <= told <= _MOST_IN_ONE + len(turn.content):
         return told
@@ -41,21 +44,24 @@ def tokens_of(turn: SessionMessage) -> int:
 
 
 class ContextWindow:
-    """The turns that the next prompt holds: all of them, until they fill what a model can take;
-    then the first two and the last ten. It is told before it happens."""
+    """The turns that the next prompt contains.
+
+    The window has all turns until they fill `max_tokens`. Then it is trimmed to the first two and
+    the last ten turns. The `notes` of a `Prompt` warn the person before that happens.
+    """
 
     def __init__(self, max_tokens: int = MAX_TOKENS) -> None:
         self.max_tokens = max_tokens
         self.clear()
 
     def clear(self) -> None:
-        """Give nothing of what was said so far."""
+        """Remove all turns, so that the next prompt has no history."""
         self.used: int = 0
         self.trimmed: int = 0
         self._first: list[SessionMessage] = []
         self._last: deque[SessionMessage] = deque()
         self._told = 0
-        self._dropped = 0  # turns that were left out and nobody was told of
+        self._dropped = 0  # turns that were left out without a note to the person
 
     @property
     def percent(self) -> int:
@@ -63,11 +69,14 @@ class ContextWindow:
 
     @property
     def turns(self) -> int:
-        """How many there were, with those that are left out."""
+        """The number of turns so far, including those that are left out."""
         return len(self._first) + self.trimmed + len(self._last)
 
     def add(self, turn: SessionMessage) -> None:
-        """A turn was completed, or read from a file."""
+        """Add a turn that was completed or read from a file.
+
+        A turn that repeats an earlier one first removes that one and every turn after it.
+        """
         if turn.structured_data is not None:
             self._drop_from(_retried(turn))
         (self._first if len(self._first) < FIRST else self._last).append(turn)
@@ -75,7 +84,7 @@ class ContextWindow:
         self._drop_what_does_not_fit()
 
     def add_all(self, turns: Sequence[SessionMessage]) -> None:
-        """Add turns in order, with fewer steps for each: a file may hold any number of them."""
+        """Add turns in order, faster than `add` does, because a file may have very many."""
         plain = all([turn.structured_data is None for turn in turns])  # noqa: C419  faster
         if not plain or len(self._first) < FIRST:
             for turn in turns:
@@ -86,7 +95,7 @@ class ContextWindow:
         self._drop_what_does_not_fit()
 
     def _drop_what_does_not_fit(self) -> None:
-        """It is never given, and would fill the memory."""
+        """Drop old turns that fit into no prompt, to save memory."""
         last, used, before = self._last, self.used, len(self._last)
         while used > self.max_tokens and len(last) > LAST:
             used -= tokens_of(last.popleft())
@@ -95,8 +104,10 @@ class ContextWindow:
         self._dropped += before - len(last)
 
     def before(self, id: str) -> ContextWindow:
-        """What was given when a turn was asked: all but it and what came after. All of it, if the
-        turn is not in it."""
+        """Return a copy of the window without a turn and every turn after it.
+
+        If the window does not have the turn, the copy has all turns.
+        """
         found = ContextWindow(self.max_tokens)
         found.used, found.trimmed, found._told = self.used, self.trimmed, self._told
         found._first, found._last = self._first.copy(), self._last.copy()
@@ -105,7 +116,7 @@ class ContextWindow:
         return found
 
     def prompt(self, text: str, system: str = "") -> Prompt:
-        """What the agent is to read: who it is, what was said, and last what the person says."""
+        """Return the prompt: the system text, the history, and the person's new `text`."""
         notes = self._make_room(estimate(system) + estimate(text))
         parts = [system] if system else []
         if self._first:
@@ -143,12 +154,12 @@ class ContextWindow:
         self.trimmed += 1
 
     def _drop_from(self, id: str) -> None:
-        """Take out a turn and all after it, if it is there."""
+        """Remove a turn and every turn after it, if the window has the turn."""
         while id and any(turn.id == id for turn in self.kept()):
             self.used -= tokens_of((self._last or self._first).pop())
 
     def kept(self) -> Iterator[SessionMessage]:
-        """The turns that are given, in order."""
+        """Yield the turns that the next prompt contains, in order."""
         yield from self._first
         yield from self._last
 

@@ -1,4 +1,4 @@
-"""The types of conversation: a command text for the agent, and a template for the markdown."""
+"""Conversation types: each has a command text for the agent and a template for the markdown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cortext.stores.workspace_layout import is_type, own_types
 
 
 class UnknownTypeError(CortextError, LookupError):
-    """There is no such type of conversation."""
+    """There is no conversation type with this name."""
 
     def __init__(self, kind: str, known: list[str]) -> None:
         from difflib import get_close_matches
@@ -29,51 +29,53 @@ class UnknownTypeError(CortextError, LookupError):
 
 
 def built_in(part: str, name: str) -> bytes | None:
-    """A file that we ship: `part` is commands or templates."""
+    """Return a file that cortext ships, or None. `part` is "commands" or "templates"."""
     path = os.path.join(os.path.dirname(builtin.__file__), part, f"{name}.md")
     return read_file(path) if os.path.isfile(path) else None
 
 
 class Types:
-    """The types of one workspace: its own files before ours."""
+    """The types of one workspace. Files of the workspace override the files that cortext ships."""
 
     def __init__(self, root: str) -> None:
         self._folder = os.path.join(root, ".workspace")
 
     def names(self) -> list[str]:
-        """Ours, and those that somebody dropped into `.workspace/commands/`."""
+        """Return the sorted names of the built-in types and of those in `.workspace/commands/`."""
         return sorted({*own_types(os.path.dirname(self._folder)), *TYPES})
 
     def check(self, kind: str) -> str:
-        """`kind` itself, if there is such a type."""
+        """Return `kind` if it is a known type. Raises UnknownTypeError otherwise."""
         known = self.names()
         if kind not in known:
             raise UnknownTypeError(kind, known)
         return kind
 
     def command(self, kind: str) -> str:
-        """The text that the agent of such a conversation gets, as it is now."""
+        """Return the current instructions for the agent in conversations of a type."""
         return self._text("commands", kind)
 
     def about(self, kind: str) -> str:
-        """The line that describes a type: the first below the title of its text."""
+        """Return a one-line description of a type: the first line of its text below the heading."""
         lines = (line.strip() for line in self.command(kind).split("\n"))
         said = next((line for line in lines if line and not line.startswith(("#", "---"))), "")
         return " ".join(said.split())[:200] or f"A conversation of the type {kind}."
 
     def command_hash(self, kind: str) -> str:
-        """What tells that the text changed."""
+        """Return a hash of the command text, which changes when the text changes."""
         import hashlib
 
         return "sha256:" + hashlib.sha256(self.command(kind).encode()).hexdigest()
 
     def template(self, kind: str) -> str:
-        """What a markdown is made of, with names in braces for what each has of its own."""
+        """Return the template of the markdown, with placeholders such as `{{title}}`."""
         return self._text("templates", kind) or "# {{title}}\n\n{{date}}\n"
 
     def document(self, kind: str, *, title: str, id: str, date: str) -> str:
-        """The markdown that a conversation begins with: it is read in terminals, and a title may
-        come from anywhere."""
+        """Return the initial markdown of a conversation.
+
+        Control characters in the title are replaced, because people read the file in terminals.
+        """
         text = self.template(kind)
         values = {"title": clean(title, lines=False), "id": id, "date": date, "type": kind}
         parts = re.split(r"\{\{(title|id|date|type)\}\}", text)

@@ -1,4 +1,4 @@
-"""The event loop of a program that has one."""
+"""Find the running event loop without importing asyncio."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 def running_loop() -> AbstractEventLoop | None:
     """Return the event loop that runs in this thread, or None."""
-    # Not imported: a program without a loop does not pay for asyncio.
+    # A program without an event loop should not pay for importing asyncio.
     asyncio: Any = sys.modules.get("asyncio")
     if asyncio is None:
         return None

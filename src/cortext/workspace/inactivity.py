@@ -15,7 +15,7 @@ _RECENT_MICROS = 30 * 86_400 * 1_000_000
 
 
 def find_idle(rows: Iterable[ConversationRow], minutes: float) -> list[ConversationRow]:
-    """Return the active rows without activity for longer than `minutes`; 0 minutes is never."""
+    """Return the active rows that were idle for more than `minutes`; with 0, return none."""
     if not minutes:
         return []
     limit = latest_idle(minutes)
@@ -33,8 +33,11 @@ def find_auto_paused(rows: Iterable[ConversationRow]) -> list[ConversationRow]:
 
 
 def show_effective_status(rows: list[ConversationRow], minutes: float) -> list[ConversationRow]:
-    """Return the rows with the status that counts: `paused` for what is idle and still `active` on
-    disk, `active` for what was paused as idle and has activity since."""
+    """Return the rows with the status that people should see.
+
+    A row that is idle, but `active` on disk, becomes `paused`. A row that was paused because it was
+    idle, and has recent activity, becomes `active`.
+    """
     changed = {row.identity: "paused" for row in find_idle(rows, minutes)}
     changed |= {row.identity: "active" for row in _find_continued(rows, minutes)}
     if not changed:
@@ -46,12 +49,12 @@ def show_effective_status(rows: list[ConversationRow], minutes: float) -> list[C
 
 
 def latest_idle(minutes: float) -> int:
-    """Return the time before which a last activity is idle, in microseconds since 1970."""
+    """Return the time limit in microseconds since 1970: a row last active before it is idle."""
     return int((time.time() - minutes * 60) * 1_000_000)
 
 
 def _find_continued(rows: Iterable[ConversationRow], minutes: float) -> list[ConversationRow]:
-    """Return the rows that were paused as idle and have activity since."""
+    """Return the rows that were paused because they were idle, and have recent activity."""
     limit = latest_idle(minutes)
     return [
         row

@@ -1,4 +1,4 @@
-"""Making a folder a workspace, and never overwriting what a person wrote there."""
+"""Make a folder a workspace, without overwriting files that a person changed."""
 
 from __future__ import annotations
 
@@ -19,13 +19,20 @@ from cortext.workspace.known_folders import remember_workspace
 IGNORE = "# Search tools of agents have no business in what past sessions said.\n**/.session/\n"
 _CONFIG = "# Settings of this workspace. It may not name programs, hooks or URLs.\n"
 _THEIRS = (".workspace/config.toml", "conversations/.ignore")
-"""Files that we begin and a person goes on with."""
+"""Files that cortext creates once, and that a person then edits."""
 _INSTALLED = ".workspace/.installed"
-"""The digest of each file as we wrote it: what still has it was not changed by anybody."""
+"""The file that lists the digest of each file as cortext wrote it.
+
+If a file still has this digest, no person has changed the file.
+"""
 
 
 class Initialized(NamedTuple):
-    """What was done: paths below the workspace."""
+    """The result of `initialize`, as paths relative to the workspace.
+
+    `made` are the files that were written, `same` the files that needed no change, and `kept` the
+    files that a person changed and that were not overwritten.
+    """
 
     made: list[str]
     same: list[str]
@@ -35,9 +42,12 @@ class Initialized(NamedTuple):
 def initialize(
     root: str, *, overwrite: Callable[[str, str], bool], tools: Sequence[str] = ()
 ) -> Initialized:
-    """Put our files below `root`, or bring them up to date, with a command for each type in these
-    tools and in those that have them already. Of a file that a person changed, `overwrite` is told
-    the path and the difference, and decides."""
+    """Create or update the files of a workspace in the folder `root`.
+
+    The tools in `tools`, and tools that were connected before, get a slash command for each
+    conversation type. For a file that a person changed, `overwrite` is called with its path and a
+    diff, and returns whether to overwrite the file.
+    """
     result = Initialized([], [], [])
     with storage_errors("initialize", root):
         os.makedirs(os.path.join(root, ".workspace", "agents"), exist_ok=True)
@@ -72,7 +82,7 @@ def _files() -> Iterator[tuple[str, bytes]]:
 
 
 def connected_tools(installed: Iterable[str]) -> list[str]:
-    """The tools that a workspace has commands for, by the names of its files."""
+    """Return the tools that a workspace has commands for, given the names of its files."""
     names = tuple(installed)
     return [
         tool
@@ -82,8 +92,11 @@ def connected_tools(installed: Iterable[str]) -> list[str]:
 
 
 def _commands(root: str, tools: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-    """A command file for each type in each tool; the text that leads a conversation stays in
-    `.workspace/commands/`, and is asked for when the command runs."""
+    """Yield path and content of a command file for each conversation type and each tool.
+
+    The instructions for the agent are not in this file. They are read from
+    `.workspace/commands/` when the command runs.
+    """
     types = Types(root)
     for tool in tools_with_commands():
         if tool not in tools:
@@ -109,7 +122,7 @@ def _read_installed(root: str) -> dict[str, str]:
 
 
 def _write_installed(root: str, installed: dict[str, str]) -> None:
-    """As `sha256sum` writes it, and only when it is another."""
+    """Write the digests in the format of `sha256sum`, if they changed."""
     data = "".join(f"{digest}  {name}\n" for name, digest in sorted(installed.items())).encode()
     path = os.path.join(root, _INSTALLED)
     if not os.path.lexists(path) or read_file(path) != data:
@@ -117,14 +130,14 @@ def _write_installed(root: str, installed: dict[str, str]) -> None:
 
 
 def _write(path: str, data: bytes) -> None:
-    """Files of a workspace are the person's: they follow the umask, and a link is not followed."""
+    """Write a file with the permissions of the umask, and refuse to follow a symbolic link."""
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     with open(fd, "wb") as file:
         file.write(data)
 
 
 def difference(old: bytes, new: bytes, before: str, after: str) -> str:
-    """What would change, as `diff -u` shows it."""
+    """Return the changes from `old` to `new` in the format of `diff -u`."""
     mine, ours = (d.decode("utf-8", "replace").splitlines() for d in (old, new))
     return "".join(
         f"{line}\n" for line in difflib.unified_diff(mine, ours, before, after, "", "", 3, "")

@@ -1,6 +1,6 @@
-"""The folders that lists look in: workspaces, and folders in which programs keep sessions.
+"""The folders that lists search: workspaces, and folders in which programs store sessions.
 
-They are in files with one path a line, which a person can read and edit.
+The paths are in text files, one per line, which a person can read and edit.
 """
 
 from __future__ import annotations
@@ -14,20 +14,24 @@ from cortext.errors import SessionStorageError
 
 
 def known_workspaces() -> list[str]:
-    """Every workspace, the personal one first; also one that is not there now."""
+    """Return every known workspace, the personal one first. Some may not exist any more."""
     return [paths.personal_workspace(), *_read(paths.known_workspaces())]
 
 
 def remember_workspace(root: str) -> None:
-    """Have a workspace in the file; where nothing can be written, it is listed only when one
-    is in it."""
+    """Add a workspace to the file of known workspaces.
+
+    If the file cannot be written, the workspace is listed only from within its folder.
+    """
     if root != paths.personal_workspace():
         _remember(paths.known_workspaces(), root)
 
 
 def forget_gone() -> list[str]:
-    """Take the workspaces out of the file that are not there any more, and name them.
-    SessionStorageError if the file cannot be read or written; then it is as before."""
+    """Remove workspaces that do not exist any more from the file, and return them.
+
+    Raises SessionStorageError if the file cannot be read or written. Then it is unchanged.
+    """
     path = paths.known_workspaces()
     with storage_errors("read", path), FileLock(f"{path}.lock", guards=path):
         known = _all(path)
@@ -39,25 +43,29 @@ def forget_gone() -> list[str]:
 
 
 def program_folders() -> list[str]:
-    """Where programs keep sessions as logs: the default place, and those that they chose."""
+    """Return the folders in which programs store logs: the default, then the remembered ones."""
     return [paths.program_sessions(), *_read(paths.known_programs())]
 
 
 def remember_program(folder: str) -> None:
-    """Have a folder of a program in the file; where nothing can be written, only the settings can
-    name it."""
+    """Add a folder in which a program stores logs to the file of known folders.
+
+    If the file cannot be written, the folder is listed only if the settings name it.
+    """
     if folder != paths.program_sessions():
         _remember(paths.known_programs(), folder)
 
 
 def document_folders() -> list[str]:
-    """Where programs keep sessions as documents: the default place, and those that they chose by
-    an adapter."""
+    """Return the folders in which programs store documents: the default, then remembered ones."""
     return [paths.document_dir(), *_read(paths.known_documents())]
 
 
 def remember_documents(folder: str) -> None:
-    """As `remember_program`, of documents: in a folder of logs, other files are none of ours."""
+    """Add a folder of documents to the file of known folders, as `remember_program` does.
+
+    Folders of logs have a list of their own, because JSON files in them are not session documents.
+    """
     if folder != paths.document_dir():
         _remember(paths.known_documents(), folder)
 
@@ -82,12 +90,15 @@ def _read(path: str) -> list[str]:
     try:
         return _all(path)
     except OSError:
-        # Whatever stands in its place, what is here can be listed.
+        # Without the file, the current workspace can still be listed.
         return []
 
 
 def _all(path: str) -> list[str]:
-    """As `_read`, for who writes it anew: what cannot be read must not be taken for nothing."""
+    """Return the paths in a file. Raises OSError if it cannot be read, unlike `_read`.
+
+    A caller that rewrites the file must not take an unreadable file for an empty one.
+    """
     try:
         with open(path, "rb") as file:
             lines = file.read().split(b"\n")

@@ -1,4 +1,4 @@
-"""Callbacks on what happens to a session."""
+"""Callbacks for the events of a session."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ EVENTS = ("session:start", "session:end", "session:message", "session:save")
 Hook = Callable[..., Any]
 
 _running: set[Future[Any]] = set()
-"""The coroutine hooks that run now: an event loop alone does not keep its tasks alive."""
+"""The coroutine hooks that run now, referenced because an event loop keeps no task alive."""
 
 
 class Hooks:
-    """Hooks by event. A hook that fails is logged; the other hooks and the caller continue."""
+    """The hooks for each event. An error in a hook is logged and does not affect the caller."""
 
     def __init__(self) -> None:
         self._hooks: dict[str, list[tuple[Hook, AbstractEventLoop | None]]] = {
@@ -30,7 +30,11 @@ class Hooks:
         self._log = log()
 
     def register(self, event: str, hook: Hook) -> None:
-        """Call `hook` at each `event`. RuntimeError for a coroutine hook if no event loop runs."""
+        """Call `hook` at each `event` from now on.
+
+        Raises ValueError for an unknown event or a hook that is not callable. Raises RuntimeError
+        for a coroutine function if no event loop is running.
+        """
         hooks = self._of(event)
         if not callable(hook):
             raise ValueError(f"a hook is called, and {type(hook).__name__} cannot be")
@@ -43,7 +47,7 @@ class Hooks:
         hooks.append((hook, loop))
 
     def unregister(self, event: str, hook: Hook) -> bool:
-        """Remove a hook; False if it was not registered."""
+        """Remove a hook. Return False if it was not registered."""
         hooks = self._of(event)
         for position, (registered, _) in enumerate(hooks):
             if registered == hook:
@@ -52,21 +56,21 @@ class Hooks:
         return False
 
     def fire(self, event: str, *args: Any) -> None:
-        """Call the hooks of an event. Coroutines run later, on the event loop."""
+        """Call the hooks of an event. Coroutine hooks run later, on the event loop."""
         for hook, loop in tuple(self._of(event)):
             try:
                 result = hook(*args)
                 if isinstance(result, Awaitable):
                     self._schedule(event, hook, result, loop)  # pyright: ignore[reportUnknownArgumentType]
-            except Exception:  # noqa: BLE001  it is a hook of anybody
+            except Exception:  # noqa: BLE001  a hook is foreign code and may raise anything
                 self._log.exception("a hook for %s failed", event)
 
     def _schedule(
         self, event: str, hook: Hook, work: Awaitable[Any], registered: AbstractEventLoop | None
     ) -> None:
-        """Run `work` on the loop of this thread, or on the loop that its hook was registered in.
+        """Run `work` on the loop of this thread, or on the loop in which its hook was registered.
 
-        Auto-save fires hooks in a thread that has no loop.
+        Auto-save calls hooks in a thread that has no loop.
         """
         loop = running_loop()
         if loop is not None:
@@ -74,7 +78,7 @@ class Hooks:
         elif registered is not None and registered.is_running():
             registered.call_soon_threadsafe(self._start, event, work, registered)
         else:
-            # Python warns of a coroutine that is neither awaited nor closed.
+            # Python warns about a coroutine that is neither awaited nor closed.
             getattr(work, "close", lambda: None)()
             self._log.error(
                 "the coroutine hook %s for %s did not run: no event loop is running",
@@ -112,8 +116,8 @@ def _name_of(hook: Hook) -> str:
 def log() -> logging.Logger:
     """Return the logger of this package.
 
-    Logging takes long to load, so an object that may need the logger asks for it when it is made;
-    at the end of the interpreter it would be too late.
+    Importing `logging` is slow, so it happens only here. An object that needs the logger at
+    interpreter exit must get it earlier, because nothing can be imported then.
     """
     import logging
 

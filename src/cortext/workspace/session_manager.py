@@ -1,4 +1,4 @@
-"""The session manager: one conversation at a time, saved as it goes."""
+"""The session manager: one current session, which is saved automatically."""
 
 from __future__ import annotations
 
@@ -27,11 +27,10 @@ _State = tuple[tuple[SessionMessage, ...], tuple[ToolInvocation, ...], bytes]
 
 
 class SessionManager:
-    """Creates, resumes, saves and closes sessions, one current at a time.
+    """Creates, resumes, saves and closes sessions. One session at a time is the current one.
 
-    What is added to the current session is in memory until `save`, the next auto-save,
-    `close` or the end of the interpreter makes it durable. Methods may be called from
-    several threads.
+    Changes to the current session are in memory until they are saved. `save`, auto-save, `close`
+    and the end of the interpreter make them durable. Several threads may call the methods.
     """
 
     _instance: ClassVar[SessionManager | None] = None
@@ -43,8 +42,6 @@ class SessionManager:
         auto_save_interval: float = 60.0,
     ) -> None:
         self.storage: SessionStorage = _open_storage(storage)
-        # With SQLite, which an import alone does not need.
-
         self.index: SessionIndex = SessionIndex(self.storage)
         if self.storage.on_change is None:
             self.storage.on_change = self.index.note
@@ -59,7 +56,7 @@ class SessionManager:
         _save_at_exit(self)
 
     def __del__(self) -> None:
-        # Dropped without a close: what it holds is not lost with it.
+        # A manager that is dropped without `close` still saves its changes.
         if getattr(self, "current_session", None) is not None:
             self._auto_save()
 
@@ -76,7 +73,7 @@ class SessionManager:
 
     @classmethod
     def get_instance(cls) -> SessionManager:
-        """The one manager that a program shares, made at the first call."""
+        """Return the shared manager of the program. The first call creates it."""
         with cls._instance_lock:
             if cls._instance is None:
                 cls._instance = cls()
@@ -99,10 +96,10 @@ class SessionManager:
         tags: Sequence[str] | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> Session:
-        """Begin a session, save it, and make it the current one.
+        """Create a session, save it, and make it the current one.
 
-        If another session is open, it is saved and ended first. Its hooks `session:save` and
-        `session:end` run before `session:start` of the new session.
+        If another session is open, that session is saved and ended first. Its hooks `session:save`
+        and `session:end` run before `session:start` of the new session.
         """
         session = Session(
             title=title,
@@ -119,8 +116,8 @@ class SessionManager:
     def resume(self, id: str) -> Session:
         """Make a saved session the current one, and save its new `updated_at`.
 
-        If another session is open, it is saved and ended first, as in `create`. A session that
-        cannot be read is restored from its backup, if there is one, and the log has a warning.
+        If another session is open, that session is saved and ended first, as in `create`. A session
+        that cannot be read is restored from its backup, if there is one, with a warning in the log.
         """
         with self._threads:
             # The session may be the open one: load it with its latest changes.
@@ -161,9 +158,9 @@ class SessionManager:
         )
 
     def get_session(self, id: str) -> Session | None:
-        """Return a session without making it current; None if there is none.
+        """Return a session without making it current; None if there is no such session.
 
-        For the current session it is the live object, with changes that are not saved yet.
+        For the id of the current session, return the live object with its unsaved changes. Raises
         SessionCorruptedError if the file cannot be read.
         """
         with self._threads:
@@ -175,14 +172,14 @@ class SessionManager:
             return None
 
     def save(self) -> None:
-        """Make the current session durable. ValueError without one."""
+        """Make the current session durable. Raises ValueError if no session is open."""
         with self._threads:
             session = self._current()
             self._store(session)
         self._hooks.fire("session:save", session)
 
     def close(self) -> None:
-        """Save the current session and leave it. Without one, only the index is written."""
+        """Save and end the current session, if there is one, and write the index."""
         with self._threads:
             session = self.current_session
             if session is not None:
@@ -193,7 +190,7 @@ class SessionManager:
         self.index.save_if_dirty()
 
     def delete(self, id: str) -> bool:
-        """Remove a session for good; False if there is none."""
+        """Delete a session permanently. Return False if there is no such session."""
         with self._threads:
             gone = self.storage.delete(id)
             if self.current_session is not None and self.current_session.id == id:
@@ -201,12 +198,15 @@ class SessionManager:
             return self.index.remove(id) or gone
 
     def list_sessions(self, **query: Any) -> list[SessionSummary]:
-        """As `SessionIndex.list`."""
+        """Return summaries of sessions. The arguments are those of `SessionIndex.list`."""
         return self.index.list(**query)
 
     def add_message(self, role: Role, content: str, **fields: Any) -> SessionMessage:
-        """Add a message to the current session, in memory: `save`, auto-save, `close` and
-        the end of the interpreter make it durable."""
+        """Add a message to the current session, and return it.
+
+        The message is in memory until `save`, auto-save, `close` or the end of the interpreter
+        makes it durable.
+        """
         with self._threads:
             session = self._current()
             message = session.add_message_from_dict(role, content, **fields)
@@ -232,7 +232,7 @@ class SessionManager:
             self._current().update_usage(prompt, completion)
 
     def generate_title(self, session: Session | None = None) -> str:
-        """A title from the first request; it is not set."""
+        """Return a title made from the first request. The session is not changed."""
         return generate_title(session or self._current())
 
     def set_title(self, title: str) -> None:
@@ -243,7 +243,7 @@ class SessionManager:
             session.touch()
 
     def add_tag(self, tag: str) -> bool:
-        """Tag the current session; False if it has the tag already."""
+        """Add a tag to the current session. Return False if it has the tag already."""
         with self._threads:
             session = self._current()
             _require_text("tag", tag)
@@ -254,7 +254,7 @@ class SessionManager:
             return True
 
     def remove_tag(self, tag: str) -> bool:
-        """Take a tag off the current session; False if it does not have it."""
+        """Remove a tag from the current session. Return False if it does not have the tag."""
         with self._threads:
             session = self._current()
             if tag not in session.tags:
@@ -266,13 +266,13 @@ class SessionManager:
     def register_hook(self, event: str, hook: Hook) -> None:
         """Call `hook` at each `event`, with the session and, for a message, the message.
 
-        A coroutine function runs on the event loop. RuntimeError for a coroutine function while
-        no event loop is running. ValueError for an unknown event.
+        A coroutine function runs on the event loop. Raises RuntimeError for a coroutine function
+        while no event loop is running, and ValueError for an unknown event.
         """
         self._hooks.register(event, hook)
 
     def unregister_hook(self, event: str, hook: Hook) -> bool:
-        """Remove a hook; False if it was not registered."""
+        """Remove a hook. Return False if it was not registered."""
         return self._hooks.unregister(event, hook)
 
     def _current(self) -> Session:
@@ -307,16 +307,16 @@ class SessionManager:
             manager = ref()
             # The callback holds the manager weakly, so it does not name it `self`.
             if manager is not None and manager._auto_save_task is task:  # noqa: SLF001
-                # The loop has ended, and the conversation has not.
+                # The loop has ended but the session has not, so a thread continues to save.
                 task = start_thread(manager.auto_save_interval, save)
                 manager._auto_save_task = task  # noqa: SLF001
 
         self._auto_save_task = start_auto_save(self.auto_save_interval, save, on_end)
 
     def _switch_to(self, session: Session) -> Session | None:
-        """Save `session` and make it current. Return the other session that this ends.
+        """Save `session` and make it current. Return the other session that ends, or None.
 
-        If a save fails, the open session stays current.
+        If a save fails, the open session remains the current one.
         """
         before = self.current_session
         self._save_changes()
@@ -348,8 +348,8 @@ class SessionManager:
         self._saved = self._write(session)
 
     def _write(self, session: Session) -> _State:
-        """Save a session and its summary. Return the state that is certainly saved."""
-        # Taken before the save: a message that arrives during the save is not saved yet.
+        """Save a session and its summary. Return the state that is certain to be saved."""
+        # Read the state first: a message that arrives during the save may not be saved.
         state = _state(session)
         self.storage.save(session)
         self.index.update(session)
@@ -364,12 +364,12 @@ class SessionManager:
         return True
 
     def _auto_save(self) -> None:
-        """Save what changed. A failure is shown each time and tried again at the next."""
+        """Save the current session if it changed. A failure is logged; the next save retries."""
         try:
             with self._threads:
                 session = self.current_session
                 saved = self._save_changes()
-        except Exception as error:  # noqa: BLE001  whatever it is, the next one must come
+        except Exception as error:  # noqa: BLE001  auto-save must continue after any error
             self.last_save_error = error
             self._log.error("auto-save failed, and will be tried again: %s", error)
             return
@@ -378,7 +378,7 @@ class SessionManager:
 
 
 def _state(session: Session) -> _State:
-    """What tells whether a session changed: its records are frozen, so equal ones are the same."""
+    """Return a value that differs if the session changed. Records never change in place."""
     head = json_codec.encode(encode_head(session, HEAD))
     return tuple(session.messages), tuple(session.tool_history), head
 
@@ -410,7 +410,10 @@ def _tag_list(tags: Sequence[str] | None) -> list[str]:
 
 
 def weak_auto_save(manager: SessionManager) -> Any:
-    """An auto-save that does not keep a forgotten manager alive."""
+    """Return a function that auto-saves, and that does not keep the manager alive.
+
+    The function returns False when the manager no longer exists.
+    """
     ref = weakref.ref(manager)
 
     def auto_save() -> bool:
@@ -426,5 +429,5 @@ def weak_auto_save(manager: SessionManager) -> Any:
 def _save_at_exit(manager: SessionManager) -> None:
     save = weak_auto_save(manager)
     atexit.register(save)
-    # At exit it would run before the save that it unregisters.
+    # At exit, the finalizer would unregister the save before it runs.
     weakref.finalize(manager, atexit.unregister, save).atexit = False

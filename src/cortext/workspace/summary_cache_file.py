@@ -1,5 +1,7 @@
-"""What an adapter's lists remember of the sessions of a folder: it is made anew where it is not
-there."""
+"""The cache file in which an adapter stores summaries of the sessions in a folder.
+
+The file can be deleted at any time. The adapter creates it again.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,11 @@ from cortext.durability.replace_file import remove_if_there
 
 
 def summaries_path(folder: str) -> str:
-    """Where it is kept, for the sessions of a folder."""
+    """Return the path of the cache file for the sessions of a folder."""
     return os.path.join(folder, ".cortext", "claude-summaries.sqlite")
 
 
 def remove_summaries(folder: str) -> None:
-    """Leave nothing of it, also not in the files that the database has beside its own."""
+    """Delete the cache file, and the files that SQLite puts beside it."""
     for ending in ("", "-wal", "-shm", "-journal"):
         remove_if_there(summaries_path(folder) + ending)

@@ -1,4 +1,4 @@
-"""A workspace: a folder with `.workspace/`, and the conversations below it."""
+"""A workspace: a folder with `.workspace/`, and the conversations in it."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ _MOST_TRIES = 10_000
 
 
 class Started(NamedTuple):
-    """A conversation that has just begun, and its markdown."""
+    """A new conversation, and the path of its markdown."""
 
     session: Session
     document: str
 
 
 class Workspace:
-    """The conversations of one workspace, by their ids; `store` has what was said in them."""
+    """The conversations of one workspace. `store` has their messages."""
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self.root: str = os.path.abspath(os.fspath(root))
@@ -61,12 +61,12 @@ class Workspace:
 
     @classmethod
     def find(cls, start: str | os.PathLike[str] | None = None) -> Workspace:
-        """The workspace of the nearest parent that is one; else the personal one."""
+        """Return the workspace that contains the folder `start`, or the personal workspace."""
         return cls(paths.workspace_root(start))
 
     @classmethod
     def init(cls, path: str | os.PathLike[str] = ".") -> Workspace:
-        """Make a folder a workspace; what a person has changed in it is kept."""
+        """Make a folder a workspace. Files that a person has changed are not overwritten."""
         root: str = os.path.abspath(os.fspath(path))
         initialize(root, overwrite=lambda name, difference: False)
         return cls(root)
@@ -74,8 +74,8 @@ class Workspace:
     def list(self) -> builtins.list[SessionSummary]:
         """Return a summary of each conversation, the latest first.
 
-        An active conversation without activity for `sessions.pause_minutes` counts as paused, as
-        it does in `cortext list`.
+        An active conversation that is idle for `sessions.pause_minutes` has the status `paused`, as
+        in `cortext list`.
         """
         with Catalog.at_home() as catalog:
             rows = [row for row in catalog.list([self.root]) if row.status]
@@ -83,17 +83,21 @@ class Workspace:
         return [_summary(row) for row in show_effective_status(rows, minutes)]
 
     def save(self, id: str, *, summary: str = "", completed: bool = False) -> Session:
-        """Stop a conversation, for now or for good. Without a summary one is made from what was
-        said. Nothing is committed."""
+        """Pause a conversation, or complete it with `completed`, and return its session.
+
+        If `summary` is empty, a summary is made from the messages. Nothing is committed to git.
+        """
         return self.stop(self.store.place_of(id), summary=summary, completed=completed)
 
     def resume(self, id: str, *, reopen: bool = False) -> Session:
-        """Go on with a conversation; its messages are in the session that is returned. One that
-        was completed is InvalidTransitionError, unless that is meant."""
+        """Make a conversation active again, and return its session with all messages.
+
+        Raises InvalidTransitionError for a completed conversation, unless `reopen` is set.
+        """
         return self.reactivate(self.store.place_of(id), reopen=reopen)
 
     def new(self, kind: str, topic: str) -> Started:
-        """Begin a conversation: its folder, its markdown and its session."""
+        """Create a conversation of a type: its folder, its markdown and its session."""
         self.types.check(kind)
         now = clock.now()
         session = Session(
@@ -116,8 +120,11 @@ class Workspace:
         began: datetime | None = None,
         ended: datetime | None = None,
     ) -> Started:
-        """A conversation for a session of a tool that belongs to none, had in `cwd`: it has no
-        command. One that `ended` rests."""
+        """Create a conversation without a command for a tool session that belongs to none.
+
+        `native` is the binding to the tool session, and `cwd` the folder in which it took place.
+        With `ended`, the conversation is paused.
+        """
         now = clock.now()
         session = Session(
             title=" ".join(title.split()) or "Untitled",
@@ -132,7 +139,11 @@ class Workspace:
         return self._begin(session, title, None)
 
     def fork(self, place: ConversationPath, last: int | None, *, key: str, title: str) -> Started:
-        """A new conversation with the first `last` messages of another, and its markdown."""
+        """Create a conversation with a copy of the first `last` messages of another.
+
+        If `last` is None, all messages are copied. The markdown is copied too. `key` becomes the
+        `parent_id` of the new conversation.
+        """
         parent = self.store.read_what_is_left(place)
         lines = read_file(place.lines)
         if last is not None and last < len(parent.messages):
@@ -166,7 +177,7 @@ class Workspace:
     def _begin(
         self, session: Session, topic: str, text: bytes | None, lines: bytes | None = None
     ) -> Started:
-        """Give a session its number, id and folder, and a markdown."""
+        """Give a new session a number, an id, a folder and a markdown, and write them."""
         kind = session.kind if is_type(session.kind) else "chat"
         day = _day(session.created_at)
         with storage_errors("write", self.root):
@@ -194,8 +205,11 @@ class Workspace:
         completed: bool = False,
         then: Callable[[Session], None] | None = None,
     ) -> Session:
-        """Pause or complete a conversation. One that is so already is saved again, and is as new
-        as it was unless it has another summary."""
+        """Pause or complete a conversation, and return its session.
+
+        If neither status nor summary change, the conversation is saved, but its last activity stays
+        the same. `then` is called with the session before the lock is released.
+        """
         status: Status = "completed" if completed else "paused"
 
         def change(session: Session) -> bool:
@@ -213,7 +227,10 @@ class Workspace:
         return self.change(place, change, then)
 
     def reactivate(self, place: ConversationPath, *, reopen: bool) -> Session:
-        """Go on with a conversation, by the instructions of today."""
+        """Make a conversation active again, with the current command text of its type.
+
+        Raises InvalidTransitionError for a completed conversation, unless `reopen` is set.
+        """
 
         def change(session: Session) -> bool:
             if session.status == "completed" and not reopen:
@@ -232,8 +249,11 @@ class Workspace:
         change: Callable[[Session], bool],
         then: Callable[[Session], None] | None = None,
     ) -> Session:
-        """Change the head of a conversation, and do what comes `then`; two who do so at once do
-        so in turn. `change` says whether that is activity."""
+        """Change the head of a conversation under a lock, and return its session.
+
+        `change` returns whether the change counts as activity. `then` is called with the session
+        before the lock is released.
+        """
         with self.changing(place):
             session = self.store.read_what_is_left(place)
             if change(session):
@@ -245,8 +265,10 @@ class Workspace:
 
     @contextmanager
     def changing(self, place: ConversationPath) -> Generator[None]:
-        """Held while a conversation is stopped, resumed or renamed: a second one waits. Messages
-        come in all the while."""
+        """Lock a conversation against other changes of its head, such as stopping or renaming it.
+
+        A second caller waits. Messages can still be added while the lock is held.
+        """
         with (
             storage_errors("write", place.folder),
             FileLock(self._change_lock(place), guards=place.folder),
@@ -254,7 +276,7 @@ class Workspace:
             yield
 
     def is_locked(self, place: ConversationPath) -> bool:
-        """Return whether another process writes or changes a conversation at this moment."""
+        """Return whether another process is writing to or changing a conversation now."""
         for path in (self._change_lock(place), self.store.lock_of(place)):
             try:
                 if os.path.exists(path):
@@ -269,7 +291,7 @@ class Workspace:
         return f"{locks}/{place.day}~{place.name}.change.lock"
 
     def adopt(self, place: ConversationPath, *, title: str, kind: str) -> None:
-        """Give a session to a folder, if it has none."""
+        """Create a session in an existing conversation folder that has none."""
         known = kind in self.types.names()
         now = clock.now()
         try:
@@ -291,8 +313,10 @@ class Workspace:
                 self.store.create_at(place, session)
 
     def _folder(self) -> str:
-        """Where a conversation is had that begins now: outside any workspace, in the current
-        folder."""
+        """Return the folder that a new conversation takes place in.
+
+        That is the workspace, or the current folder for a personal conversation.
+        """
         return os.getcwd() if self.root == paths.personal_workspace() else self.root
 
     def _make_root(self) -> None:
@@ -302,7 +326,10 @@ class Workspace:
         remember_workspace(self.root)
 
     def began(self, place: ConversationPath) -> bool:
-        """Whether a conversation got its number here: what came by git did not."""
+        """Return whether a conversation was created in this copy of the workspace.
+
+        A conversation that came from another machine, by git, was not.
+        """
         number = place.name.partition("-")[0]
         return os.path.isdir(os.path.join(self._numbers(place.day), number))
 
@@ -310,7 +337,7 @@ class Workspace:
         return os.path.join(side_dir(conversations_dir(self.root)), "numbers", day)
 
     def _claim_number(self, day: str) -> int:
-        """The next number of the day: a folder can be made only once, so nobody else has it."""
+        """Return the next free number of a day, and reserve it by creating a folder for it."""
         claims = self._numbers(day)
         make_private_dir(claims)
         folders = [claims, *(f"{shelf}/{day}" for shelf in shelves(self.root))]
@@ -326,7 +353,7 @@ class Workspace:
 
 
 def _say_fork(started: Started, parent: Session) -> None:
-    """The copy of a document speaks of itself: its own id, and its own title where that stood."""
+    """Replace the parent's id and title in a copied markdown by those of the fork."""
     with open(started.document, "rb+") as file:
         text = file.read().replace(parent.id.encode(), started.session.id.encode())
         titles = parent.title, started.session.title
@@ -337,7 +364,7 @@ def _say_fork(started: Started, parent: Session) -> None:
 
 
 def _summarize(session: Session, told: bool) -> str:
-    """Return the summary of a session; `told` means that the head's own summary is up to date."""
+    """Return a summary of a session. With `told`, its own summary is still up to date."""
     if told and session.summary:
         return session.summary
     from cortext.model.extractive_summary import digest
@@ -367,7 +394,7 @@ def _day(when: datetime) -> str:
 
 
 def _numbers(folder: str) -> list[int]:
-    """The numbers that names in a folder begin with."""
+    """Return the numbers with which the names in a folder begin."""
     try:
         names = os.listdir(folder)
     except FileNotFoundError:

@@ -1,10 +1,11 @@
 """The full-text index: which message of which conversation has which words.
 
-It holds no text. A row of the index is a *spot*: a message, by its number in its conversation and,
-where each message is a line of a file, by its place there. Spots are numbered as they come; those
-that came one after the other are kept as one *run*.
-SQLite cannot take a text out of such an index again: spots that are gone are left out of answers,
-and when most are, the index is thrown away.
+The index stores no text. Each entry is a *spot*: the number of a message in its conversation, and
+its position in the file if each message is a line. Spots are numbered in the order in which they
+are indexed. Consecutive spots of one conversation are stored together as a *run*.
+
+SQLite cannot remove a text from such an index. Deleted spots are left out of results. When most
+spots are deleted, the whole index is discarded.
 """
 
 from __future__ import annotations
@@ -59,16 +60,16 @@ _VERSION = 7
 _MERGE = {"automerge": 4, "crisismerge": 16}
 _NO_MERGE = {"automerge": 0, "crisismerge": 1999}
 _STALE, _STALE_SIZE = 100_000, 64 << 20
-"""Texts, and characters, that may be gone."""
+"""The number of deleted texts, and of replaced characters, that the index may contain."""
 _MAPPED = 1 << 30
-"""Bytes."""
+"""The number of bytes of the file that SQLite may map into memory."""
 
 
 class FulltextIndex:
-    """The index in one file, for any number of processes, of which one at a time adds to it.
+    """The full-text index in one file. Any number of processes can read, and one at a time adds.
 
-    If the file cannot be written, it is only read; if there is no file then, the index is in
-    memory.
+    If the file cannot be written, it is opened read-only. If it cannot be read either, the index is
+    in memory.
     """
 
     def __init__(self, path: str) -> None:
@@ -78,7 +79,7 @@ class FulltextIndex:
             version=_VERSION,
             name="the search index",
             fallback=Fallback.READ_ONLY,
-            # A phrase query visits hundreds of pages.
+            # A phrase query reads hundreds of pages.
             mapped_bytes=_MAPPED,
         )
 
@@ -98,12 +99,12 @@ class FulltextIndex:
 
     @property
     def path(self) -> str:
-        """The path of the file; `MEMORY` if there is none."""
+        """The path of the file; `MEMORY` for an index in memory."""
         return self._database.path
 
     @property
     def is_read_only(self) -> bool:
-        """Whether nothing can be added, because the file cannot be written."""
+        """Whether no texts can be added, because the file cannot be written."""
         return self._database.is_read_only
 
     @property
@@ -112,42 +113,53 @@ class FulltextIndex:
         return "" if self._database.is_in_memory else f"{self.path}.lock"
 
     def known(self) -> dict[Identity, str]:
-        """What is in it, by what was remembered of each."""
+        """Return the stored state of each conversation in the index, by identity."""
         rows = self._run(lambda db: db.execute("SELECT root, path, state FROM sources").fetchall())
-        # With many rows this is what a search takes its time for, and roots are few.
+        # Decode each root once: with many rows, a search spends most of its time here.
         roots = {root: root.decode("utf-8", AS_IS) for root in {row[0] for row in rows}}
         return {(roots[root], path.decode("utf-8", AS_IS)): state for root, path, state in rows}
 
     def known_any(self) -> bool:
-        """Whether there is anything in it."""
+        """Return whether the index has any conversation."""
         query = "SELECT 1 FROM sources LIMIT 1"
         return self._run(lambda db: db.execute(query).fetchone() is not None)
 
     def mark(self) -> tuple[int, int]:
-        """What was last remembered of all that is in it, and on which day."""
+        """Return the mark and the day that `set_mark` stored.
+
+        A mark of 0 means that the index changed since, or that no mark was stored.
+        """
         return self._run(lambda db: (fact(db, "mark"), fact(db, "day")))
 
     def set_mark(self, mark: int, day: int, count: int) -> None:
-        """Remember that all is in it, which are so many conversations; whatever is added or dropped
-        later forgets it."""
+        """Store a mark which says that the index is complete, and the day.
+
+        Nothing is stored unless the index has exactly `count` conversations. Any later addition or
+        removal deletes the mark.
+        """
         rows = [("mark", mark), ("day", day)]
 
         def write(db: sqlite3.Connection) -> None:
             db.execute("BEGIN IMMEDIATE")
-            # Somebody may have thrown it away meanwhile.
+            # Another process may have discarded the index meanwhile.
             if db.execute("SELECT count(*) FROM sources").fetchone()[0] == count:
                 db.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", rows)
 
         self._write(write)
 
     def put(self, identity: Identity, state: str, new: Sequence[TextEntry], *, keep: bool) -> int:
-        """Add texts of a conversation, after those that it has if they are to be kept, and remember
-        its state; how many they were."""
+        """Add texts of a conversation and store its state. Return the number of texts added.
+
+        With `keep`, earlier texts of the conversation stay in the index.
+        """
         return self.put_all([(identity, state, new, keep)])
 
     def put_all(self, work: Iterable[Work], *, bulk: bool = False) -> int:
-        """The same for several, at once: all are in it, or none. After additions in `bulk` it has
-        to be settled. AnewError if there is nothing that could be kept."""
+        """Add texts of several conversations in one transaction. Return the number of texts added.
+
+        After additions in `bulk`, call `settle`. Raises AnewError if earlier texts are to be kept
+        and the index does not have them.
+        """
 
         def write(db: sqlite3.Connection) -> int:
             db.execute("BEGIN IMMEDIATE")
@@ -168,7 +180,7 @@ class FulltextIndex:
         return self._write(write)
 
     def drop(self, identities: Iterable[Identity]) -> None:
-        """Conversations that are gone are not found any more."""
+        """Remove deleted conversations from search results."""
 
         def write(db: sqlite3.Connection) -> None:
             db.execute("BEGIN IMMEDIATE")
@@ -179,7 +191,7 @@ class FulltextIndex:
         self._write(write)
 
     def forget(self, identities: Iterable[Identity]) -> None:
-        """Have conversations read anew; until then they are found as they were."""
+        """Mark conversations to be read again. Until then, searches find their old texts."""
 
         def write(db: sqlite3.Connection) -> None:
             db.execute("BEGIN IMMEDIATE")
@@ -194,7 +206,7 @@ class FulltextIndex:
         return not self._run(lambda db: fact(db, "bulk"))
 
     def settle(self) -> None:
-        """After additions in bulk: leave nothing for a later, small one to put in order."""
+        """Optimize the index after additions in bulk, so that later additions are fast."""
 
         def write(db: sqlite3.Connection) -> None:
             db.execute("BEGIN IMMEDIATE")
@@ -214,20 +226,23 @@ class FulltextIndex:
         skips: Callable[[Identity], bool] = lambda _: False,
         within: Collection[Identity] = (),
     ) -> Iterator[TextMatch]:
-        """All spots that match, the newest first, of one time those that came last; only those
-        `before` a place. They are looked for as they are taken, `most` is how many will be, likely.
-        `skips` tells of which conversations none are needed any more: few of these come. `within`
-        are the only ones that are needed, if these are few."""
+        """Yield the spots that match, the newest first; of equal times, the last indexed first.
+
+        Spots are searched lazily. `most` is the number that the caller is likely to take. Only
+        spots older than `before` are yielded. `skips` says whether a conversation is not needed any
+        more: most of its spots are left out. If only a few conversations are needed, `within` names
+        them to limit the search. Spots of other conversations may still be yielded.
+        """
         try:
             yield from self._run(lambda db: Newest(db, expression, most, before, skips, within))
         except sqlite3.DatabaseError as error:
-            # Some results may have been taken, so the search ends here instead of starting again.
+            # The caller may have taken some results, so the search ends instead of starting again.
             if not is_bad_query(error):
                 self._database.recover(error)
 
     @property
     def is_stale(self) -> bool:
-        """Whether most of what is in it is gone, and it can be thrown away."""
+        """Whether most texts in the index are deleted, and its file can be discarded."""
 
         def count(db: sqlite3.Connection) -> bool:
             next_id = fact(db, "next")
@@ -242,14 +257,17 @@ class FulltextIndex:
         return self._run(count) and not self.is_read_only and os.access(self.path, os.W_OK)
 
     def discard(self) -> None:
-        """Throw it away, with every word in it."""
+        """Delete the index with every word in it, and open an empty one."""
         self._database.discard()
 
     def purge(self, there: Collection[Identity]) -> bool:
-        """Remove the index if it has words of conversations that are not `there`; the next search
-        makes it again. Return whether it was removed. OSError if it cannot be removed."""
+        """Delete the index if it has words of conversations that are not in `there`.
+
+        The next search creates the index again. Return whether the index was deleted. Raises
+        OSError if it cannot be deleted.
+        """
         if not os.path.isfile(self.path) or os.path.islink(self.path):
-            return False  # a link or a folder, which is not ours
+            return False  # a link or a folder, which cortext did not make
         try:
             has = self._database.run(lambda db: fact(db, GONE)) > 0
             has = has or not self.known().keys() <= {*there}
@@ -268,7 +286,7 @@ class FulltextIndex:
         return self._database.repeat(lambda: self._database.run(work))
 
     def _write(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Do `work`; AnewError if the index was replaced, so that earlier texts are gone."""
+        """Call `work`. Raises AnewError if the index was replaced and earlier texts are lost."""
         generation = self._database.generation
 
         def write() -> T:

@@ -1,4 +1,4 @@
-"""The tables of the full-text index, and what is done to them within one transaction."""
+"""The tables of the full-text index, and the changes to them within one transaction."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-# `hashsize`: bytes of a transaction's words that are kept in memory before they are written.
+# `hashsize`: how many bytes of a transaction's words SQLite buffers before it writes them.
 SCHEMA = """
 CREATE VIRTUAL TABLE words USING fts5(text, content='', columnsize=0, detail=full,
     tokenize="unicode61 remove_diacritics 2 categories 'L* M* N* Co'");
@@ -29,36 +29,41 @@ _INSERT = "INSERT INTO words (rowid, text) SELECT ?1 + key, value FROM json_each
 ROLES = ("title", "document", "system", "user", "assistant", "tool", "agents")
 _ROLE = {role: number for number, role in enumerate(ROLES)}
 TITLE, MARKDOWN, SIDE = 0, -1, -2
-"""Numbers of what is no message: the title with the summary, the markdown, and what sub-agents
-said."""
+"""The numbers of texts that are not messages.
+
+They stand for the title with the summary, the markdown, and all messages of sub-agents.
+"""
 _SPOT = struct.Struct("<qIIB")
-"""Of a spot in its run: the time, the place after that of the run, the size and the role."""
+"""A spot as bytes: its time, its file position relative to its run, its size and its role."""
 LONGEST_RUN = 256
-"""Spots of a run: to find one of them all are read."""
+"""The maximum number of spots in a run. Finding one spot reads the whole run."""
 BLOCK = 1024
-"""Spots of a block, of which it is known between which times they are, or were."""
+"""The number of spots in a block. For each block, its earliest and latest time are stored."""
 _FAR = 2**32 - 1
 GONE = "gone"
-"""The fact that words are in it of a conversation that is gone, or was another."""
+"""The fact that the index has words of a conversation that was deleted or changed."""
 SIZE, REPLACED = "size", "replaced"
-"""Facts: characters of all texts that were put in, and of those that others took the place of."""
+"""Facts: the number of characters of all texts added, and of all texts replaced since."""
 _LARGE = 8 << 20
-"""Characters that are put in with one statement."""
+"""The number of characters after which a new INSERT statement begins."""
 AS_IS = "surrogateescape"
 Identity = tuple[str, str]
 
 
 class AnewError(Exception):
-    """The index was made anew: what was to come after what it had has to be read from the start."""
+    """The index was rebuilt and lost its texts, so conversations must be read from the start."""
 
 
 Work = tuple[Identity, str, Sequence["TextEntry"], bool]
-"""A conversation, the state to remember, what is new, and whether what was there is kept."""
+"""A conversation, the state to store, its new texts, and whether its earlier texts stay."""
 
 
 class TextEntry(NamedTuple):
-    """A text to be found, without half characters, and where it stands; `at` and `size` are 0 where
-    that is no line."""
+    """A text to index, without lone surrogates, and its location.
+
+    `number` is the number of the message. `at` and `size` are the position and length of its line
+    in the file, in bytes; both are 0 if the text is not a line.
+    """
 
     number: int
     role: str
@@ -69,7 +74,7 @@ class TextEntry(NamedTuple):
 
 
 class TextMatch(NamedTuple):
-    """A text that was found. Times are microseconds since 1970."""
+    """The location of a text that matches. `time` is in microseconds since 1970."""
 
     id: int
     identity: Identity
@@ -81,7 +86,7 @@ class TextMatch(NamedTuple):
 
 
 def unpacked(spots: bytes, offset: int) -> tuple[int, int, int, str]:
-    """Of one of the spots of a run: its time, its place after that of the run, size and role."""
+    """Return time, relative file position, size and role of the spot at an offset in its run."""
     found: tuple[int, int, int, int] = _SPOT.unpack_from(spots, offset * _SPOT.size)
     return *found[:3], ROLES[found[3]]
 
@@ -92,7 +97,7 @@ def fact(db: sqlite3.Connection, name: str) -> int:
 
 
 def add(db: sqlite3.Connection, name: str, number: int) -> None:
-    """Let a fact be so much more."""
+    """Increase a numeric fact by a number."""
     db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, fact(db, name) + number))
 
 
@@ -101,13 +106,17 @@ def configure(db: sqlite3.Connection, values: dict[str, int]) -> None:
 
 
 def key_of(identity: Identity) -> tuple[bytes, bytes]:
-    """As `sources` has it."""
+    """Return an identity as root and path in bytes, as in the table `sources`."""
     root, path = identity
     return root.encode("utf-8", AS_IS), path.encode("utf-8", AS_IS)
 
 
 def put_source(db: sqlite3.Connection, identity: Identity, state: str, *, keep: bool) -> int:
-    """The number of a conversation, with only those of its spots that are to be kept."""
+    """Add a conversation or update its state, and return its id.
+
+    Without `keep`, its spots are deleted. Raises AnewError if `keep` is set and the conversation
+    is not in the index.
+    """
     key = key_of(identity)
     found = db.execute("SELECT id FROM sources WHERE root = ? AND path = ?", key).fetchone()
     if found is None:
@@ -123,7 +132,7 @@ def put_source(db: sqlite3.Connection, identity: Identity, state: str, *, keep: 
 
 
 def drop_source(db: sqlite3.Connection, identity: Identity) -> None:
-    """A conversation is not found any more."""
+    """Remove a conversation from search results."""
     query = "SELECT id FROM sources WHERE root = ? AND path = ?"
     for (source,) in db.execute(query, key_of(identity)).fetchall():
         _drop_runs(db, source)
@@ -136,9 +145,9 @@ def _drop_runs(db: sqlite3.Connection, source: int) -> None:
 
 
 def put_runs(db: sqlite3.Connection, source: int, new: Sequence[TextEntry], first: int) -> int:
-    """Add spots from a number on; the next one."""
+    """Add the spots of texts, numbered from `first`, and return the next free number."""
     for entry in new:
-        # Of what is no message there is one each. What is replaced was about as long.
+        # A title or a markdown replaces its predecessor, which was about as long.
         delete = "DELETE FROM runs WHERE source = ? AND number = ?"
         if entry.number <= TITLE and db.execute(delete, (source, entry.number)).rowcount:
             add(db, REPLACED, len(entry.text))
@@ -155,8 +164,11 @@ def put_runs(db: sqlite3.Connection, source: int, new: Sequence[TextEntry], firs
 
 
 def put_texts(db: sqlite3.Connection, first: int, texts: Sequence[str]) -> None:
-    """Put texts into the index, with few statements: other threads run during each, and each is
-    kept apart from the others until they are merged."""
+    """Add texts to the index with few INSERT statements.
+
+    Other threads can run during a statement. SQLite writes the words of each statement separately
+    and merges them later, so fewer statements mean less merging.
+    """
     from msgspec.json import encode
 
     start = size = 0
@@ -171,7 +183,7 @@ def put_texts(db: sqlite3.Connection, first: int, texts: Sequence[str]) -> None:
 
 
 def _runs(new: Sequence[TextEntry]) -> Iterator[Sequence[TextEntry]]:
-    """Pieces in which the numbers follow one another."""
+    """Yield sequences of texts with consecutive numbers, each short enough for one run."""
     start = 0
     for end in range(1, len(new) + 1):
         if (

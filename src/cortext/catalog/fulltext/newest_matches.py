@@ -1,11 +1,12 @@
-"""The texts that match, the newest first, by their own times and not by when they came.
+"""Find the texts that match a query, the newest first.
 
-Texts are numbered as they come, so the greater number is the newer text, more or less: several
-conversations go on side by side, and old ones come late. Of each *block* of numbers and of each run
-the greatest time is known. What has the greatest is looked into first, and a text comes out when
-nothing that was not looked into can be newer. So a few blocks tell the newest of a common word.
+Texts are numbered in the order in which they are indexed. A greater number usually means a newer
+text, but not always: several conversations run at the same time, and old ones may be indexed late.
+For each *block* of numbers and for each run, the latest time is stored. The search opens the block
+or run with the latest time first. A text is yielded when no unopened block or run can have a newer
+one. The newest texts with a common word are therefore found in a few blocks.
 
-This module is imported by every search, so it imports next to nothing.
+Every search imports this module, so it imports very little.
 """
 
 from __future__ import annotations
@@ -40,17 +41,17 @@ SELECT r.first, r.count, r.number, r.at, r.latest, r.spots, o.root, o.path
 FROM runs r CROSS JOIN sources o ON o.id = r.source WHERE r.first > ? AND r.first <= ?
 """
 _BEGIN = 3
-"""Blocks that are looked through first: what they have tells how many more it takes."""
+"""The number of blocks to search first. Their matches show how many more blocks are needed."""
 _RANGES = 16
-"""Ranges of numbers for which the index is asked one by one."""
+"""The maximum number of ranges of numbers for which the index is queried one by one."""
 _Block = tuple[int, int]
-"""Its number and the greatest time."""
+"""The number of a block, and the latest time in it."""
 Place = tuple[int, int]
-"""Of a text among all: its time and its number."""
+"""The position of a text in the order of results: its time and its number."""
 
 
 class _MatchRun(NamedTuple):
-    """A run, and those of its numbers that match."""
+    """A run, and the numbers of its spots that match."""
 
     first: int
     number: int
@@ -62,13 +63,19 @@ class _MatchRun(NamedTuple):
 
 
 _Item = tuple[int, int, int, "_MatchRun | TextMatch"]
-"""Something by its time. A run comes before a text of the same time: it may have one too."""
+"""A run or a text, with its time first, for sorting.
+
+A run is opened before a text of the same time is yielded, because it may have such a text too.
+"""
 
 
 class Newest:
-    """One question. `most` is how many texts are likely to be taken, `before` the place before
-    which they begin; `skips` tells, at any time, of which conversations none are needed. `within`
-    are the only ones that are, if they are few."""
+    """One query, as an iterable of the matching texts, the newest first.
+
+    `most` is the number of texts that the caller is likely to take. Only texts older than `before`
+    are yielded. `skips` says whether the texts of a conversation are not needed any more. If
+    `within` is not empty, only the blocks that have texts of these conversations are searched.
+    """
 
     def __init__(
         self,
@@ -87,7 +94,7 @@ class Newest:
         waiting: list[_Item] = []
         for blocks, ids in self._matched():
             there = {id // BLOCK for id in ids}
-            # A look at each of all blocks would take longer than a rare word does.
+            # For a rare word, visiting every block would take longer than the query.
             for number, latest in [block for block in blocks if block[0] in there] or blocks[:1]:
                 yield from self._newer(waiting, latest)
                 first = bisect_left(ids, number * BLOCK)
@@ -107,8 +114,11 @@ class Newest:
                 waiting.sort()
 
     def _matched(self) -> Iterator[tuple[Sequence[_Block], list[int]]]:
-        """Blocks, those with the greatest times first, and what matches in them, in order. At a
-        time as many as should have enough; where the first have none, all that have something."""
+        """Yield blocks, the latest first, with the numbers of the texts that match in them.
+
+        Each step takes as many blocks as are likely to have enough matches. If the first blocks
+        have no match, the next step takes all blocks that have one.
+        """
         if self._within:
             there = self._blocks_of(self._within)
             blocks = self._in_order(there)
@@ -118,7 +128,7 @@ class Newest:
         looked: list[int] = []
         count = _BEGIN
         while blocks := order.fetchmany(count):
-            # What waits and is newer than all of these may be enough.
+            # Texts that wait and are newer than these blocks may already be enough.
             yield blocks[:1], []
             numbers = sorted([number for number, _ in blocks])
             ids = self._ids_in(numbers)
@@ -142,7 +152,10 @@ class Newest:
         return found
 
     def _ids_in(self, blocks: Sequence[int]) -> list[int]:
-        """What matches in blocks, and where they lie scattered between others, in those too."""
+        """Return the numbers of the texts that match in these blocks.
+
+        If the blocks have many gaps, matches in the blocks between them are included.
+        """
         gaps = [n for n in range(1, len(blocks)) if blocks[n] > blocks[n - 1] + 1]
         if len(gaps) >= _RANGES:
             gaps = []
@@ -155,7 +168,7 @@ class Newest:
         return [id for (id,) in self._db.execute(_MATCH, (self._expression, low, high))]
 
     def _runs(self, ids: list[int]) -> Iterator[_MatchRun]:
-        """The runs that these are in; what is gone is in none."""
+        """Yield the runs that contain these numbers. A deleted text is in no run."""
         rows = self._db.execute(_RUNS, (ids[0] - LONGEST_RUN, ids[-1]))
         for first, count, number, at, latest, spots, root, path in rows:
             start = bisect_left(ids, first)

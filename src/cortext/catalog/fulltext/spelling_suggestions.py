@@ -1,4 +1,4 @@
-"""The words that the full-text index knows: for a word that nobody said, one that somebody did."""
+"""Suggest similar words from the full-text index for words that occur in no text."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from urllib.parse import quote
 from cortext import paths
 
 _SAME = 2
-"""Characters at the beginning that are taken to be right: all words are too many to look at."""
+"""The number of first characters that must be right: comparing all words would take too long."""
 _MOST = 50_000
 _CLOSE = 75
-"""How alike a misspelt word is, of 100."""
+"""The minimum similarity, out of 100, of a word and its misspelling."""
 _SHORTEST, _LONGEST = 4, 30
-"""Characters of a word that may be misspelt."""
+"""The minimum and maximum length of a word for which similar words are searched."""
 _FEW = 5
-"""Words that are alike, of which the first that is said is told."""
+"""The number of similar words to check. The first one that occurs in a text is suggested."""
 
 
 def unknown(
@@ -27,8 +27,9 @@ def unknown(
 ) -> dict[str, str]:
     """Return the words that occur in no text, each with the most similar word that does, or "".
 
-    The words are folded as `search_query.parse` folds them. The index also knows words of texts
-    that are gone, so `is_said` checks a word. {} if the index cannot be read.
+    The words must be folded as `search_query.parse` folds them. The index also has words of
+    deleted texts, so `is_said` checks that a word still occurs. Return {} if the index cannot be
+    read.
     """
     found: dict[str, str] = {}
     try:
@@ -48,14 +49,17 @@ def _open() -> sqlite3.Connection:
 
 
 def _texts_with(db: sqlite3.Connection, word: str) -> int:
-    """How many texts have it, or had."""
+    """Return the number of texts that contain a word, including deleted texts."""
     found = db.execute("SELECT doc FROM vocabulary WHERE term = ?", (word,)).fetchone()
     return found[0] if found else 0
 
 
 def _alike(db: sqlite3.Connection, word: str) -> Iterator[str]:
-    """Words like another: those one slip of the finger away first, the most frequent before
-    the others, then those that begin the same."""
+    """Yield words of the index that are similar to a word.
+
+    Words that differ by one typing error come first, the most frequent of them first. Similar
+    words with the same first characters follow.
+    """
     if not _SHORTEST <= len(word) <= _LONGEST:
         return
     counted = {other: _texts_with(db, other) for other in _slips(word)}
@@ -72,7 +76,7 @@ def _alike(db: sqlite3.Connection, word: str) -> Iterator[str]:
 
 
 def _slips(word: str) -> list[str]:
-    """What is one slip away: a letter missing, one too many, another one, or two swapped."""
+    """Return all words that one typing error makes: a missing, extra, wrong or swapped letter."""
     letters = ascii_lowercase if word.isascii() else "".join({*word})
     halves = [(word[:at], word[at:]) for at in range(len(word) + 1)]
     less = [left + right[1:] for left, right in halves]

@@ -1,4 +1,4 @@
-"""Read transcripts in a background process, when a list had no time for all of them."""
+"""Read the transcripts that a list had no time for, in a background process."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ _PROGRAM = "from cortext.features.listing.background_reading import read_all; re
 
 
 def read_the_rest() -> bool:
-    """Start a process that reads the transcripts which the catalog does not know. Return whether it
-    was started: in CI nothing runs on after a command."""
+    """Start a background process that reads all transcripts which the catalog does not have.
+
+    Return whether the process was started. In CI no process is started.
+    """
     if os.environ.get("CI"):
         return False
     return start_detached("-c", _PROGRAM)

@@ -1,6 +1,4 @@
-"""Conversations of workspaces, sessions of tools, of `aur spawn` and of programs: listing them, and
-finding the one that is meant.
-"""
+"""List conversations and sessions, and find the one that a person means."""
 
 from __future__ import annotations
 
@@ -32,8 +30,11 @@ from cortext.workspace.known_folders import known_workspaces, remember_workspace
 
 
 class ListFilter(NamedTuple):
-    """Which conversations a list holds, and in which order; `None` and empty mean any. With a
-    `tool` of "" there are only conversations of workspaces among them."""
+    """The filters and the order of a list.
+
+    None and empty values do not filter. The exception is `tool`: with "", the list has only
+    conversations of workspaces.
+    """
 
     kind: str | None = None
     status: str | None = None
@@ -47,12 +48,12 @@ class ListFilter(NamedTuple):
 
     @property
     def may_be_had_in_tool(self) -> bool:
-        """Whether what was said in an AI tool can be among them."""
+        """Whether the list can have conversations that took place in an AI tool."""
         return self.tool not in ("", AUR, DOCUMENT)
 
     @property
     def may_be_session(self) -> bool:
-        """Whether a session of an AI tool can be among them."""
+        """Whether the list can have sessions of AI tools that belong to no conversation."""
         return (
             self.may_be_had_in_tool
             and self.kind in (None, "", "chat")
@@ -62,13 +63,13 @@ class ListFilter(NamedTuple):
 
     @property
     def may_be_apart(self) -> bool:
-        """Whether a session of `aur spawn`, or of a program, can be among them."""
+        """Whether the list can have sessions of `aur spawn` or of programs."""
         return self.tool in (None, AUR, DOCUMENT)
 
 
 EVERYTHING = ListFilter()
 _PATIENCE = 1.0
-"""Seconds that a list looks at transcripts which it does not know."""
+"""The seconds for which a list reads new transcripts."""
 _RECENT_MICROS = 86_400 * 1_000_000
 _ORDERS: dict[str, Callable[[ConversationRow], Any]] = {
     "created_at": lambda row: -row.created_at,
@@ -80,17 +81,20 @@ _ORDERS: dict[str, Callable[[ConversationRow], Any]] = {
 
 
 class Listing(NamedTuple):
-    """What was found, and the workspaces that are gone or moved."""
+    """The rows of a list, and the known workspaces that were deleted or moved."""
 
     rows: list[ConversationRow]
     missing: list[str]
 
 
 class ConversationList:
-    """Those of one workspace, with personal ones and sessions of tools, of `aur spawn` and of
-    programs that were had in its folder. Outside any workspace, what was had in the current folder,
-    and last the personal ones of which nobody knows where they were had. With `everywhere`, all
-    that are known."""
+    """The conversations and sessions of one place.
+
+    In a workspace, the list has its conversations, and personal conversations and sessions that
+    took place in its folder. Outside any workspace, the list has everything that took place in the
+    current folder, then personal conversations without a known folder. With `everywhere`, the list
+    has all known conversations and sessions.
+    """
 
     def __init__(self, root: str, *, everywhere: bool = False) -> None:
         self.root = root
@@ -100,21 +104,20 @@ class ConversationList:
         self.pause_minutes: float = float(self.config["sessions.pause_minutes"])
         self.missing: list[str] = []
         self.idle: list[ConversationRow] = []
-        """The conversations that count as paused because they are idle: `paused` on disk, or still
-        `active` there."""
+        """The conversations that count as paused because they are idle, whatever the disk says."""
         self.damaged: list[str] = []
-        """What is wrong with files of sessions that cannot be listed."""
+        """Notes about session files that cannot be listed, with the reasons."""
         self.has_transcripts: bool = False
-        """Whether tools have written anything, as far as a list had a look."""
+        """Whether the last list found any transcript of a tool."""
         self.left: int = 0
-        """How many transcripts nobody looked at yet."""
+        """The number of transcripts that the last list had no time to read."""
         self.candidates: list[list[ConversationRow]] = []
-        """The rows that the last `find` compared: those here, then those everywhere."""
+        """The rows that the last `find` compared: those of this place, then those of everywhere."""
         self.origin: str = ""
-        """The session that `find` was asked for, if it found a conversation made of it."""
+        """The standalone session that a query named, if `find` returned an import of it."""
         self._kept: list[ConversationRow] = []
         self._grown: Sequence[ConversationRow] = ()
-        """The sessions of listed conversations that may have messages which are not captured."""
+        """The tool sessions of listed conversations that may have messages to capture."""
 
     def __enter__(self) -> ConversationList:
         return self
@@ -123,7 +126,7 @@ class ConversationList:
         self.close()
 
     def close(self) -> None:
-        """Let go of the catalog; whoever asks next opens it again."""
+        """Close the catalog. The next call opens it again."""
         if "_catalog" in self.__dict__:
             self._catalog.close()
 
@@ -137,13 +140,12 @@ class ConversationList:
         copies: bool = False,
         empty: bool = False,
     ) -> Listing:
-        """Return the rows, the latest first, and name workspaces that are gone or moved.
+        """Return the rows, the latest first, and the workspaces that were deleted or moved.
 
-        Transcripts that are not known yet are read for about `patience` seconds; None is until
-        all are. With `capture`, messages that were said in tools since the last list are brought
-        into their conversations first. Conversations that several copies of a workspace have are
-        listed once, unless `copies` are wanted. Sessions of `aur spawn` without a turn are listed
-        only with `empty`.
+        New transcripts are read for about `patience` seconds; None is no limit. With `capture`, new
+        messages from tools are first captured into their conversations. Without `copies`, a
+        conversation that is in several copies of a workspace is listed once. Sessions of `aur
+        spawn` without a turn are listed only with `empty`.
         """
         everywhere = self.everywhere if everywhere is None else everywhere
         rows, missing = self._conversations(everywhere)
@@ -167,7 +169,7 @@ class ConversationList:
         if not wanted.may_be_session:
             sessions = ()
         if apart or sessions:
-            several = rows or apart  # else they are in order, and may be many
+            several = rows or apart  # a single list is sorted already, and may be long
             rows = [*rows, *apart, *sessions]
             rows = sorted(rows, key=recency, reverse=True) if several else rows
             if not everywhere and self.root == paths.personal_workspace():
@@ -177,8 +179,11 @@ class ConversationList:
         return Listing(rows, missing)
 
     def _conversations(self, everywhere: bool) -> tuple[list[ConversationRow], list[str]]:
-        """Those of workspaces; with a workspace's own, the personal ones that were had in its
-        folder, perhaps before it was made one. And the workspaces that are not there."""
+        """Return the conversations of workspaces, and the workspaces that do not exist.
+
+        A workspace also gets the personal conversations that took place in its folder, for example
+        before the folder became a workspace.
+        """
         roots, missing = self._roots(everywhere)
         rows = self._catalog.list(roots) if roots else []
         personal = paths.personal_workspace()
@@ -198,7 +203,7 @@ class ConversationList:
         everywhere: bool,
         patience: float | None,
     ) -> list[ConversationRow]:
-        """The sessions of `aur spawn` and of programs of which no conversation is known."""
+        """Return the sessions of `aur spawn` and of programs that are not in `known`."""
         roots = dict.fromkeys((self.root, *known_workspaces()))
         found = list_standalone(self._catalog, self.config, roots, tool, patience)
         notes = found.notes
@@ -210,7 +215,7 @@ class ConversationList:
         return without_known(self._catalog, found, known)
 
     def _with_status(self, rows: list[ConversationRow]) -> list[ConversationRow]:
-        """Return the rows as lists show them, and note which ones are idle."""
+        """Return the rows with the status that lists show, and store the idle ones in `idle`."""
         shown = show_effective_status(rows, self.pause_minutes)
         self.idle = [*find_idle(rows, self.pause_minutes), *find_auto_paused(shown)]
         return shown
@@ -218,7 +223,7 @@ class ConversationList:
     def _sessions(
         self, known: Sequence[ConversationRow], everywhere: bool, patience: float | None
     ) -> Sequence[ConversationRow]:
-        """Return the sessions of tools that belong to no conversation."""
+        """Return the tool sessions that belong to no conversation."""
         found = self._catalog.tool_sessions(known, patience=patience)
         self.left, self.has_transcripts, self._grown = found.left, found.there, found.grown
         sessions = found.rows if everywhere else in_folder(found.rows, self.folder)
@@ -235,8 +240,10 @@ class ConversationList:
         ]
 
     def pause_idle(self, idle: Sequence[ConversationRow]) -> Sequence[ConversationRow]:
-        """Pause idle conversations on disk, unless they were announced since they were last active.
-        Return those that are paused now, for the caller to announce."""
+        """Pause idle conversations on disk, and return them for the caller to announce.
+
+        Conversations that were announced since their last activity are skipped.
+        """
         new = self._catalog.find_unannounced(idle) if idle else ()
         if not new:
             return ()
@@ -247,19 +254,20 @@ class ConversationList:
     def find(self, query: str, wanted: ListFilter = EVERYTHING) -> Sequence[ConversationRow]:
         """Return the conversations that a query names: one, several or none.
 
-        The id that a list shows comes before any other name. Of two names of the same kind, the
-        conversation here comes before one elsewhere. A number is a line of the last list.
-        `candidates` then has the rows that were compared.
+        An id that a list shows takes precedence over other names. For the same kind of name, a
+        conversation of this place takes precedence over others. A number means a row of the last
+        list. Afterwards, `candidates` has the rows that were compared. Raises SessionStorageError
+        if nothing was found and some conversations could not be read.
         """
         self.origin = ""
         here = self._all(wanted, self.everywhere)
         self.candidates = [here]
         found = find_named(query, here) or self._numbered(query, here)
         if not found and len(query.split()) > 1:
-            # Several words are hardly an id, so no other place can know it better.
+            # Several words are not an id, so no exact match elsewhere takes precedence.
             found = self._by_any_name(query)
         if not found:
-            # The conversation may be one that could not be read: another of that name is wrong.
+            # If some conversations could not be read, a match elsewhere may be the wrong one.
             if not (self.everywhere or self._catalog.unread):
                 self.candidates.append(self._all(wanted, True))
             found = self._by_any_name(query)
@@ -275,7 +283,7 @@ class ConversationList:
         return rows
 
     def _by_any_name(self, query: str) -> list[ConversationRow]:
-        """Return the candidates with the best kind of match that any of them has."""
+        """Return the candidates that match in the best way that any of them matches."""
         for names in (find_named, by_other_id, self._imported_from, by_part):
             for rows in self.candidates:
                 if found := names(query, rows):
@@ -283,7 +291,7 @@ class ConversationList:
         return []
 
     def _imported_from(self, query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
-        """Return the conversations that were made of a session which is not listed itself."""
+        """Return the conversations that were imported from a session which is not listed itself."""
         ids = {row.key for row in by_other_id(query, self._kept)}
         if len(query.split()) == 1:  # no id has a space in it
             ids.add(query.strip())
@@ -292,13 +300,13 @@ class ConversationList:
         return found
 
     def active(self) -> list[ConversationRow]:
-        """Those that are going on; if none is, those that were never stopped."""
+        """Return the active conversations, or the idle ones if none is active."""
         rows = self.list(ListFilter(tool="")).rows
         going_on = [row for row in rows if row.status == "active"]
         return going_on or self.idle
 
     def remember_shown(self, rows: Sequence[ConversationRow]) -> None:
-        """Let the numbers of this list be good for the next command in this terminal."""
+        """Store the numbers of these rows for the next command in this terminal."""
         self._catalog.remember_shown(_terminal(), rows)
 
     @cached_property
@@ -306,14 +314,17 @@ class ConversationList:
         return Catalog.at_home()
 
     def shown_as(self, query: str) -> tuple[str, str] | None:
-        """The identity of what has this number in the last list of this terminal."""
+        """Return the identity of the row with this number in the last list of this terminal.
+
+        Return None if the query is not a number, or if the list has no such row.
+        """
         text = query.strip()
         if not (text.isascii() and text.isdecimal()) or text.startswith("0") or len(text) > 6:
             return None
         return self._catalog.shown(_terminal(), int(text))
 
     def _numbered(self, query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
-        """What has a number in the last list of this terminal, which may have been of anywhere."""
+        """Return the row with this number in the terminal's last list, from any place."""
         shown = self.shown_as(query)
         if shown is None:
             return []
@@ -344,7 +355,7 @@ def filter_rows(rows: list[ConversationRow], wanted: ListFilter) -> list[Convers
     if wanted.tags:
         tests.append(lambda row: set(wanted.tags) <= set(row.tags))
     if wanted.owner:
-        owner = shown(wanted.owner)  # as rows have it
+        owner = shown(wanted.owner)  # rows have sanitized text
         tests.append(lambda row: row.owner == owner)
     if wanted.since is not None:
         tests.append(lambda row: row.last_active >= (wanted.since or 0))
@@ -362,8 +373,7 @@ def _could_not_read(what: str) -> Exception:
 
 
 def _by_place(rows: list[ConversationRow]) -> tuple[list[ConversationRow], list[ConversationRow]]:
-    """All but the personal conversations of which nobody knows in which folder they were had, and
-    these."""
+    """Separate the rows into those with a known folder and personal ones without a known folder."""
     personal = paths.personal_workspace()
     unknown = [row for row in rows if row.workspace == personal and row.folder == personal]
     paths_of = {row.path for row in unknown}
@@ -372,11 +382,11 @@ def _by_place(rows: list[ConversationRow]) -> tuple[list[ConversationRow], list[
 
 
 def _terminal() -> str:
-    """What the numbers of a list are good for: this terminal, else whatever started us."""
+    """Return a name for this terminal, or for the process session if there is no terminal."""
     session = os.getsid(0)
     for fd in (0, 1, 2):
         try:
-            # Another terminal may get the name of one that was closed.
+            # A new terminal may get the device name of a closed one, so add the session id.
             return f"{os.ttyname(fd)} {session}"
         except OSError:
             continue

@@ -1,4 +1,4 @@
-"""By which names conversations are found, and the command that goes on with one."""
+"""Unique names of conversations, and the command that continues a conversation."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable
 from cortext.catalog.row import AUR, DOCUMENT, ConversationRow
 
 _LAST = "\U0010ffff"
-"""The last character that there is."""
+"""The greatest Unicode character, which sorts after all others."""
 
 
 class Names:
-    """The names of all that can be meant: how many of them each one is good for."""
+    """The names of all rows, to find out how many rows a name matches."""
 
     def __init__(self, rows: Iterable[ConversationRow]) -> None:
         self._ends: Counter[str] = Counter()
@@ -29,12 +29,12 @@ class Names:
                     self._own[own] += 1
                 continue
             if paths[row.path] > 1:
-                # Of copies in which as much was said it is all the same which one is meant.
+                # Copies with the same number of messages count once: any of them will do.
                 same = row.path, row.created_at, row.messages
                 if same in seen:
                     continue
                 seen.add(same)
-            # A conversation is named by its path without what comes before any of its folders.
+            # The end of a conversation's path, from any "/" on, is a name of the conversation.
             name = row.path
             while name := name.partition("/")[2]:
                 self._ends[name] += 1
@@ -42,8 +42,11 @@ class Names:
         self._whole = Counter(keys)
 
     def count(self, name: str) -> int:
-        """How many have this name; where no session has, of sessions those whose id begins so, or
-        which a program knows by it."""
+        """Return the number of rows that a name matches.
+
+        If no session has exactly this id, sessions whose id starts with the name count too, and
+        sessions that a program knows by the name.
+        """
         if whole := self._whole[name]:
             return whole + self._ends[name]
         first = bisect_left(self._keys, name)
@@ -51,8 +54,10 @@ class Names:
         return last - first + self._ends[name] + self._own[name]
 
     def of(self, row: ConversationRow, *shorter: str) -> str:
-        """A name that no other has and that every command takes: one that is `shorter`, its id,
-        `DATE/ID`, else the whole path of its folder or its file."""
+        """Return a name that only this row has, and that every command accepts.
+
+        The first unique name is used: one of `shorter`, the id, `DATE/ID`, or the absolute path.
+        """
         names = (*shorter, row.key) if row.tool else (*shorter, row.key, row.address)
         for name in names:
             if self.count(name) < 2:
@@ -65,8 +70,8 @@ def whole_path(row: ConversationRow) -> str:
 
 
 def reopens(row: ConversationRow, name: str, quote: Callable[[str], str]) -> str:
-    """The command that goes on with a conversation, by a name of it."""
-    # `spawn` has no sessions but its own, so that there the id is enough.
+    """Return the shell command that continues a conversation, given one of its names."""
+    # `spawn` knows only its own sessions, so the id is enough.
     if row.tool == AUR:
         return f"cortext spawn --resume {quote(row.key)}"
     return f"cortext resume {quote(name)}"

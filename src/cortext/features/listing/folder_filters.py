@@ -1,6 +1,6 @@
-"""Which conversations were had in a folder, and which are copies of one.
+"""Filter rows by folder, and drop copies of the same conversation.
 
-This module is imported by every list, so it imports next to nothing.
+Every list imports this module, so it imports very little.
 """
 
 from __future__ import annotations
@@ -13,22 +13,27 @@ from cortext.catalog.row import ConversationRow
 
 
 def in_folder(rows: Sequence[ConversationRow], folder: str) -> list[ConversationRow]:
-    """Those that were had in a folder or below it; "" is anywhere."""
+    """Return the rows that took place in a folder or below it; with "", return all rows."""
     return [*filter(is_in_folder(folder), rows)] if folder else list(rows)
 
 
 def is_in_folder(folder: str) -> Callable[[ConversationRow], bool]:
-    """Whether a row was had in a folder or below it, by the name that it is given or its real
-    one."""
+    """Return a test of whether a row took place in a folder or below it.
+
+    The folder matches by the path that is given and by its real path.
+    """
     named = os.path.abspath(folder)
     starts = tuple({f"{each.rstrip('/')}/" for each in (named, os.path.realpath(named))})
     return lambda row: f"{row.folder}/".startswith(starts)
 
 
 def without_copies(rows: list[ConversationRow], root: str = "") -> list[ConversationRow]:
-    """Each conversation once: of those that copies of a workspace have, or two checkouts of it, one
-    stays, which is that of `root` if it has one, and else the longest. Copies have the same id and
-    began at the same time; one in which more was said than in that of `root` stays too."""
+    """Drop copies of a conversation, as two checkouts of a workspace have them.
+
+    Copies have the same path in their workspace and the same start time. The copy in the workspace
+    `root` stays, otherwise the copy with most messages. A copy with more messages than the one in
+    `root` stays too.
+    """
     ids = Counter([row.path for row in rows if row.workspace.startswith("/")])
     if len(ids) == ids.total():
         return rows
@@ -46,5 +51,5 @@ def without_copies(rows: list[ConversationRow], root: str = "") -> list[Conversa
 
 
 def _rank(row: ConversationRow, root: str) -> tuple[bool, int, int, int]:
-    # Copies nearly always have a longer name than what they were made from.
+    # A copied workspace nearly always has a longer path than its original.
     return row.workspace == root, row.messages, row.last_active, -len(row.workspace)

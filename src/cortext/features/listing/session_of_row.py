@@ -1,4 +1,4 @@
-"""Reading any row of a list: a conversation of a workspace, or a session that belongs to none."""
+"""Read the session of any row of a list."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ from cortext.stores.store_registry import open_session_store
 
 
 class LoadedRow(NamedTuple):
-    """What is in a row: the session, what is wrong with it, where it was read from, and the
-    conversations of its sub-agents."""
+    """The session of a row, with details.
+
+    `damages` is the damage in its files, `path` the file or folder that was read, and `side` the
+    sessions of its sub-agents.
+    """
 
     session: Session
     damages: Sequence[Damage]
@@ -26,18 +29,24 @@ class LoadedRow(NamedTuple):
 
 
 def read(row: ConversationRow, longest: int | None = None) -> tuple[Session, Sequence[Damage]]:
-    """The session of a row and all that is wrong with it. Of a tool's results above `longest`
-    characters only the ends are kept. SessionNotFoundError if it is nowhere any more."""
+    """Return the session of a row, and the damage in its files.
+
+    Tool results in a transcript that are longer than `longest` characters are shortened to their
+    ends. Raises SessionNotFoundError if the session does not exist any more.
+    """
     return read_all(row, longest)[:2]
 
 
 def read_all(row: ConversationRow, longest: int | None = None) -> LoadedRow:
-    """As `read`, with what else there is. What a tool has no more is read from the archive."""
+    """Return the session of a row as `read` does, with more details.
+
+    A transcript that the tool has deleted is read from the archive.
+    """
     if row.tool and not row.is_standalone:
         return read_from(row, transcript_of(row), longest)
     found = _read_apart(row) if row.tool else _read_conversation(row)
     if (row.status, found.session.status) == ("paused", "active"):
-        found.session.status = "paused"  # it rests, which lists say before it is written
+        found.session.status = "paused"  # lists show idle sessions as paused before the file does
     return found
 
 
@@ -47,28 +56,30 @@ def _read_conversation(row: ConversationRow) -> LoadedRow:
 
 
 def transcript_of(row: ConversationRow) -> Found:
-    """The transcript of a tool's session; SessionNotFoundError if it is nowhere any more."""
+    """Return the transcript of a tool session. Raises SessionNotFoundError if it is gone."""
     return _found(row, transcript_at(row.tool, row.key, row.path))
 
 
 def read_from(row: ConversationRow, found: Found, longest: int | None = None) -> LoadedRow:
-    """As `read_all`, from a transcript that was there just now."""
+    """Return the session of a row as `read_all` does, from a transcript that was just found."""
     bridge, source = found
     try:
         decoded = bridge.decode(source, longest=longest)
     except FileNotFoundError:
-        # It went away between looking and reading.
+        # The file was moved or deleted after it was found.
 
         bridge, source = _found(row, find_transcript(row.tool, row.key))
         decoded = bridge.decode(source, longest=longest)
-    # A transcript does not say whether its session goes on.
+    # A transcript does not say whether its session is active.
     decoded.session.status = "active" if row.status == "active" else "paused"
     return LoadedRow(decoded.session, decoded.damages, source.path, decoded.side)
 
 
 def _read_apart(row: ConversationRow) -> LoadedRow:
-    """A session of `aur spawn`, or one that a program keeps, from its own file. Nothing is written,
-    also not the folder that it was in."""
+    """Return a session of `aur spawn` or of a program from its file.
+
+    Nothing is written. A folder that does not exist any more is not created again.
+    """
     folder = os.path.dirname(row.path)
     if not os.path.isdir(folder):
         raise SessionNotFoundError(row.key, path=row.path)

@@ -1,5 +1,7 @@
-"""Sessions that no AI tool has and no workspace: those of `aur spawn`, and those that programs
-keep, as documents or as logs. Lists have them beside the others.
+"""Standalone sessions, which belong to no AI tool and no workspace.
+
+These are the sessions of `aur spawn`, and the documents and logs of other programs. Lists show them
+beside conversations.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from cortext.workspace.known_folders import document_folders, program_folders
 
 
 class Standalone(NamedTuple):
-    """The sessions of each kind, and what is wrong with files that have none."""
+    """The sessions of each kind, and notes about files that could not be read."""
 
     spawned: list[ConversationRow]
     documents: list[ConversationRow]
@@ -29,8 +31,11 @@ class Standalone(NamedTuple):
 
 
 def shelves(config: Config, roots: Iterable[str]) -> list[DocumentFolder]:
-    """The folders in which programs may keep documents: the default one, those of workspaces,
-    those that they chose, and those that a person named; only such as are there."""
+    """Return the existing folders in which programs may store documents.
+
+    These are the default folder, one folder in each workspace, folders that programs chose, and
+    folders in the settings.
+    """
     default, *chosen = document_folders()
     found = [DocumentFolder(default)]
     found += [DocumentFolder(paths.project_document_dir(root), root) for root in roots]
@@ -40,8 +45,10 @@ def shelves(config: Config, roots: Iterable[str]) -> list[DocumentFolder]:
 
 
 def log_folders(config: Config) -> list[str]:
-    """The folders in which programs may keep logs: the default one, those that they chose, and
-    those that a person named; only such as are there."""
+    """Return the existing folders in which programs may store logs.
+
+    These are the default folder, folders that programs chose, and folders in the settings.
+    """
     named = map(os.path.abspath, config["sources.documents"])
     return [folder for folder in dict.fromkeys([*program_folders(), *named]) if isdir(folder)]
 
@@ -53,14 +60,17 @@ def list_standalone(
     tool: str | None,
     patience: float | None,
 ) -> Standalone:
-    """All that there are now; of one kind, if `tool` says which. `roots` are the workspaces in
-    which programs may keep documents. What is new is read for about `patience` seconds."""
+    """Return the standalone sessions.
+
+    `tool` limits the result to the kind `AUR` or `DOCUMENT`. `roots` are the workspaces in which
+    programs may store documents. New documents are read for about `patience` seconds.
+    """
     found = Standalone([], [], [])
     if tool in (None, AUR) and isdir(paths.spawn_sessions()):
         _add_spawned(found, catalog)
     if tool in (None, DOCUMENT) and (there := shelves(config, roots)):
         rows, notes = catalog.document_sessions(there, patience=patience)
-        # Programs do not tell when they leave a session, so inactivity decides.
+        # Programs do not record the end of a session, so inactivity decides.
         minutes = float(config["sessions.pause_minutes"])
         found.documents.extend(show_effective_status(rows, minutes))
         found.notes.extend(notes)
@@ -72,7 +82,7 @@ def list_standalone(
 
 def _add_logs(found: Standalone, catalog: Catalog, folder: str, minutes: float) -> None:
     try:
-        # Programs do not tell whether they have a session open.
+        # Programs do not record whether they have a session open.
         rows = catalog.log_sessions(folder, DOCUMENT, lost="active")
     except CortextError as error:
         found.notes.append(str(error))
@@ -82,7 +92,7 @@ def _add_logs(found: Standalone, catalog: Catalog, folder: str, minutes: float) 
 
 def _add_spawned(found: Standalone, catalog: Catalog) -> None:
     try:
-        # Only `aur` itself shows interrupted and paused sessions as different.
+        # Only `aur` itself distinguishes interrupted and paused sessions.
         found.spawned.extend(catalog.log_sessions(paths.spawn_sessions(), lost="paused"))
     except CortextError as error:
         found.notes.append(str(error))
@@ -91,8 +101,11 @@ def _add_spawned(found: Standalone, catalog: Catalog) -> None:
 def without_known(
     catalog: Catalog, found: Standalone, known: Sequence[ConversationRow]
 ) -> list[ConversationRow]:
-    """Those that are nowhere else: neither is a conversation of `known` the same, or a session of
-    another kind, nor was a conversation made of it that has gone on since."""
+    """Return the standalone sessions that a list does not show in another form.
+
+    A session is left out if a row in `known`, or a session of the other kind, is the same. It is
+    also left out if it was imported as a conversation that has later activity.
+    """
     spawned, kept, _ = found
     if not (spawned or kept):
         return []
@@ -106,7 +119,7 @@ def without_known(
 def _not_among(
     rows: list[ConversationRow], known: Sequence[ConversationRow]
 ) -> list[ConversationRow]:
-    """Without those that one of `known` is too: it has the same id and beginning, and as much."""
+    """Drop rows for which `known` has the same id and start time and at least as many messages."""
     if not rows:
         return rows
     ids = {row.id for row in known}.intersection([row.key for row in rows])
@@ -121,15 +134,17 @@ def _not_among(
 
 
 def find_named_or_imported(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
-    """What is kept in the file, or the folder, that is named; or the conversations that were made
-    of the session that is called so, if that is not listed itself."""
+    """Return the rows that a query names by path or id.
+
+    If there are none, return the conversations that were imported from a session of this id.
+    """
     return (
         find_named(query, rows) or by_other_id(query, rows) or imported_from({query.strip()}, rows)
     )
 
 
 def find_named(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
-    """What is kept in the file, or the folder, that is named, or is listed under this id."""
+    """Return the rows with this absolute path, or the rows that lists show under this id."""
     text = query.strip()
     if not text.startswith("/"):
         return by_id(text, rows)
@@ -142,6 +157,6 @@ def find_named(query: str, rows: Sequence[ConversationRow]) -> list[Conversation
 
 
 def imported_from(ids: Iterable[str], rows: Sequence[ConversationRow]) -> list[ConversationRow]:
-    """The conversations that were made of sessions of these ids."""
+    """Return the conversations that were imported from standalone sessions with these ids."""
     parents = {f"{tool}:{id}" for tool in (AUR, DOCUMENT) for id in ids}
     return [row for row in rows if row.parent_id in parents]

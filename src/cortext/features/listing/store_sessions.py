@@ -1,4 +1,4 @@
-"""Listing sessions and finding one, in any store."""
+"""List the sessions of any store, and find one of them."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ log: logging.Logger = logging.getLogger("cortext.features")
 
 
 class LoadedSession(NamedTuple):
-    """A session, with what is wrong with its files."""
+    """A session, and the damage found in its files."""
 
     session: Session
     damages: Sequence[Damage]
 
 
 def default_store() -> str:
-    """The URL of the store that commands use unless another is given."""
+    """Return the URL of the store that commands use by default."""
     return os.environ.get("CORTEXT_STORE") or f"document:{paths.document_dir()}"
 
 
@@ -43,7 +43,11 @@ def list_sessions(
     sort_by: str = "updated_at",
     owner: str | None = None,
 ) -> list[SessionSummary]:
-    """The sessions of a store, newest first unless `sort_by` says otherwise."""
+    """Return summaries of the sessions of a store, sorted by `sort_by`.
+
+    Titles and ids sort from A to Z, and everything else from the greatest down. Return [] if the
+    store's folder does not exist.
+    """
     store = open_readable(url)
     if store is None:
         return []
@@ -58,19 +62,23 @@ def list_sessions(
 
 
 def _summarize(store: SessionStore, id: str) -> SessionSummary | None:
-    """What can be read of a session, under the id that names it in its store."""
+    """Return a summary with the id that the store uses; None if the session cannot be read."""
     try:
         session = store.read(id).session
     except SessionStorageError as error:
         log.warning("left out of the list: %s", error)
         return None
     summary = SessionSummary.from_session(session)
-    # A service gives its conversations no titles, and people know them by what was asked.
+    # Conversations of a service have no title, so use the first request.
     return msgspec.structs.replace(summary, id=id, title=summary.title or generate_title(session))
 
 
 def show_session(url: str, given: str) -> LoadedSession:
-    """One session by its id or the beginning of it, as far as it can be read."""
+    """Return the session with this id or start of an id, as far as it can be read.
+
+    Raises SessionNotFoundError if there is no such session, and AmbiguousIdError if there are
+    several.
+    """
     store = open_readable(url)
     if store is None:
         raise no_folder(url, given)
@@ -79,34 +87,41 @@ def show_session(url: str, given: str) -> LoadedSession:
 
 
 def no_folder(url: str, given: str) -> SessionNotFoundError:
-    """Return the error for a session of a store that has no folder."""
+    """Return the error for a session of a store whose folder does not exist."""
     missing = SessionNotFoundError(given)
     missing.hint = f"the folder {os.path.abspath(folder_of(url))} does not exist"
     return missing
 
 
 def open_existing(url: str) -> SessionStore | None:
-    """The store of a URL; None, and nothing is made, when its folder is not there."""
+    """Open the store of a URL. Return None, and create nothing, if its folder does not exist."""
     return open_session_store(url) if os.path.isdir(folder_of(url)) else None
 
 
 def open_readable(url: str) -> SessionStore | None:
-    """As `open_existing`; that of a server as well, which is asked nothing before it is used."""
+    """Open the store of a URL as `open_existing` does, or the store of a server.
+
+    A server is not contacted before the store is used.
+    """
     return open_session_store(url) if is_server(url) else open_existing(url)
 
 
 def is_server(url: str) -> bool:
-    """Whether a store is no folder."""
+    """Return whether a URL names a server and not a folder."""
     return url.partition(":")[0] in SERVERS
 
 
 def folder_of(url: str) -> str:
-    """Where a store is."""
+    """Return the folder of a store's URL."""
     return os.path.expanduser(url.partition(":")[2])
 
 
 def complete_id(store: SessionStore, given: str) -> str:
-    """The id that is given, or the only one that begins with it, with or without its day."""
+    """Return the id that equals `given`, or the only id that starts with it.
+
+    The day before the "/" of an id may be omitted. Raises SessionNotFoundError or AmbiguousIdError
+    if there is not exactly one such id.
+    """
     known = store.list_session_ids()
     if store.exists(given) and not any(id.endswith(f"/{given}") for id in known):
         return given

@@ -1,5 +1,7 @@
-"""Times as people and agents write them: `2026`, `2026-03..2026-05`, "last week", `3d`, "2 weeks
-ago"."""
+"""Parse times as people and agents write them.
+
+Examples are `2026`, `2026-03..2026-05`, "last week", `3d` and "2 weeks ago".
+"""
 
 from __future__ import annotations
 
@@ -29,15 +31,19 @@ _ONE_HINT = "give 2026-01-31, 2026-01, yesterday, last week, 30m, 12h, 7d, 4w, 3
 
 
 class Span(NamedTuple):
-    """From a time until just before another, in microseconds since 1970; None is no limit."""
+    """A span of time, in microseconds since 1970. `until` is not included; None is no limit."""
 
     since: int | None = None
     until: int | None = None
 
 
 def date_range(text: str | None) -> Span:
-    """The span that is meant, in local days, or from so long ago; no text is all of time.
-    CortextError for what is no such text. A week begins on Monday; the last one ended on Sunday."""
+    """Return the span of time that a text such as "last week" means.
+
+    Dates are in local time. A week begins on Monday, so "last week" ended on Sunday. `3d` means the
+    time since three days ago. None or an empty text means all of time. Raises CortextError for any
+    other text.
+    """
     if text is None or not text.strip():
         return Span()
     words = _words(text)
@@ -51,12 +57,19 @@ def date_range(text: str | None) -> Span:
 
 
 def since(text: str) -> int:
-    """When a time begins, in microseconds since 1970; CortextError for what is none."""
+    """Return the start of a time, such as a month, in microseconds since 1970.
+
+    Raises CortextError for a text that is not a time.
+    """
     return _moment(text, 0)
 
 
 def until(text: str) -> int:
-    """When a time ends: a day counts whole, and so does a month; `3d` is a moment."""
+    """Return the end of a time, in microseconds since 1970.
+
+    A day or a month counts whole, up to its last moment. `3d` is a single moment. Raises
+    CortextError for a text that is not a time.
+    """
     return _moment(text, 1)
 
 
@@ -72,7 +85,7 @@ def _words(text: str) -> str:
 
 
 def _ends(words: str) -> tuple[datetime | None, datetime | None]:
-    """When it begins, and when it is over."""
+    """Return the start and the end of a range; None is no limit."""
     before, dots, after = words.partition("..")
     if not dots:
         first, end = _one(words)
@@ -84,7 +97,7 @@ def _ends(words: str) -> tuple[datetime | None, datetime | None]:
 
 
 def _one(words: str) -> tuple[datetime, datetime]:
-    """The beginning and the end of a time; of a moment, both are it."""
+    """Return the start and the end of a time, which are equal for a single moment."""
     if len(words) > _LONGEST:
         raise ValueError(words)
     if found := _AGO.fullmatch(words):
@@ -104,13 +117,13 @@ def _ago(count: int, unit: str) -> datetime:
     now = clock.now().astimezone()
     if unit in ("minute", "hour"):
         return now - timedelta(minutes=count * (60 if unit == "hour" else 1))
-    # Of the same hour by the clock on the wall.
+    # The same local time of day, even if daylight saving time changed in between.
     day = _back(now.date(), count, unit)
     return datetime.combine(day, now.time()).astimezone()
 
 
 def _days(words: str) -> tuple[date, date]:
-    """The first day, and the one after the last."""
+    """Return the first day, and the day after the last."""
     today = clock.now().astimezone().date()
     if words in ("today", "yesterday"):
         day = today - timedelta(days=words == "yesterday")
@@ -146,12 +159,12 @@ def _named(today: date, which: str, unit: str) -> tuple[date, date]:
 
 
 def _back(day: date, count: int, unit: str) -> date:
-    """So many days, weeks, months or years before a day."""
+    """Return the date that is `count` days, weeks, months or years before a day."""
     if unit in ("day", "week"):
         return day - timedelta(days=count * (7 if unit == "week" else 1))
     months = day.year * 12 + day.month - 1 - count * (12 if unit == "year" else 1)
     first = date(months // 12, months % 12 + 1, 1)
-    # The last of a month has no equal in a shorter one.
+    # Use the last day of a month that is too short for this day.
     end = (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
     return first.replace(day=min(day.day, end.day))
 

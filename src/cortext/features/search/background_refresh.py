@@ -1,4 +1,4 @@
-"""Reading what is new, in a thread of its own: a client that asks does not wait for all of it."""
+"""Index new messages in a background thread, so that a client does not wait for all of them."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ from cortext.features.search.search import Search
 
 _log = logging.getLogger("cortext.features")
 _STEP = 1.0
-"""Seconds after which it is said how many transcripts nobody looked at yet."""
+"""The seconds between two updates of the number of transcripts that are not listed yet."""
 _END = 5.0
 
 
 class _EndedError(Exception):
-    """The server ends, and whoever reads has to."""
+    """The server is ending, so the background thread must end too."""
 
 
 class Warming:
-    """At most one reading at a time. `unlisted` are the transcripts that nobody looked at yet,
-    `unread` the conversations whose words are not in the index yet; both count down."""
+    """A background refresh of catalog and index, at most one at a time.
+
+    `unlisted` is the number of transcripts that the catalog does not have yet. `unread` is the
+    number of conversations that the index does not have yet. Both count down.
+    """
 
     def __init__(self) -> None:
         self.unlisted: int = 0
@@ -39,11 +42,11 @@ class Warming:
 
     @property
     def left(self) -> int:
-        """How many conversations are not read yet, as far as one knows; 0 when all are."""
+        """The number of conversations known to be unread; 0 when all are read."""
         return max(self.unlisted + self.unread, int(self.goes_on))
 
     def start(self) -> None:
-        """Begin to read, unless that goes on already."""
+        """Start the refresh, unless it is running or `end` was called."""
         if self.goes_on or self._ended:
             return
         self.done = self.total = 0
@@ -51,7 +54,10 @@ class Warming:
         self._thread.start()
 
     def end(self) -> None:
-        """Let it stop after the conversation that it is at. What it read is kept."""
+        """Stop the refresh after the current conversation, and wait up to 5 seconds for that.
+
+        The conversations that were read so far stay in the index.
+        """
         self._ended = True
         if self._thread is not None:
             self._thread.join(_END)
@@ -59,16 +65,16 @@ class Warming:
     def _run(self) -> None:
         try:
             self._list()
-            # Something is left where another process reads it now, or the index cannot be written.
+            # Conversations remain if another process is reading them or the index is read-only.
             self.unread = Search().refresh(patience=None, progress=self._told).left
         except _EndedError:
             return
         except (CortextError, OSError, sqlite3.Error) as error:
-            # Whoever asks next meets it too, and is told.
+            # The next search meets the same error and reports it.
             _log.warning("could not read what is new: %s", error)
 
     def _list(self) -> None:
-        """Look at every transcript, so that each is listed."""
+        """Bring the catalog up to date with every transcript."""
         conversations = ConversationList(paths.workspace_root(), everywhere=True)
         before = -1
         while self.unlisted != before:

@@ -1,6 +1,6 @@
-"""What a person chose of what an agent offered: an answer decides by what it answers to.
+"""Recognize a person's answer that chooses between options that an agent offered.
 
-"The header." says nothing by itself; after "In the header or on its own page?" it does.
+"The header." alone decides nothing. After "In the header or on its own page?" it is a decision.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from cortext.model import summary_phrases
 
 _ANSWER = 160
-"""Characters of an answer: what is longer says something else."""
+"""The maximum number of characters of an answer that can be a choice."""
 _WANTED = re.compile(
     r"\b(?:should|shall|prefer|rather|would you like|do you want|soll|sollen|devrait|préfères?"
     r"|prefieres?)\b|(?:ましょう|します)か"
@@ -22,11 +22,11 @@ _FACT = re.compile(
     r"(?:is|are|was|were|am|do|does|did|has|have|had|can|could|will|may|might|which|what|where|when"
     r"|who|whose|why|how|there|it)\b"
 )
-"""A question that begins so asks what is, and a sentence says it."""
+"""The first word of a question about facts, or of a sentence that states a fact."""
 _PERMISSION = re.compile(
     r"\b(?:should|shall|can|could|may) i\b|\b(?:want|like|need) me to\b|\bsoll ich\b"
 )
-"""May the agent do something? What is answered to that decides nothing."""
+"""A question for permission. Its answer is not a decision."""
 _PROPOSED = re.compile(r"\bi(?:'d| would)? (?:propose|suggest|recommend)\b|\bmy plan is\b")
 _YES_OR_NO = re.compile(
     r"(?:yes|yep|yeah|no|nope|ok(?:ay)?|sure|fine|right|agreed|exactly|good|ja|nein|oui|non|sí|si)"
@@ -36,7 +36,7 @@ _TELLS = re.compile(
     r"(?:it|it's|there|they|that|that's|this|these|i|i'm|i've|he|she|you|we|we're|my|our|because"
     r"|but|although|maybe|perhaps|neither|nothing|none|never mind|not)\b"
 )
-"""What begins so tells something, and chooses nothing."""
+"""The first word of a sentence that gives information and chooses nothing."""
 _LATER = re.compile(
     r"\b(?:later|maybe|perhaps|not sure|depends|let me|hold on|wait|hm+|unsure|either way"
     r"|you decide|up to you|please|thanks?)\b"
@@ -56,8 +56,10 @@ _DOES = re.compile(
 
 
 def offers(sentences: Sequence[str], *, was_asked: bool) -> bool:
-    """Whether an agent lets the person choose, at the end of what it says. `was_asked`: the person
-    had asked something."""
+    """Return whether an agent's message ends with an offer to choose.
+
+    `was_asked` says whether the person's message before contains a question.
+    """
     if not sentences:
         return False
     last = _plain(sentences[-1])
@@ -72,7 +74,10 @@ def offers(sentences: Sequence[str], *, was_asked: bool) -> bool:
 
 
 def chosen(said: str, answer: Sequence[str]) -> str:
-    """The sentence of an answer to an offer that decides; "" if none does. `said` is the answer."""
+    """Return the first sentence of an answer if it decides on an offer, otherwise "".
+
+    `said` is the whole answer, and `answer` has its sentences.
+    """
     if not answer or len(said) > _ANSWER or _is_question(answer[0]) or picks(said):
         return ""
     if _AGREES.fullmatch(_plain(said.strip())):
@@ -92,12 +97,15 @@ def chosen(said: str, answer: Sequence[str]) -> str:
 
 
 def picks(said: str) -> bool:
-    """Whether an answer only says which: what that is stands in what the agent says next."""
+    """Return whether an answer only picks an option, such as "the second one".
+
+    The agent's next message then says which option that is.
+    """
     return _PICKS.fullmatch(_plain(said.strip())) is not None
 
 
 def picked(sentences: Sequence[str]) -> str:
-    """What an agent says it will do, now that it was told which; "" if it does not say that."""
+    """Return the first sentence of an agent if it says what the agent will do, otherwise ""."""
     first = sentences[0] if sentences else ""
     return first if _DOES.match(_plain(first)) else ""
 

@@ -1,8 +1,8 @@
-"""What was decided about a topic: sentences that were said, and where.
+"""Find the sentences in conversations that decide something about a topic.
 
-No model is asked. A sentence decides by its words ("we agreed on", "let's use"), by what it answers
-to (`choices.py`), or it is what an agent advised and the person then said yes to. Those about the
-topic come first.
+No language model is used. A sentence is a decision in three cases: its words say so ("we agreed
+on", "let's use"); it answers an offer of the agent (`decision_answers.py`); or an agent advised it
+and the person then agreed. Sentences about the topic come first.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cortext.model.session import Session
 _CONVERSATIONS = 30
 _HITS = 200
 _LONGEST = 20_000
-"""Characters of a message that are looked at."""
+"""The number of characters of a message that are examined."""
 _SHORTEST, _SENTENCE = 8, 500
 _DECIDED = (
     *summary_phrases.DECIDED,
@@ -42,12 +42,15 @@ _CHOSEN = (
     *("i don't want ", "we don't want "),
     *("go for ", "i'm going with", "let us ", "scrap ", "remove "),
 )
-"""What decides if the person says it; at the beginning of a sentence, for short ones."""
+"""Phrases that make a person's sentence a decision.
+
+Those that are not in `summary_phrases.CHOSEN` count only at the start of a sentence.
+"""
 _STARTS = tuple(cue for cue in _CHOSEN if cue not in summary_phrases.CHOSEN)
-# "It is what it is." has that one too; `_CLAIMS` knows more.
+# "It is what it is." contains "it is." too, so `_CLAIMS` checks that phrase.
 _SAID = tuple(cue for cue in summary_phrases.CHOSEN if cue != "it is.")
 _SO = re.compile(r"(?:(?:ok(?:ay)?|alright|fine|good|right|so|then|and|also|please|now)[,:]? )+")
-"""What may stand before the word that decides."""
+"""Words that may come before the phrase that decides."""
 _BEGINS = re.compile(
     r"let(?:'s| us) (?!see|look|talk|discuss|think|start|begin|try|continue|check|wait|test|debug"
     r"|find|go (?:over|through|back|on)|say|have a look|know|me)"
@@ -57,7 +60,7 @@ _BEGINS = re.compile(
     r"|no (?!(?:idea|problem|worries|rush|hurry|need|thanks|thank|clue|luck|matter|doubt|way|one"
     r"|tests?|errors?|failures?|change|difference|it|that|this|i|we|you|not|there)\b)[\w-]+"
 )
-"""How a sentence of a person begins that decides, whatever follows."""
+"""The start of a person's sentence that is a decision, whatever follows."""
 _CLAIMS = re.compile(
     r"(?!.*\b(?:what|how|who|where|why|which|whatever|wonder|know|than|like)\b)[^,;:?]{2,60} it is"
     r"(?:[,.!;]|$)"
@@ -66,19 +69,19 @@ _EXCEPT = re.compile(
     r"(?:[^\s,]+ ){3,}[^\s,]+, (?:and )?no (?!(?:other|idea|problem|worries|rush|hurry|need|thanks"
     r"|matter|doubt|errors?|failures?|change|difference)\b)[\w-]+(?: [\w-]+){0,3}[.!]*$"
 )
-"""What a person rules out at the end: "we stay on luxon, no new library"."""
+"""A sentence that rules something out at its end: "we stay on luxon, no new library"."""
 _FIX = re.compile(r"make it (?:work|compile|pass|run|build)\b")
 _DONE = re.compile(
     r"(?:that's |it's |and that's )?(?:settled|final|decided|a decision|done deal)[.!]*"
 )
-"""A sentence that makes one of the sentence before it."""
+"""A sentence, such as "that's settled", that makes the sentence before it a decision."""
 _YES = re.compile(
     r"(?:yes|yep|yeah|ok(?:ay)?|sure|agreed|sounds good|perfect|great|good|do (?:it|that)|go ahead|"
     r"fine|right|exactly|please do|ja|oui|sí|si|d'accord|vale|はい|好的?|да)\b[\s,.!]*+",
     re.IGNORECASE,
 )
 _ANSWER = 160
-"""Characters of a yes: what is longer says something else."""
+"""The maximum number of characters of a message that can be a plain yes."""
 _END = re.compile(r"(?<=[.!?。！？])[\"'”’)\]]*\s+|(?<=[。！？])|\n+")
 _LEAD = re.compile(r"[\s>#*+•-]*+(?:\d{1,3}[.)]\s+)?+(?:\[[ xX]\]\s*)?+")
 _HEADING = re.compile(
@@ -90,7 +93,7 @@ _CLAUSE = re.compile(r"[,;:،]\s|\s[—–-]\s|、")
 
 
 class Decision(NamedTuple):
-    """A sentence that decides. `message_id` is the message's own; "" if it has none."""
+    """A sentence that is a decision. `message_id` is "" if the message has no id."""
 
     row: ConversationRow
     number: int
@@ -108,8 +111,11 @@ def get_decisions(
     *,
     most: int = 10,
 ) -> list[Decision]:
-    """What was decided about a topic, what fits best first, of these the newest. `find` gives the
-    newest texts that have some words, so many at most."""
+    """Return decisions about a topic, the best match first, then the newest first.
+
+    `find` is called with a query and a limit, and returns the newest texts that match. `read`
+    returns the session of a row.
+    """
     stems = _stems(topic)
     if not stems:
         return []
@@ -122,7 +128,7 @@ def get_decisions(
         try:
             messages = read(row).messages
         except (OSError, CortextError):
-            continue  # what is gone since it was found decides nothing
+            continue  # the conversation was deleted after it was found
         found += _about(row, messages, stems)
     found.sort(key=lambda each: (each.score, each.time), reverse=True)
     unique = {each.sentence.casefold(): each for each in reversed(found)}
@@ -130,7 +136,7 @@ def get_decisions(
 
 
 def decisions_in(messages: Sequence[SessionMessage]) -> Iterator[tuple[int, str]]:
-    """The sentences that decide, each with the number of its message, counted from 1."""
+    """Yield the sentences that are decisions, each with its message number, counted from 1."""
     advice: tuple[int, str] | None = None
     is_offered = is_picked = was_asked = False
     for number, message in enumerate(messages, 1):
@@ -166,7 +172,7 @@ def _about(
         message = messages[number - 1]
         near = " ".join(m.content[:_LONGEST] for m in messages[max(number - 2, 0) : number])
         told, around = _counted(sentence, stems), _counted(near, stems)
-        # All of the words in the sentence say more than any number of them around it.
+        # Topic words in the sentence weigh more than topic words around it.
         score = 4 * told + 2 * around + title
         if told or around or title == len(stems):
             time = micros(message.timestamp)
@@ -220,7 +226,7 @@ def _decides(sentence: str, *, by_person: bool) -> bool:
 
 
 def _advised(text: str) -> str:
-    """The last sentence in which an agent recommends something."""
+    """Return the last sentence in which an agent recommends something, or ""."""
     found = ""
     for line in text.split("\n"):
         for sentence in _sentences(line):
@@ -244,13 +250,13 @@ def _cleaned(text: str) -> str:
 
 
 def _stems(topic: str) -> list[str]:
-    """The words of a topic without their endings, and without those that say nothing."""
+    """Return the words of a topic without their endings, and without common words."""
     tokens = [token for term in parse(topic).terms for token in term.tokens]
     telling = [token for token in tokens if token not in summary_phrases.COMMON] or tokens
     return list(dict.fromkeys(token[: max(4, len(token) - 3)] for token in telling))
 
 
 def _counted(text: str, stems: Sequence[str]) -> int:
-    """How many of the stems begin a word of a text."""
+    """Return how many of the stems are the start of a word in a text."""
     words = " " + " ".join(_WORD.findall(spaced(folded(text))))
     return sum(f" {stem}" in words for stem in stems)

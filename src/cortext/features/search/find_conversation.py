@@ -1,4 +1,4 @@
-"""Find a conversation by its name, or by words that were said in it."""
+"""Find a conversation by its name, or by words in its messages."""
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ from cortext.formats.text_search.search_query import Clause, Term, parse
 
 _SPOKEN = ("user", "assistant")
 _BEGINNING = 3
-"""Characters of a word that may be the beginning of a longer one."""
+"""The minimum number of characters of a word that also matches longer words."""
 _LIKELY = 1000
 _PATIENCE, _LONGEST = 8.0, 2.0
-"""Seconds for indexing new messages, and for searching the index."""
+"""The seconds for indexing new messages, and for searching the index."""
 
 
 class FoundConversations(NamedTuple):
-    """The conversations that match. If their text was searched: of how many, of all that there
-    are."""
+    """The conversations that match.
+
+    If messages were searched, `searched` has the number of conversations in the index, and the
+    number of all conversations that were considered.
+    """
 
     rows: Sequence[ConversationRow]
     searched: tuple[int, int] | None = None
@@ -36,7 +39,11 @@ def find_conversation(
     wanted: ListFilter = EVERYTHING,
     progress: Callable[[int, int], None] | None = None,
 ) -> FoundConversations:
-    """Find conversations by name; if none has such a name, by words that were said in them."""
+    """Find conversations by name. If no name matches, find them by words in their messages.
+
+    Before messages are searched, new messages are captured and indexed. The first time, this takes
+    long. `progress` is called meanwhile, with the number done and the total.
+    """
     named = conversations.find(query, wanted)
     if named or is_number(query):
         return FoundConversations(named)
@@ -68,7 +75,7 @@ def find_by_text(
 
 
 class ConversationTexts:
-    """The text of all conversations, brought up to date once."""
+    """The indexed text of all conversations, refreshed when the object is created."""
 
     def __init__(self, progress: Callable[[int, int], None] | None = None) -> None:
         self._words = FulltextIndex.at_home()
@@ -82,7 +89,7 @@ class ConversationTexts:
     def find(self, query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
         """Return the rows in which the person or the agent said all the words, the latest first.
 
-        Rows where one message has all the words come alone, if there are such rows.
+        If any message has all the words, only conversations with such a message are returned.
         """
         terms = _terms(query)
         if not terms:
@@ -97,8 +104,10 @@ class ConversationTexts:
         return [row for row in latest if row.identity in found]
 
     def _said(self, terms: Sequence[Term], among: set[Identity]) -> set[Identity]:
-        """Return the conversations in which one message has all the terms, as far as there is
-        time to look."""
+        """Return the conversations in which one message has all the terms.
+
+        The search stops after a time limit.
+        """
         expression = str(Clause(tuple(terms)))
         found: set[Identity] = set()
         end = time.monotonic() + _LONGEST
@@ -115,6 +124,6 @@ class ConversationTexts:
 
 
 def _terms(query: str) -> list[Term]:
-    """Return a term for each word: AND and OR are ordinary words here."""
+    """Return a term for each word of a query. AND and OR count as ordinary words."""
     found = [term for word in query.split() for term in parse(word).terms]
     return [term._replace(is_prefix=len(term.tokens[-1]) >= _BEGINNING) for term in found]

@@ -1,4 +1,4 @@
-"""What is new in a conversation since the full-text index read it."""
+"""Read the texts of a conversation that the full-text index does not have yet."""
 
 from __future__ import annotations
 
@@ -37,19 +37,27 @@ from cortext.workspace.conversation_types import Types
 
 _log = logging.getLogger("cortext.features")
 STUB = 300
-"""Characters at each end of what a tool printed that can be found: errors stand at the last."""
+"""Of a long tool result, this many characters at the start and at the end are indexed.
+
+The end matters because error messages are usually there.
+"""
 _END = 64
-"""Bytes by which a file that has grown is known again."""
+"""Bytes before a read position whose checksum shows that the earlier lines are unchanged."""
 _LONGEST = 2**32 - 1
 _New = tuple[list[TextEntry], "State", bool]
-"""What is new, the state to remember, and whether what was there is kept."""
+"""The new texts, the state to store, and whether earlier texts stay in the index."""
 
 
 class State(NamedTuple):
-    """What is remembered of a conversation: what told that it had changed; which file, how much of
-    it is in the index, how many messages, and a checksum of the end of that, or of a transcript, of
-    all that was said; checksums of the title, the markdown and what its sub-agents said; and of a
-    transcript the rest of a mark, and what changes with its sub-agents."""
+    """How much of a conversation is in the index.
+
+    `print` is the fingerprint of the conversation. `inode` and `size` are the file and the number
+    of its bytes that are indexed, and `held` is the number of messages. `end` is a checksum: of the
+    last indexed bytes, or for a transcript of all indexed texts. `title`, `document` and `side` are
+    checksums of the title, the markdown and the sub-agents' messages. Transcripts also use `lines`
+    and `last`, the rest of a `FilePosition`, and `beside`, which changes with the sub-agents'
+    files.
+    """
 
     print: str = ""
     inode: int = 0
@@ -65,11 +73,11 @@ class State(NamedTuple):
 
     @property
     def mark(self) -> FilePosition:
-        """How far a transcript is in the index."""
+        """The position in a transcript up to which it is indexed."""
         return FilePosition(self.inode, self.size, self.lines, f"{self.last:032x}")
 
     def at(self, mark: FilePosition) -> State:
-        """With a transcript in the index up to a mark."""
+        """Return this state with another position in the transcript."""
         last = int(mark.end or "0", 16)
         return self._replace(inode=mark.inode, size=mark.size, lines=mark.lines, last=last)
 
@@ -83,9 +91,12 @@ class State(NamedTuple):
 
 
 def read_new(row: ConversationRow, known: str) -> Work | None:
-    """What the index has to take in; None if the conversation cannot be read now, then what is
-    there stays, and the next time it is tried again."""
-    # What is written while we read is new the next time.
+    """Read the texts of a conversation that the index does not have.
+
+    `known` is the stored state of the conversation. Return None if the conversation cannot be read.
+    Its indexed texts then stay, and the next refresh tries again.
+    """
+    # Take the fingerprint first, so that a write during the read counts as new next time.
     old, print = State.read(known), fingerprint_of(row)
     try:
         if row.tool and not row.is_log:
@@ -102,7 +113,7 @@ def read_new(row: ConversationRow, known: str) -> Work | None:
 
 
 def _about(row: ConversationRow, old: State, state: State) -> tuple[list[TextEntry], State]:
-    """The title with the summary, and the markdown, if they are new."""
+    """Return the title with the summary, and the markdown, if they changed; and the new state."""
     new: list[TextEntry] = []
     title = f"{row.title}\n{row.summary}"
     state = state._replace(title=crc32(title.encode()))
@@ -120,13 +131,13 @@ def _about(row: ConversationRow, old: State, state: State) -> tuple[list[TextEnt
 
 
 def _written(markdown: str, row: ConversationRow) -> str:
-    """What somebody wrote: without the lines that every conversation of the type begins with."""
+    """Return a markdown without the lines of its template."""
     given = set(Types(row.workspace).template(row.kind).split("\n"))
     return "\n".join([line for line in markdown.split("\n") if line not in given])
 
 
 def _of_tool(row: ConversationRow, old: State) -> _New:
-    """Of a transcript only that is read which came since, where that tells what was said."""
+    """Return the new texts of a tool session, or of a document, which is read completely."""
     if row.is_standalone:
         return _all_of(row, read_all(row), old)
     transcript = transcript_of(row)
@@ -134,17 +145,17 @@ def _of_tool(row: ConversationRow, old: State) -> _New:
     try:
         found = _since(transcript, old, mask) if old.size else None
     except (OSError, CortextError):
-        found = None  # reading all of it says what is wrong
+        found = None  # reading the whole transcript reports the error
     return found or _anew(row, transcript, old, mask)
 
 
 def _since(transcript: Found, old: State, mask: Redactor | None) -> _New | None:
-    """What is new; None where all of it has to be read."""
+    """Return the new texts of a transcript; None if the whole transcript has to be read."""
     aside = beside(*transcript)
     if old.side if aside is None else _sum(aside) != old.beside:
         return None
     changed = read_new_messages(*transcript, old.mark)
-    # A tool notes at its leisure what came of a person's words, which stay as they are.
+    # A tool may update the record of a user's message later, but not the text.
     if changed is None or any(message.role != "user" for message in changed.again):
         return None
     told = _told(changed.new, mask)
@@ -154,14 +165,14 @@ def _since(transcript: Found, old: State, mask: Redactor | None) -> _New | None:
 
 
 def _anew(row: ConversationRow, transcript: Found, old: State, mask: Redactor | None) -> _New:
-    """All of a transcript, and where to go on from the next time."""
+    """Read a whole transcript, and return its texts with the position to continue from."""
     mark = _end(transcript)
     aside = beside(*transcript) if mark else None
-    # A secret that is cut in two is none that could be masked.
+    # Do not shorten texts that are to be redacted: half a secret would not be recognized.
     longest = None if mask else 2 * STUB
     new, state, keep = _all_of(row, read_from(row, transcript, longest), old, mask)
     if mark is None or _end(transcript) != mark:
-        return new, state, keep  # it grew while it was read
+        return new, state, keep  # the transcript grew while it was read
     return new, state.at(mark)._replace(beside=_sum(aside or "")), keep
 
 
@@ -169,13 +180,16 @@ def _end(transcript: Found) -> FilePosition | None:
     try:
         return current_position(*transcript)
     except (OSError, CortextError):
-        return None  # reading it says what is wrong
+        return None  # reading the transcript reports the error
 
 
 def _all_of(
     row: ConversationRow, found: LoadedRow, old: State, mask: Redactor | None = None
 ) -> _New:
-    """All that is there; what it began with is in the index if it begins so still."""
+    """Return the texts of a session that was read completely.
+
+    If its first texts are still those in the index, only the texts after them are new.
+    """
     told = _told(found.session.messages, mask)
     entries = [_entry(number, each) for number, each in enumerate(told, 1)]
     keep = 0 < old.held <= len(entries) and _digest(entries[: old.held]) == old.end
@@ -192,7 +206,7 @@ def _told(messages: Sequence[SessionMessage], mask: Redactor | None) -> Iterable
 
 
 def side_text(side: Iterable[Session]) -> str:
-    """All that sub-agents said, and were told."""
+    """Return the text of all messages from and to sub-agents."""
     return "\n".join(
         message.content
         for session in side
@@ -206,15 +220,17 @@ def _sum(text: str) -> int:
 
 
 def _digest(entries: Sequence[TextEntry], found: int = 0) -> int:
-    """Of what they say, after others: not every tool gives its messages ids, and the last one may
-    grow."""
+    """Return a checksum of texts, continued from the checksum `found`.
+
+    Texts are compared because some tools give messages no ids, and the last message may grow.
+    """
     for entry in entries:
         found = crc32(entry.text.encode("utf-8", "replace"), found)
     return found
 
 
 def _of_lines(row: ConversationRow, old: State) -> _New:
-    """Of a file of lines only those are read that came since."""
+    """Return the new texts of a file with one message per line."""
     path = row.path if row.tool else row.place.lines
     table = LOG.records if row.tool else FOLDER.records
     try:
@@ -226,7 +242,7 @@ def _of_lines(row: ConversationRow, old: State) -> _New:
     try:
         begin = first_line_end(fd) if row.tool else 0
         found = os.fstat(fd)
-        # With every new head a log is another file.
+        # A log gets a new inode whenever its head is written, so its inode is not compared.
         inode, size = 0 if row.tool else found.st_ino, found.st_size - begin
         keep = inode == old.inode and 0 < old.size <= size and _last(fd, begin, old.size) == old.end
         start, count = (old.size, old.held) if keep else (0, 0)
@@ -240,7 +256,7 @@ def _of_lines(row: ConversationRow, old: State) -> _New:
 
 
 def first_line_end(fd: int) -> int:
-    """Where the turns of a log begin: its first line is written anew again and again."""
+    """Return the byte where the turns of a log begin, after its first line."""
     step = 1 << 12
     while True:
         data = os.pread(fd, step, 0)
@@ -255,8 +271,10 @@ def _last(fd: int, begin: int, size: int) -> int:
 
 
 def _entries(data: bytes, table: RecordTable, at: int, number: int) -> Iterator[TextEntry]:
-    """The messages of lines, each with its place. Lines that hold none have no number, as they
-    have none where a conversation is shown."""
+    """Yield the messages of lines, each with its position in the file.
+
+    Messages are numbered as in `cortext show`: a line without a message has no number.
+    """
     lines = data.split(b"\n")[:-1]
     messages = decode_lines(data, table).messages
     if len(messages) != len(lines):
@@ -290,21 +308,25 @@ def _entry(number: int, message: SessionMessage, at: int = 0, size: int = 0) -> 
 
 
 def fingerprint_of(row: ConversationRow) -> str:
-    """Return a text that changes when there is something new to find in a conversation: in its
-    lines, its head or its markdown."""
+    """Return a text that changes when the messages, the head or the markdown change."""
     known = row_fingerprint(row)
     return known if row.tool else f"{known}|{markdown_fingerprint(row)}"
 
 
 def row_fingerprint(row: ConversationRow) -> str:
-    """Return the part of a fingerprint that needs no file. The status and the key of a row depend
-    on other rows and on the time."""
+    """Return the part of a fingerprint that needs no file, only the row.
+
+    Status and key are excluded, because they depend on the time and on other rows.
+    """
     data = json_codec.encode(replace(row, status="", key=""))
     return f"{row.last_active} {crc32(data):x}"
 
 
 def markdown_fingerprint(row: ConversationRow) -> str:
-    """Return the fingerprint of the markdown, which nearly always has the name of the type."""
+    """Return the fingerprint of the markdown, or of its folder; "" if neither exists.
+
+    The markdown nearly always has the name of the conversation type.
+    """
     folder = row.absolute_path
     for path in (f"{folder}/{row.kind}.md", folder):
         try:

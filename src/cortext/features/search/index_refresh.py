@@ -1,7 +1,4 @@
-"""Keeping the full-text index in step with what is listed: only what is new is read.
-
-This module is imported by every search, so what reads is imported when something is new.
-"""
+"""Keep the full-text index up to date with the listed conversations. Only new texts are read."""
 
 from __future__ import annotations
 
@@ -29,18 +26,22 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
 _BATCH = 4 << 20
-"""Characters that are added to the index at once."""
+"""The number of characters after which a batch is written to the index."""
 _DAY = 86_400
 _RECENT = 30 * _DAY
 _WAIT = 1.0
-"""Seconds that another process is waited for which adds to the index."""
+"""The seconds to wait for another process that is adding to the index."""
 _CANNOT = "the index cannot be written: "
 Progress = Callable[[int, int], None]
 
 
 class RefreshedTexts(NamedTuple):
-    """How many conversations were read, how many texts came in, how many conversations are left
-    for another time, and why, if that is not because there was no time."""
+    """The result of a refresh.
+
+    `read` is the number of conversations that were read, and `messages` the number of texts that
+    were added. `left` is the number of conversations that are not read yet. `why` is the reason for
+    that, or "" if there was not enough time.
+    """
 
     read: int = 0
     messages: int = 0
@@ -56,10 +57,12 @@ def refresh(
     progress: Progress | None = None,
     anew: Collection[Identity] = (),
 ) -> RefreshedTexts:
-    """Bring the index up to date with these rows, which are all that there are, and with those
-    that are to be read `anew`. With `patience` the newest are read, for so many seconds. While
-    another process does the same, its end is waited for about as long, and then what is there has
-    to do."""
+    """Bring the index up to date with the rows of all conversations.
+
+    Conversations in `anew` are read again completely. With `patience`, only the newest are read,
+    for that many seconds. If another process is refreshing the index, wait for it about as long. If
+    it is not done by then, change nothing, and give the reason in `why`.
+    """
     mark, day = _mark(rows), int(time.time()) // _DAY
     marked = words.mark()
     if marked == (mark, day) and not anew:
@@ -75,15 +78,18 @@ def refresh(
         except AnewError:
             found = _Refresh(words, patience, progress).run(look)
         if found.why and not words.known_any():
-            # There is nothing to answer from.
+            # The index on disk is empty, so use one in memory.
             words.use_memory(found.why.removeprefix(_CANNOT))
             found = _Refresh(words, None, progress).run(look)
         return found
 
 
 def purge(words: FulltextIndex, rows: Sequence[ConversationRow]) -> None:
-    """Leave no word in the index of what is not among these rows, which are all that there are.
-    SessionLockedError while another process adds to it, which may have read such words already."""
+    """Delete the index if it has words of conversations that are not in `rows`.
+
+    `rows` must have all conversations. Raises SessionLockedError while another process adds to the
+    index, because that process may have read deleted words.
+    """
     if not os.path.lexists(words.path):
         return
     with storage_errors("remove", words.path), FileLock(words.lock, guards=words.path):
@@ -91,8 +97,11 @@ def purge(words: FulltextIndex, rows: Sequence[ConversationRow]) -> None:
 
 
 class _ListedRows(NamedTuple):
-    """All rows, the mark of them and the day, and whether the markdown of each is looked at: once a
-    day of those that rest for long."""
+    """All rows, their mark and the day.
+
+    `whole` says whether to check the markdown of every row. That happens once a day; otherwise only
+    the markdown of recent conversations is checked.
+    """
 
     rows: Sequence[ConversationRow]
     mark: int
@@ -101,7 +110,7 @@ class _ListedRows(NamedTuple):
 
 
 def _mark(rows: Sequence[ConversationRow]) -> int:
-    """Return a checksum of the rows and of the markdown of recent conversations; never 0."""
+    """Return a non-zero checksum of the rows and of the markdown of recent conversations."""
     recent = _recently()
     markdown = [
         markdown_fingerprint(row) for row in rows if row.last_active > recent and not row.tool
@@ -116,14 +125,14 @@ def _recently() -> int:
 def _changed(
     words: FulltextIndex, rows: Sequence[ConversationRow], *, whole: bool = False
 ) -> list[tuple[ConversationRow, str]]:
-    """Those that are not as the index knows them, each with what is known."""
+    """Return the rows that differ from the index, each with its stored state."""
     return _compare(words, rows, whole=whole)[0]
 
 
 def _compare(
     words: FulltextIndex, rows: Sequence[ConversationRow], *, whole: bool
 ) -> tuple[list[tuple[ConversationRow, str]], list[Identity]]:
-    """As `_changed`, and what is gone."""
+    """Return the rows that differ from the index, and the conversations that were deleted."""
     known, recent = words.known(), 0 if whole else _recently()
     changed: list[tuple[ConversationRow, str]] = []
     for row in rows:
@@ -137,7 +146,7 @@ def _compare(
 
 @contextmanager
 def _alone(words: FulltextIndex, patience: float | None) -> Generator[str]:
-    """While this goes on nobody else adds to the index; or why that cannot be."""
+    """Hold the lock for adding to the index. Yield "", or the reason why it is not held."""
     if not words.lock:
         yield ""
         return
@@ -158,7 +167,7 @@ def _alone(words: FulltextIndex, patience: float | None) -> Generator[str]:
 
 
 class _Refresh:
-    """One of them, by the only process that does it."""
+    """One refresh, by the process that holds the lock."""
 
     def __init__(
         self, words: FulltextIndex, patience: float | None, progress: Progress | None
@@ -191,13 +200,16 @@ class _Refresh:
             if not (left or unread):
                 self._words.set_mark(look.mark, look.day, len(look.rows))
         except sqlite3.DatabaseError as error:
-            # Nothing is lost: what is not in it is read by the next search.
+            # Nothing is lost, because the next search reads the missing texts.
             return RefreshedTexts(0, self._messages, len(changed), f"{_CANNOT}{error}")
         return RefreshedTexts(done - unread, self._messages, left)
 
     def _read(self, changed: list[tuple[ConversationRow, str]]) -> tuple[int, int]:
-        """Read them; how many were looked at, and how many of these could not be read. The oldest
-        go in first: the greater the number of a text, the newer it is."""
+        """Read changed conversations, and return how many were tried and how many were unreadable.
+
+        The oldest are added to the index first, because a search expects newer texts to have
+        greater numbers.
+        """
         if not changed:
             return 0, 0
 
@@ -229,7 +241,7 @@ class _Refresh:
             self._flush()
 
     def _flush(self) -> None:
-        """Write what was read. Where there is much, the next is read meanwhile."""
+        """Write the texts that were read. With a writer thread, reading continues meanwhile."""
         self._wait()
         if not self._batch:
             return

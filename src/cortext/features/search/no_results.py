@@ -1,4 +1,4 @@
-"""Why a search found nothing, and what may have been meant."""
+"""Explain why a search found nothing, and suggest similar words and titles."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from cortext.features.search.search_results import Finder, SearchRequest
 from cortext.formats.text_search.search_query import Clause, Query, Term, parse
 
 _CLOSE = 85
-"""How alike a title is that may have been meant, of 100."""
+"""The minimum similarity, out of 100, of a title that is suggested."""
 _SHORTEST = 4
-"""Characters that may be a title with mistakes: fewer are a part of any."""
+"""The minimum number of characters for which similar titles are suggested."""
 _FREED: dict[str, Callable[[SearchRequest], SearchRequest]] = {
     "--tool": lambda q: q._replace(wanted=q.wanted._replace(tool=None)),
     "--type": lambda q: q._replace(wanted=q.wanted._replace(kind=None)),
@@ -29,14 +29,18 @@ _FREED: dict[str, Callable[[SearchRequest], SearchRequest]] = {
     "--until": lambda q: q._replace(narrow=q.narrow._replace(until=None)),
     "--conversation": lambda q: q._replace(only=None),
 }
-"""A question without one of the options that leave less."""
+"""For each option that narrows a search: a function that removes it from a request."""
 
 
 class NoResultsReason(NamedTuple):
-    """What there is to say: whether there was a word to look for; the words that were not wanted,
-    and that all have which was found; the options without any one of which something is found, and
-    whether it is without all of them; those that leave no conversation at all; the words that are
-    nowhere, each with the nearest or ""; and titles that are alike."""
+    """The reason why a search found nothing.
+
+    `asked` is False if the query had no word to search for. `excluded` are the unwanted words that
+    every match contains. `narrowed` are the options that hide all matches: if one is removed,
+    there are results. `elsewhere` is True if there are results without all options. `empty` are the
+    options that leave no conversation to search. `unknown` are the words that occur nowhere, each
+    with a similar word or "". `titles` are conversations with a similar title.
+    """
 
     asked: bool = True
     excluded: Sequence[str] = ()
@@ -48,7 +52,7 @@ class NoResultsReason(NamedTuple):
 
 
 def explain_no_results(finder: Finder, question: SearchRequest) -> NoResultsReason:
-    """The first reason that explains it."""
+    """Return the first reason that explains why a search found nothing."""
     query = parse(question.text)
     whole = query.whole
     if whole is None:
@@ -61,7 +65,7 @@ def explain_no_results(finder: Finder, question: SearchRequest) -> NoResultsReas
             unwanted = [p for p in whole.unwanted if isinstance(p, Term)]
             return NoResultsReason(excluded=_words(unwanted) or ["what is not wanted"])
     terms = content_words([term for term in query.terms if not term.is_prefix])
-    # Any title is like words that make a sentence.
+    # Common words of a sentence are similar to any title, so they are left out.
     text = " ".join(
         map(term_text, content_words([word for term in query.terms for word in split_phrase(term)]))
     )
@@ -69,8 +73,11 @@ def explain_no_results(finder: Finder, question: SearchRequest) -> NoResultsReas
 
 
 def _unknown(finder: Finder, terms: Sequence[Term]) -> list[tuple[str, str]]:
-    """What was typed that has a word which is nowhere; what is written without spaces once. The
-    index knows words of all conversations, and of texts that are gone."""
+    """Return the typed words that occur nowhere, each with a similar word or "".
+
+    Text without spaces, such as Chinese, counts as one word. The index also has words of deleted
+    texts, so each word is searched.
+    """
     rows = finder.among(SearchRequest(""))
 
     def is_said(word: str) -> bool:
@@ -90,7 +97,7 @@ def _words(terms: Sequence[Term]) -> list[str]:
 
 
 def _narrowed(finder: Finder, question: SearchRequest) -> NoResultsReason | None:
-    """Which of the options it was; None if there is nothing without them either."""
+    """Return the options that hide the results; None if there are no results without them."""
     question = question._replace(most=1)
     given = [name for name, free in _FREED.items() if free(question) != question]
     empty = [name for name in given if not finder.among(_only(question, name))]
@@ -103,7 +110,7 @@ def _narrowed(finder: Finder, question: SearchRequest) -> NoResultsReason | None
 
 
 def _only(question: SearchRequest, name: str) -> SearchRequest:
-    """The question with one option alone."""
+    """Return the request with only one of its options."""
     for other, free in _FREED.items():
         question = question if other == name else free(question)
     return question

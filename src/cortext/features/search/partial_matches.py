@@ -1,5 +1,8 @@
-"""What comes near a question that nothing answers: people ask in sentences, and what they remember
-of one conversation stands in several messages of it."""
+"""Find partial matches for a query that no message matches completely.
+
+People search with whole sentences. The words that they remember of a conversation may be in several
+of its messages.
+"""
 
 from __future__ import annotations
 
@@ -31,21 +34,24 @@ there these they thing things think this those to up us use used uses using want
 way we were what when where which who whom whose why will with would you your
 """
 _SMALL = frozenset(_SENTENCE.split())
-"""Words that make a sentence, and say little about what it is about."""
+"""Common words that say little about the topic of a sentence."""
 _ENDING = re.compile(r"(?<=...)(?:ings|ing|ed|es|s|d|e)$")
 _ENDINGS = ("", "e", "s", "es", "d", "ed", "ing")
 _MOST = 8
-"""Words that are looked for: all pairs of more are too many."""
+"""The maximum number of words to search for, because the number of pairs grows quickly."""
 _TOLD = 80
-"""Characters of a word that are said again."""
+"""The maximum number of characters of a typed word that are repeated to the person."""
 _CONVERSATIONS = 6
 _LOOKED = 1000
 
 
 class PartialMatch(NamedTuple):
-    """What was found, and `how` it is near: the words not side by side; without some of them; in
-    different messages of one conversation; or only some of them. `without` are words that were
-    given up."""
+    """The results, and how they differ from the query.
+
+    `how` is LOOSE if the words of a phrase are not side by side, WITHOUT if some words are ignored,
+    APART if the words are in different messages, and SOME if only some words match. `without` are
+    the words that were ignored.
+    """
 
     answer: SearchPage
     how: str
@@ -53,15 +59,20 @@ class PartialMatch(NamedTuple):
 
 
 def told(found: PartialMatch) -> str:
-    """How it is near, in words; as clean as what was typed."""
+    """Describe in words how the results differ from the query.
+
+    The text contains typed words, which are not sanitized.
+    """
     if found.how == WITHOUT and not found.without:
         return f"{_HOW[WITHOUT]}; with other endings, these have"
     return _HOW[found.how] + (f"; without: {', '.join(found.without)}" if found.without else "")
 
 
 def find_partial_matches(finder: Finder, question: SearchRequest) -> PartialMatch | None:
-    """What has most of what was typed, the best first; None if nothing has, or too little was
-    typed to leave anything out."""
+    """Return the texts that match most of a query, the best first.
+
+    Return None if there are none, or if the query has too few words to ignore one of them.
+    """
     whole = parse(question.text).whole
     if whole is None or whole.either:
         return None
@@ -74,24 +85,24 @@ def find_partial_matches(finder: Finder, question: SearchRequest) -> PartialMatc
     if any(len(each) > 1 for each in parts) and (found := near.all_of(words)):
         return PartialMatch(found, LOOSE)
     if not any(map(_tells, words)):
-        return None  # any part of it is everywhere
+        return None  # each of the words is in nearly every text
     kept = content_words(words)[:_MOST]
     return near.best(kept, [term_text(word) for word in words if word not in kept])
 
 
 def content_words(words: Sequence[Term]) -> Sequence[Term]:
-    """Those that say what it is about; all, if none does."""
+    """Return the words without common ones; all words if all are common."""
     return [word for word in words if _tells(word)] or words
 
 
 def _tells(word: Term) -> bool:
     first = word.tokens[0]
-    # A letter or a digit is a part of code that was taken apart.
+    # A single letter or digit comes from code that was split into words.
     return first not in _SMALL and (len(word.tokens) > 1 or len(first) > 1 or not first.isascii())
 
 
 def term_text(term: Term) -> str:
-    """What a person typed, as one word where that was one; what is too long to be told is cut."""
+    """Return the text of a term as a person typed it, shortened if it is very long."""
     whole = "".join(
         token if not n or is_alone(token) or is_alone(term.tokens[n - 1]) else f" {token}"
         for n, token in enumerate(term.tokens)
@@ -100,14 +111,14 @@ def term_text(term: Term) -> str:
 
 
 def split_phrase(term: Term) -> list[Term]:
-    """The words of a phrase, each for itself; what is written without spaces stays whole."""
+    """Return the words of a phrase as single terms. Text in scripts without spaces stays whole."""
     if len(term.tokens) == 1 or not all(map(str.isascii, term.tokens)):
         return [term]
     return [Term((token,)) for token in term.tokens]
 
 
 def _forms(term: Term) -> list[Term]:
-    """The word with each of the endings that it may have."""
+    """Return a term for each ending that an English word may have."""
     (word, *more) = term.tokens
     if more or term.is_prefix or not word.isascii() or not word.isalpha():
         return [term]
@@ -117,7 +128,7 @@ def _forms(term: Term) -> list[Term]:
 
 
 class _Near:
-    """What is looked for besides, and never with what was not wanted."""
+    """The searches for partial matches. Unwanted words are excluded from all of them."""
 
     def __init__(
         self, finder: Finder, question: SearchRequest, unwanted: tuple[Term | Clause, ...]
@@ -130,7 +141,11 @@ class _Near:
         return found if found.groups else None
 
     def best(self, words: Sequence[Term], without: list[str]) -> PartialMatch | None:
-        """All of the words, in one message or in one conversation; else as many as there are."""
+        """Return the best partial matches.
+
+        Texts with all words in one message are best, then conversations with all words, then texts
+        with some of the words.
+        """
         said = {word: self._said(word) for word in words}
         there = [form for form in said.values() if form]
         without = without + [term_text(word) for word in words if not said[word]]
@@ -143,7 +158,7 @@ class _Near:
         return PartialMatch(found, SOME, without) if found else None
 
     def _said(self, word: Term) -> Term | Clause | None:
-        """The forms of a word that there are."""
+        """Return the forms of a word that occur in a text; None if there are none."""
         found = [form for form in _forms(word) if self._having(form, self._rows, most=1)]
         return Clause((*found,), either=True) if len(found) > 1 else found[0] if found else None
 
@@ -157,7 +172,7 @@ class _Near:
         return self._finder.having(query, rows, self._question.narrow, most=most)
 
     def _in_one(self, parts: Sequence[Term | Clause]) -> SearchPage | None:
-        """The conversations that have all of them, each with the newest message for each."""
+        """Return the conversations that have all parts, with the newest message for each part."""
         rows = self._rows
         by_part: list[dict[Identity, TextMatch]] = []
         for part in parts:

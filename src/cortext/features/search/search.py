@@ -1,7 +1,6 @@
-"""Finding what was said, wherever it was said: in workspaces, in the tools, in `aur spawn`, and in
-what programs keep.
+"""Search the text of all conversations and sessions.
 
-This module is imported by every search, so what reads transcripts is imported when one is read.
+The search covers workspaces, AI tools, `aur spawn`, and sessions of programs.
 """
 
 from __future__ import annotations
@@ -44,21 +43,24 @@ from cortext.formats.text_search.searchable_text import wording
 from cortext.stores import workspace_layout
 
 PATIENCE = 1.0
-"""Seconds that a search reads what is new before it answers."""
+"""The seconds for which a search indexes new texts before it answers."""
 _LONGEST = 2.0
-"""Seconds for which an answer is looked for."""
+"""The seconds after which a search stops and returns the matches so far."""
 _ALSO = 3
-"""Times what is wanted: titles and documents that are found beside messages."""
+"""The limit for additional titles and documents, as a multiple of the wanted results."""
 _HEADING = 5
-"""Lines in which a document says what it is."""
+"""The number of lines at the start of a markdown that may repeat title and id."""
 _FEW = 50
-"""Conversations whose texts are looked for and not left over from all others."""
+"""If at most this many conversations are wanted, only their parts of the index are searched."""
 _REST = "from cortext.features.search.search import index_everything; index_everything()"
 
 
 class SearchCursor(NamedTuple):
-    """Of a text among all that are found: those that have the signs that were typed come first, of
-    these the newest, and of one time what the index has last."""
+    """The position of a hit in the order of results, for pagination.
+
+    Texts with the punctuation that was typed come first, then newer texts, then texts that were
+    indexed later.
+    """
 
     exact: bool
     time: int
@@ -69,14 +71,16 @@ class SearchCursor(NamedTuple):
 
     @classmethod
     def read(cls, text: str) -> SearchCursor:
-        """What `str` makes of one; ValueError if it is not that."""
+        """Parse the string form of a cursor. Raises ValueError if the text is not a cursor."""
         exact, time, id = map(int, text.split("."))
         return cls(exact > 0, time, id)
 
 
 class SearchHit(NamedTuple):
-    """A text with the words: which conversation, who said it and when, and the piece of it. Without
-    the signs that were typed it is not `exact`."""
+    """A text that matches: its conversation, message number, role and time, and a snippet.
+
+    `exact` is False if the text has the words, but not the punctuation that was typed.
+    """
 
     row: ConversationRow
     number: int
@@ -92,7 +96,7 @@ class SearchHit(NamedTuple):
 
 
 class TextFilter(NamedTuple):
-    """Which texts are wanted, beside `ListFilter`: until when, below which folder, said by whom."""
+    """The filters for texts, in addition to `ListFilter`: time, folder and role of the speaker."""
 
     since: int | None = None
     until: int | None = None
@@ -100,19 +104,22 @@ class TextFilter(NamedTuple):
     role: str = ""
 
     def takes(self, spot: TextMatch) -> bool:
-        """Whether it is said by whom it should; the rest the index is asked for."""
+        """Return whether a text has the wanted role. Other code checks the other filters."""
         return not self.role or spot.role == self.role
 
     def before(self, place: SearchCursor | None) -> tuple[int, int] | None:
-        """Where the index begins: at the end of the time, and after a place."""
+        """Return the position below which the index is searched: `until` or the cursor; or None."""
         bounds = [(self.until, 0)] if self.until is not None else []
         bounds += [place[1:]] if place else []
         return min(bounds, default=None)
 
 
 class Spots(NamedTuple):
-    """What was found, whether there may be more, and the ids of those that have the words but not
-    the signs that were typed; these come last."""
+    """The matches, and whether there may be more.
+
+    `loose` has the ids of the texts that have the words, but not the punctuation that was typed.
+    These texts come last.
+    """
 
     found: list[TextMatch]
     more: bool
@@ -120,8 +127,11 @@ class Spots(NamedTuple):
 
 
 class SearchScope(NamedTuple):
-    """What is looked for: among which conversations, and how many texts. With `each`, only so many
-    messages of one conversation count, and of each that has more one more is found."""
+    """What to search for, in which conversations, and how many texts to find.
+
+    With `each`, only that many messages of one conversation count toward `most`. One more is found
+    if the conversation has more.
+    """
 
     expression: str
     rows: Mapping[Identity, ConversationRow]
@@ -131,7 +141,7 @@ class SearchScope(NamedTuple):
 
 
 class Search:
-    """One look at everything that is listed; several questions can be asked of it."""
+    """A search over everything that is listed. One object can answer several queries."""
 
     def __init__(self, words: FulltextIndex | None = None) -> None:
         self._words = words or FulltextIndex.at_home()
@@ -139,11 +149,11 @@ class Search:
         listing = self._conversations.list(capture=True, copies=True)
         self.rows: list[ConversationRow] = listing.rows
         self.missing: list[str] = listing.missing
-        """Workspaces that are gone or moved; what was said there cannot be found."""
+        """The known workspaces that were deleted or moved, and cannot be searched."""
         self._anew: set[Identity] = set()
 
     def close(self) -> None:
-        """Let go of catalog and index; the next question opens them again."""
+        """Close catalog and index. The next call opens them again."""
         self._words.close()
         self._conversations.close()
 
@@ -153,11 +163,14 @@ class Search:
         patience: float | None = PATIENCE,
         progress: Callable[[int, int], None] | None = None,
     ) -> RefreshedTexts:
-        """Read what is new. The first time all of it, however long that takes; later what there is
-        no time for is read in the background."""
+        """Index new texts.
+
+        The first refresh indexes everything, however long that takes. Later ones stop after about
+        `patience` seconds, and a background process indexes the rest.
+        """
         if self._words.is_stale:
             self._words.discard()
-        # An index that is not on the disk is always the first.
+        # An index in memory starts empty, so each refresh of it is the first.
         first = not self._words.lock or not self._words.known_any()
         found = refresh(
             self._words, self.rows, patience=None if first else patience, progress=progress
@@ -176,8 +189,11 @@ class Search:
         after: SearchCursor | None = None,
         takes: Callable[[ConversationRow], bool] | None = None,
     ) -> list[SearchHit]:
-        """The newest texts that have what was typed, in conversations that are taken, `after` the
-        place of another; if it has signs, those that have them too come first."""
+        """Return the newest texts that match a query, at most `most`.
+
+        `wanted`, `narrow` and `takes` choose conversations and texts. `after` is the cursor of the
+        last hit of the page before. Texts that also have the punctuation of the query come first.
+        """
         query, narrow = parse(text), narrow or TextFilter()
         if not query:
             return []
@@ -192,14 +208,17 @@ class Search:
                 return found
 
     def _read_anew(self, found: Iterable[SearchHit]) -> bool:
-        """Whether lines are not those that were read, for one has none of the words: a person
-        changed them, and no head tells so. Then they are read anew, once."""
+        """Index conversations again whose files were edited by hand. Return whether that was done.
+
+        A hit without any of the words shows that a person edited the messages without changing the
+        head. Each conversation is read again only once.
+        """
         other = [hit for hit in found if hit.number > TITLE and not hit.snippet.spans]
         new = {hit.row.identity for hit in other if not hit.row.tool} - self._anew
         if not new or self._words.is_read_only:
             return False
         self._anew |= new
-        # Where that cannot be, as while another process reads, what is there has to do.
+        # If another process is reading, use the index as it is.
         return not refresh(self._words, self.rows, patience=PATIENCE, anew=new).why
 
     @cached_property
@@ -207,7 +226,7 @@ class Search:
         return self._each_once(self.rows)
 
     def _each_once(self, rows: list[ConversationRow]) -> dict[Identity, ConversationRow]:
-        """Without copies of another: all of them are searched, since any may be asked for alone."""
+        """Return the rows by identity, without copies of the same conversation."""
         return {row.identity: row for row in without_copies(rows, self._conversations.root)}
 
     def _spots(
@@ -219,7 +238,7 @@ class Search:
         each: int = 0,
         after: SearchCursor | None = None,
     ) -> Spots:
-        """So many of the newest, as `find` has them; see `SearchScope` for `each`."""
+        """Return the newest matches in the order of `find`. For `each`, see `SearchScope`."""
         among = SearchScope(query.expression, rows, narrow, most, each)
         if not query.signs:
             return self._taken(among, after)
@@ -245,7 +264,7 @@ class Search:
         after: SearchCursor | None,
         takes: Callable[[TextMatch], bool] | None = None,
     ) -> Spots:
-        """The newest that are taken, as far as there is time to look."""
+        """Return the newest matches that pass the filters, within a time limit."""
         rows, narrow, most, each = among.rows, among.narrow, among.most, among.each
         found: list[TextMatch] = []
         counts: dict[Identity, int] = {}
@@ -274,7 +293,7 @@ class Search:
             if counted >= most or len(found) >= (1 + _ALSO) * most:
                 return Spots(found, more=True)
             found.append(spot)
-            # What has the words in its title may be left out, for what else was found.
+            # A title may be left out of the results later, so it does not count.
             counted += spot.number > TITLE or not each
         return Spots(found, more=time.monotonic() > end)
 
@@ -282,7 +301,7 @@ class Search:
 def hits(
     spots: Spots, rows: Mapping[Identity, ConversationRow], query: Query
 ) -> Iterator[SearchHit]:
-    """What stands there."""
+    """Yield a hit with its snippet for each match."""
     texts = Texts()
     for spot in spots.found:
         row = rows[spot.identity]
@@ -292,13 +311,13 @@ def hits(
 
 
 class Texts:
-    """The texts of spots, read from where they stand. Transcripts are read once."""
+    """The texts of matches, read from the session files. Each transcript is read once."""
 
     def __init__(self) -> None:
         self._read: dict[Identity, LoadedRow] = {}
 
     def of(self, row: ConversationRow, spot: TextMatch) -> str:
-        """What stands there now; "" if it cannot be read."""
+        """Return the current text of a match; "" if it cannot be read."""
         try:
             if spot.number == TITLE:
                 return f"{row.title}\n{row.summary}".strip()
@@ -321,7 +340,7 @@ class Texts:
 
 
 def _below_heading(text: str, row: ConversationRow) -> str:
-    """A document without the lines that only repeat what its conversation is called."""
+    """Return a markdown without the first lines that only repeat the title or the id."""
     first, rest = text.split("\n")[:_HEADING], text.split("\n")[_HEADING:]
     own = [
         line
@@ -347,7 +366,7 @@ def _first_line_end(fd: int) -> int:
 
 
 def _content(line: bytes, *, is_log: bool) -> str:
-    """What a message says. Nearly every line is plain JSON, for which nothing large is loaded."""
+    """Return the text of a message. Nearly every line is plain JSON and needs no full decoding."""
     try:
         record = json.loads(line)
         content = None if record.get("tool_calls") else record["content"]
@@ -361,7 +380,7 @@ def _content(line: bytes, *, is_log: bool) -> str:
 
 
 def _read_the_rest() -> None:
-    """Without anybody waiting for it. In CI nothing goes on after a command."""
+    """Index the remaining texts in a background process, except in CI."""
     if not os.environ.get("CI"):
         start_detached("-c", _REST)
 

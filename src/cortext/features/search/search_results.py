@@ -1,4 +1,4 @@
-"""What a search shows: by conversation, never much of one, the newest or the best first."""
+"""Group search results by conversation, with few hits of each, the newest or the best first."""
 
 from __future__ import annotations
 
@@ -20,17 +20,21 @@ from cortext.features.search.search import Search, SearchHit, TextFilter, Texts,
 from cortext.formats.text_search.search_query import Query, Term, find, parse
 
 _LOOKED_AT = 200
-"""Places in one conversation that are looked at."""
+"""The number of texts that are examined when only one conversation is searched."""
 _RANKED = 2000
-"""Texts that are read to tell which are the best: the newest, for `_PATIENCE` seconds."""
+"""The number of texts that are ranked by relevance: the newest, for `_PATIENCE` seconds."""
 _PATIENCE = 1.0
 _STEEP, _LONG = 1.2, 0.75
-"""How soon more of a word tells no more, and how much less a word tells in a long text."""
+"""The parameters k1 and b of BM25: saturation of a word's count, and effect of a text's length."""
 
 
 class SearchRequest(NamedTuple):
-    """What is asked: the words, in which conversations and texts, how many, how many of one
-    conversation, whether the best or the newest come first; and of one conversation alone."""
+    """A search request.
+
+    `text` is the query. `wanted` and `narrow` filter conversations and texts. `most` limits all
+    hits, and `each` the hits of one conversation. With `best`, the best hits come first, otherwise
+    the newest. `only` limits the search to one conversation.
+    """
 
     text: str
     wanted: ListFilter = EVERYTHING
@@ -46,7 +50,7 @@ class SearchRequest(NamedTuple):
 
 
 class Group(NamedTuple):
-    """A conversation, what is shown of that which was found in it, and whether there is more."""
+    """A conversation, its hits to show, and whether it has more hits."""
 
     row: ConversationRow
     hits: list[SearchHit]
@@ -54,22 +58,22 @@ class Group(NamedTuple):
 
 
 class SearchPage(NamedTuple):
-    """What was found, and whether more could be shown."""
+    """The results to show, by conversation, and whether there are more."""
 
     groups: list[Group]
     more: bool
 
     @property
     def exact(self) -> list[bool]:
-        """Of each text that is shown, whether it has the signs that were typed."""
+        """For each hit in order, whether its text has the punctuation that was typed."""
         return [hit.exact for group in self.groups for hit in group.hits]
 
 
 class Finder(Search):
-    """A search that answers a person."""
+    """A search that groups and ranks its results for people."""
 
     def answer(self, question: SearchRequest, query: Query | None = None) -> SearchPage:
-        """What there is to show; of another query, if it is not what the text says."""
+        """Return the results of a request. `query` replaces the query in its text."""
         query, rows = query or parse(question.text), self.among(question)
         if not query or not rows:
             return SearchPage([], more=False)
@@ -92,39 +96,42 @@ class Finder(Search):
 
     @property
     def conversations(self) -> ConversationList:
-        """All that can be listed."""
+        """The list of all conversations that the search covers."""
         return self._conversations
 
     def having(
         self, query: Query, rows: dict[Identity, ConversationRow], narrow: TextFilter, *, most: int
     ) -> dict[Identity, TextMatch]:
-        """Of each of these conversations that has it, the newest text with it."""
+        """Return the newest matching text of each of these conversations that has a match."""
         return self.telling_signs(query, rows, narrow, most=most)[0]
 
     def telling_signs(
         self, query: Query, rows: dict[Identity, ConversationRow], narrow: TextFilter, *, most: int
     ) -> tuple[dict[Identity, TextMatch], set[Identity]]:
-        """As `having`, with those in which nothing has the signs that were typed."""
+        """Return the texts of `having`, and the conversations where no text has the punctuation.
+
+        The punctuation is that of the query, such as the plus signs of `c++`.
+        """
         first: dict[Identity, TextMatch] = {}
         found = self._spots(query, rows, narrow, most, each=1)
         for spot in found.found:
-            # A message says more than a title.
+            # Prefer a message to a title.
             if spot.identity not in first or first[spot.identity].number <= TITLE < spot.number:
                 first[spot.identity] = spot
         exact = {spot.identity for spot in found.found if spot.id not in found.loose}
         return first, first.keys() - exact
 
     def only(self, takes: Callable[[ConversationRow], bool]) -> Finder:
-        """The same over fewer conversations; what it has read is not read again."""
+        """Return a finder over fewer conversations, which shares the open catalog and index."""
         fewer = object.__new__(Finder)
         fewer._words, fewer._conversations = self._words, self._conversations
         fewer.rows = [row for row in self.rows if takes(row)]
-        # Who has not all of them does not bring the index up to date.
+        # A refresh needs all rows, so mark these as already read again.
         fewer._anew = {row.identity for row in fewer.rows}
         return fewer
 
     def among(self, question: SearchRequest) -> dict[Identity, ConversationRow]:
-        """The conversations that may have it."""
+        """Return the conversations that a request searches, by identity."""
         if not question.is_filtered:
             return self._all_rows
         rows = in_folder(filter_rows(self.rows, question.wanted), question.narrow.folder)
@@ -136,8 +143,11 @@ class Finder(Search):
 def _once(
     spots: Sequence[TextMatch], rows: dict[Identity, ConversationRow], query: Query
 ) -> list[TextMatch]:
-    """Without the titles of conversations in which something else has the words, and without
-    documents that have them only in their heading."""
+    """Drop redundant matches.
+
+    A title is dropped if another text of its conversation matches. A markdown is dropped if only
+    its heading matches, which repeats the title.
+    """
     titled = {spot.identity for spot in spots if spot.number == TITLE}
     texts = Texts()
 
@@ -156,7 +166,10 @@ def _once(
 def _spread(
     spots: Sequence[TextMatch], question: SearchRequest
 ) -> tuple[list[TextMatch], set[Identity], bool]:
-    """Those to show, the conversations that have more of them, and whether more could be shown."""
+    """Choose the matches to show.
+
+    Also return the conversations that have more matches, and whether `most` left some out.
+    """
     counts: dict[Identity, int] = {}
     taken: list[TextMatch] = []
     crowded: set[Identity] = set()
@@ -175,11 +188,13 @@ def _spread(
 def _best_first(
     spots: Sequence[TextMatch], rows: dict[Identity, ConversationRow], query: Query
 ) -> list[TextMatch]:
-    """By how much they say about the words (BM25, among themselves). What there is no time to read
-    comes after the rest, the newest first."""
+    """Sort matches by relevance, with BM25 over these matches.
+
+    Matches that there was no time to read come last, the newest first.
+    """
     terms = list(dict.fromkeys(query.terms))
     if len(terms) > 1:
-        # Where they follow one another, they are meant together.
+        # Words that follow one another in a text count additionally, as a phrase.
         terms.append(Term(tuple(token for term in terms for token in term.tokens)))
     read = dict(_counted(spots, rows, terms))
     if not read:
@@ -205,8 +220,10 @@ def _best_first(
 def _counted(
     spots: Sequence[TextMatch], rows: dict[Identity, ConversationRow], terms: Sequence[Term]
 ) -> Iterator[tuple[TextMatch, tuple[tuple[int, ...], int]]]:
-    """How often each term stands in each text, and how long that is; a conversation at a time, so
-    that no more than one of them is in memory."""
+    """Yield each match with the counts of the terms in its text, and the length of the text.
+
+    Only one conversation at a time is in memory. Reading stops after a time limit.
+    """
     end = time.monotonic() + _PATIENCE
     by_row: dict[Identity, list[TextMatch]] = {}
     for spot in spots:
