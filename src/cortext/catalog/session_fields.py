@@ -11,8 +11,10 @@ _OWN_IDS = "session_id", "thread_id", "conversation_id"
 
 
 def own_id(session: Session) -> str:
-    """Return the id that a framework gave a session, as its adapter wrote it into the head; "" if
-    it is the id of the session."""
+    """Return the id that a framework gave a session; "" if it is the id of the session.
+
+    The adapter of the framework writes its id into the head.
+    """
     found = (session.metadata.get(name) for name in _OWN_IDS)
     given = next((id for id in found if isinstance(id, str) and id), session.id)
     return told(given) if given != session.id else ""

@@ -68,7 +68,6 @@ def search(
 
 def _nothing(finder: Finder, question: SearchRequest, *, as_json: bool, paged: bool) -> SearchPage:
     """Explain why nothing was found, and show partial matches, but not as JSON."""
-
     near = say_why(finder, question)
     # A missing or unreadable conversation may contain the words.
     say_damaged(finder.conversations.damaged)

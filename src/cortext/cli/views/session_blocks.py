@@ -198,7 +198,6 @@ def told_around(session: Session, wanted: range, at: int) -> Iterator[PageBlock]
 
     The opened message appears in full, even if it is a result that a stub already contains.
     """
-
     yield from short(session, range(wanted.start, at))
     yield from in_full(session, range(at, at + 1), alone=False)
     if session.messages[at - 1].tool_calls:
