@@ -70,7 +70,7 @@ LAZY_IMPORTS = {
     ("catalog/sanitize.py", "cortext.model.secrets.detector"): _READER,
     ("catalog/tool_sessions.py", "cortext.catalog.tool_row_reader"): _READER,
     ("catalog/workspace_conversations.py", "cortext.catalog.conversation_row_reader"): _READER,
-    ("cli/commands/list.py", "cortext.cli.views.store_list"):
+    ("cli/commands/list.py", "cortext.cli.views.session_store_list"):
         "only `list --store` needs stores; the modules take half a bare start",
     ("cli/common_options.py", "cortext.service.stores.server_urls"): _STORE_URL,
     ("cli/views/list_view.py", "cortext.features.doctor.history_locations"):

@@ -409,10 +409,13 @@ def test_the_keyboard_is_enough(visit: Visit) -> None:
     expect(page.get_by_role("dialog")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_be_hidden()
+    # The browser gives the focus back a moment after the dialog is hidden.
+    page.wait_for_function("document.activeElement === document.body")
     page.keyboard.press("Enter")
-    page.wait_for_url("**/c/*")
+    page.wait_for_url("**/c/*", wait_until="commit", timeout=90_000)
+    page.locator("section.turns").wait_for()
     page.keyboard.press("u")
-    page.wait_for_url(f"{visit.site.address}/")
+    page.wait_for_url(f"{visit.site.address}/", wait_until="commit", timeout=90_000)
 
 
 @pytest.mark.slow

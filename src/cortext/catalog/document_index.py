@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from cortext.catalog import document_query, document_table
+from cortext.catalog import document_table
 from cortext.catalog.database import MEMORY, Database, bounded
 from cortext.durability.file_lock import FileLock
 from cortext.durability.replace_file import replace, side_dir, storage_errors
@@ -179,8 +179,8 @@ class SessionIndex:
         """
         if isinstance(tags, str):
             raise ValueError(f"tags is a list, as in [{tags!r}]")
-        where, values = document_query.conditions(tags, search, working_dir, owner)
-        order = document_query.order(sort_by, descending)
+        where, values = document_table.conditions(tags, search, working_dir, owner)
+        order = document_table.order(sort_by, descending)
         values += [bounded(max(limit, 0)), bounded(max(offset, 0))]
         return self._run(lambda db: _rows(db, f"{where} {order} LIMIT ? OFFSET ?", values))
 

@@ -1,9 +1,14 @@
-"""The SQLite table of a document index: summaries, with the fingerprints of their files."""
+"""The SQL of a document index: its tables, and the clauses that filter and sort summaries.
+
+A summary is stored with the fingerprint of its file. Values are always passed as parameters; column
+names come from a fixed table.
+"""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import msgspec
 
@@ -26,6 +31,15 @@ CREATE INDEX tags_of ON tags (id);
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 """
 
+_ORDERS = {
+    "updated_at": True,
+    "created_at": True,
+    "message_count": True,
+    "total_tokens": True,
+    "title": False,
+    "id": False,
+}
+"""The columns that a list can be sorted by, and whether the greatest value comes first."""
 _summaries = msgspec.json.Decoder(SessionSummary)
 
 
@@ -89,3 +103,28 @@ def get_fact(db: sqlite3.Connection, name: str) -> str | None:
 
 def set_fact(db: sqlite3.Connection, name: str, value: str) -> None:
     db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
+
+
+def order(sort_by: str, descending: bool | None) -> str:
+    if sort_by not in _ORDERS:
+        raise ValueError(f"sort_by is one of {', '.join(_ORDERS)}, not {sort_by!r}")
+    down = _ORDERS[sort_by] if descending is None else descending
+    return f"ORDER BY {sort_by} {'DESC' if down else 'ASC'}, id"
+
+
+def conditions(
+    tags: Sequence[str] | None, search: str | None, working_dir: str | None, owner: str | None
+) -> tuple[str, list[Any]]:
+    parts: list[str] = []
+    values: list[Any] = []
+    for tag in tags or ():
+        parts.append("id IN (SELECT id FROM tags WHERE tag = ?)")
+        values.append(plain(tag))
+    if search:
+        parts.append("instr(title, ?) > 0")
+        values.append(folded(search))
+    for column, value in (("working_dir", working_dir), ("owner", owner)):
+        if value is not None:
+            parts.append(f"{column} = ?")
+            values.append(plain(value))
+    return ("WHERE " + " AND ".join(parts) if parts else ""), values

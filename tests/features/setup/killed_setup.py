@@ -14,6 +14,8 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+from msgspec.structs import force_setattr
+
 from cortext.features.setup.tool_setup import carry_out, plan_setup, plan_uninstall
 from cortext.tools.claude.slash_commands import ClaudeCommands
 from cortext.tools.gemini.slash_commands import GeminiCommands
@@ -53,7 +55,7 @@ def act(verb: str) -> None:
         return
     if verb == "earlier":  # as a release would that knew fewer events and had other texts
         for tool, event in ((CLAUDE, "Stop"), (GEMINI, "AfterAgent")):
-            object.__setattr__(tool, "hook_events", (event,))
+            force_setattr(tool, "hook_events", (event,))
         for kind in (ClaudeCommands, GeminiCommands, OpenCodeCommands):
             kind.file_text = _in_an_earlier_form(kind.file_text)
     carry_out(plan_setup(TOOLS, plugin=True), anyway=True)

@@ -44,7 +44,7 @@ def command(
     if forget:
         _forget()
     if store:
-        from cortext.cli.views.store_list import list_store
+        from cortext.cli.views.session_store_list import list_store
 
         list_store(store, as_json, options)
     else:
