@@ -1,4 +1,4 @@
-"""The current time. All code gets it from this module, so that a test can replace it."""
+"""The current time, and texts about times. Tests replace `now` to set the current time."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ def now() -> datetime:
 
 
 def ago(micros: int, at: float | None = None) -> str:
-    """Return how long ago a time is, in words such as "2 hours ago".
+    """Return how long ago a past time is, in words such as "2 hours ago".
 
-    `micros` is the time in microseconds since 1970. `at` is the current time in seconds, for a
-    caller that describes many times.
+    `micros` is the past time in microseconds since 1970. `at` is the current time in seconds since
+    1970; None means that this function reads the clock.
     """
     minutes = int((at or now().timestamp()) - micros / 1_000_000) // 60
     for size, name in ((1440, "day"), (60, "hour"), (1, "minute")):

@@ -1,8 +1,8 @@
-"""The settings: their definitions, the files that set them, and their values.
+"""The settings of cortext: their definitions, the files that set them, and their values.
 
 The environment overrides the workspace's file. The workspace's file overrides the user's file, and
-that file overrides the default. Every command reads the settings, so tomllib is imported only if a
-file sets something.
+the user's file overrides the default. Every command reads the settings, so the slow import of
+tomllib happens only if a settings file contains settings.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from cortext.errors import CortextError
 
 BIGGEST_FILE = 1_000_000
 ENVIRONMENT = "the environment"
-# More than anybody needs, and small enough for every clock and database.
+# The largest number in a setting: more than anybody needs, small enough for clocks and databases.
 _MOST = 1_000_000_000
 _MOST_DOTS = 100
 _LONG_NUMBER = rb"(?<![0-9_])[0-9_]{4300}"
 
 
 class UnknownSettingError(CortextError, LookupError):
-    """No setting has this name."""
+    """There is no setting with the given name. The hint suggests a similar name."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -33,14 +33,15 @@ class UnknownSettingError(CortextError, LookupError):
 
 
 class BadSettingError(CortextError, ValueError):
-    """A setting cannot have this value, or cannot be set in this file."""
+    """A setting cannot have the given value, or a workspace's file may not set it."""
 
 
 class Setting(NamedTuple):
     """The definition of one setting. `kind` is choice, tool, whole, number, path or paths.
 
-    A value of the kind `tool` is one of `choices` or the name of a tool. A higher layer knows the
-    tools and checks the name.
+    A value of the kind `tool` is one of `choices` or the name of an AI tool. A higher layer knows
+    the tools and checks the name. `doc` is the help text. `least` and `most` are the limits of a
+    number. If `in_workspace` is false, the file of a workspace may not set the setting.
     """
 
     name: str
@@ -59,7 +60,7 @@ class Setting(NamedTuple):
 
     @property
     def allowed(self) -> str:
-        """The allowed values, in words."""
+        """A phrase that describes the allowed values, for an error message."""
         if self.kind == "choice":
             return f"{', '.join(self.choices[:-1])} or {self.choices[-1]}"
         if self.kind == "tool":
@@ -86,7 +87,10 @@ class Setting(NamedTuple):
         return number and self.least <= value <= self.most
 
     def parse(self, text: str) -> Any:
-        """Return the value that a text of the environment or of a command line represents."""
+        """Convert text from an environment variable or a command line to a value of this setting.
+
+        The value is not checked: text that is not a number is returned as text.
+        """
         if self.kind == "paths":
             return [part for part in text.split(os.pathsep) if part]
         kinds = {"whole": (int,), "number": (int, float)}.get(self.kind, ())
@@ -193,14 +197,17 @@ _BY_NAME = {setting.name: setting for setting in SETTINGS}
 
 
 class SettingValue(NamedTuple):
-    """The value of a setting, and its origin: `default`, `the environment`, or a file's path."""
+    """The value of a setting, and where the value comes from.
+
+    `origin` is `default`, `the environment`, or the path of a settings file.
+    """
 
     value: Any
     origin: str
 
 
 class Config:
-    """Every setting with its value. `warnings` describes unknown settings that were ignored."""
+    """The values of all settings. `warnings` has a sentence for each unknown setting found."""
 
     def __init__(self, values: dict[str, SettingValue], warnings: list[str]) -> None:
         self._values = values
@@ -208,10 +215,10 @@ class Config:
 
     @classmethod
     def load(cls, root: str | None) -> Config:
-        """Load the settings of the workspace at `root`, or those outside any workspace for None.
+        """Load the settings from the environment, the user's file and the workspace at `root`.
 
-        A missing file is not an error. A file that cannot be read, or a value that is not allowed,
-        raises a CortextError that names it.
+        If `root` is None, no workspace's file is read. A missing file is not an error. A file that
+        cannot be read, or a value that is not allowed, raises a CortextError with its name.
         """
         values = {setting.name: SettingValue(setting.default, "default") for setting in SETTINGS}
         warnings: list[str] = []
@@ -222,7 +229,7 @@ class Config:
         return cls(values, warnings)
 
     def get(self, name: str) -> SettingValue:
-        """Return the value and origin of a setting; UnknownSettingError if there is none."""
+        """Return the value and origin of a setting; UnknownSettingError if the name is unknown."""
         return self._values[definition(name).name]
 
     def __getitem__(self, name: str) -> Any:
@@ -230,7 +237,7 @@ class Config:
 
 
 def definition(name: str) -> Setting:
-    """Return the setting of this name; UnknownSettingError if there is none."""
+    """Return the definition of a setting; UnknownSettingError if the name is unknown."""
     try:
         return _BY_NAME[name]
     except KeyError:
@@ -238,7 +245,7 @@ def definition(name: str) -> Setting:
 
 
 def check_text(setting: Setting, text: str) -> Any:
-    """Return the value that `text` gives to a setting; BadSettingError if it is not allowed."""
+    """Convert text to a value of a setting; BadSettingError if the value is not allowed."""
     value = setting.parse(text)
     _checked(setting, value, "")
     return value
@@ -253,7 +260,7 @@ def workspace_file(root: str) -> str:
 
 
 def nearest(name: str) -> str:
-    """Return the most similar name of a setting, or "" if none is similar."""
+    """Return the setting whose name is most similar to `name`, or "" if none is similar."""
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(name.lower(), _BY_NAME, 1)), "")
@@ -262,16 +269,16 @@ def nearest(name: str) -> str:
 def read_settings(path: str) -> tuple[bytes, dict[tuple[str, ...], Any]]:
     """Return the bytes of a settings file and its values; both are empty if the file is missing.
 
-    The values are in a dict. Its keys are tuples of the parts of each TOML key.
+    The values are in a dict like `{("list", "limit"): 50}`.
     """
     data = _read(path)
     return data, parse_settings(data, path)
 
 
 def parse_settings(data: bytes, path: str) -> dict[tuple[str, ...], Any]:
-    """Return the values that the bytes of a settings file set.
+    """Return the values in the bytes of a settings file, in a dict like `{("list", "limit"): 50}`.
 
-    `path` is used in the CortextError that is raised if the bytes are not TOML.
+    CortextError if the bytes are not TOML. `path` names the file in that error.
     """
     lines = [line for line in map(bytes.strip, data.split(b"\n")) if line[:1] not in (b"", b"#")]
     if not lines:

@@ -13,8 +13,8 @@
         ├── NewerVersionError
         └── ReplicationError      (in service.stores.redis)
 
-An error has its facts as attributes and builds its message from them. It may have a `hint`, which
-says what the person can do next.
+Each error stores the details of the failure as attributes and builds its message from them. An
+error may have a `hint`, which tells the user what to do next.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ def reason_of(error: OSError) -> str:
 
 
 def why(error: Exception) -> str:
-    """Return why a file cannot be read, as text to print after its name.
+    """Return the reason of an error, as text to print after the name of the file.
 
-    For an error of the operating system this is its text without the error number. For any other
-    error it is the error's message.
+    For an error of the operating system, the reason is the system's text without the error number.
+    For any other error, the reason is the error's message.
     """
     if isinstance(error, OSError) and not isinstance(error, CortextError) and error.strerror:
         return reason_of(error)
@@ -56,9 +56,9 @@ def why(error: Exception) -> str:
 
 
 def where_and_why(error: Exception) -> str:
-    """Return the reason as `why` does, after the name of the file if the error has one.
+    """Return `FILE: REASON` for an error that has a file name, and only the reason otherwise.
 
-    Use this function where nothing else names the file.
+    The reason is the result of `why`. Use this function where nothing else names the file.
     """
     file = getattr(error, "filename", None)
     if isinstance(file, bytes):
@@ -74,7 +74,7 @@ def _rebuild(kind: type[CortextError], args: tuple[Any, ...], facts: dict[str, A
 
 
 class AmbiguousIdError(CortextError, LookupError):
-    """Several sessions match the given text, or several are active and no text was given."""
+    """Several sessions match the given text. If no text was given, several sessions are active."""
 
     def __init__(self, given: str, ids: Sequence[str]) -> None:
         self.given = given
@@ -86,7 +86,7 @@ class AmbiguousIdError(CortextError, LookupError):
 
 
 class InvalidIdError(CortextError, ValueError):
-    """The id cannot be used safely as a file name."""
+    """The given id is invalid, because it cannot be used safely as a file name."""
 
     def __init__(self, id: object) -> None:
         shown = repr(id)
@@ -99,7 +99,7 @@ class InvalidIdError(CortextError, ValueError):
 
 
 class InvalidTransitionError(CortextError, ValueError):
-    """The status of a conversation cannot change in this way."""
+    """A conversation cannot change from its status to the given one (`completed` is final)."""
 
     def __init__(self, old: str, new: str) -> None:
         self.old = old
@@ -108,7 +108,7 @@ class InvalidTransitionError(CortextError, ValueError):
 
 
 class SessionStorageError(CortextError):
-    """A store could not do what was requested. The data that it held before is intact."""
+    """A store could not read or write a session. Data that was saved before is intact."""
 
     def __init__(
         self, sentence: str, *, path: str = "", errno: int | None = None, hint: str = ""
@@ -119,7 +119,7 @@ class SessionStorageError(CortextError):
 
 
 class SessionNotFoundError(SessionStorageError, LookupError):
-    """No session has this id."""
+    """The store has no session with the given id."""
 
     def __init__(self, id: str, *, path: str = "") -> None:
         self.id = id
@@ -127,7 +127,7 @@ class SessionNotFoundError(SessionStorageError, LookupError):
 
 
 class SessionCorruptedError(SessionStorageError, ValueError):
-    """A file exists but cannot be read completely. Reading never changes the file."""
+    """The file of a session is damaged and cannot be read completely. The file is not changed."""
 
     def __init__(self, path: str, reason: str, *, line: int | None = None, hint: str = "") -> None:
         self.line = line
@@ -137,7 +137,7 @@ class SessionCorruptedError(SessionStorageError, ValueError):
 
 
 class SessionLockedError(SessionStorageError, TimeoutError):
-    """Another process held the session for longer than the waiting time."""
+    """Another process uses the session. `waited` is how many seconds we waited for the lock."""
 
     def __init__(self, path: str, *, holder: str, waited: float) -> None:
         self.holder = holder
@@ -151,9 +151,9 @@ class SessionLockedError(SessionStorageError, TimeoutError):
 
 
 class SessionOwnerError(SessionStorageError, PermissionError):
-    """The session belongs to another owner than the given one. Nothing was read or written.
+    """The session does not belong to the given owner. Nothing was read or written.
 
-    The error does not say who the owner is.
+    The error does not reveal the real owner.
     """
 
     def __init__(self, id: str) -> None:
@@ -165,7 +165,7 @@ class SessionOwnerError(SessionStorageError, PermissionError):
 
 
 class CheckpointTypeError(SessionStorageError, TypeError):
-    """A checkpoint contains a type that is not allowed. No object was created or written."""
+    """A LangGraph checkpoint contains a type that is not allowed. No object of it was created."""
 
     def __init__(
         self, type: str, *, thread: str, checkpoint: str = "", is_kind: bool = False
@@ -185,7 +185,7 @@ class CheckpointTypeError(SessionStorageError, TypeError):
 
 
 class NewerVersionError(SessionStorageError):
-    """The file was written by a later release of cortext."""
+    """A later release of cortext wrote the file, and this release cannot read it."""
 
     def __init__(self, path: str, *, found: str, known: str) -> None:
         self.found = found

@@ -14,10 +14,10 @@ DISTRIBUTION = "cortext-sessions"
 
 
 def install_command(name: str) -> str:
-    """Return the shell command that installs an extra, or a package that cortext requires.
+    """Return the shell command that adds an extra of cortext, or one package, to the installation.
 
-    The command names the packages of the extra, never `cortext-sessions[extra]`, because no package
-    index has cortext under that name.
+    The command uses uv, pipx or pip, whichever installed cortext. It names the packages of the
+    extra, never `cortext-sessions[extra]`, because no package index has cortext under that name.
     """
     packages = _requirements(name)
     prefix = Path(sys.prefix)
@@ -36,7 +36,7 @@ def install_command(name: str) -> str:
 
 
 def _requirements(name: str) -> list[str]:
-    """Return the requirements of an extra or of one package, from the metadata of cortext."""
+    """Return the packages of an extra, or one package, with the versions that cortext requires."""
     from importlib.metadata import PackageNotFoundError, requires  # slow to import
 
     try:
@@ -60,9 +60,10 @@ def _package_name(requirement: str) -> str:
 
 
 def _uv_tool_command(receipt: Path, packages: list[str]) -> str:
-    """Return the `uv tool install` command of a receipt, with further packages.
+    """Return the `uv tool install` command that installs cortext again with more packages.
 
-    The command names the packages added earlier again, because uv would otherwise remove them.
+    `receipt` is the file in which uv recorded the installation. The command repeats the packages
+    that were added earlier, because uv would otherwise remove them.
     """
     import tomllib
 
@@ -82,7 +83,7 @@ def _uv_tool_command(receipt: Path, packages: list[str]) -> str:
 
 
 def _uv_requirement(entry: dict[str, Any]) -> str:
-    """Return an entry of a receipt in the form that uv accepts on the command line."""
+    """Return a requirement from uv's receipt in the form that uv accepts on the command line."""
     extras = f"[{','.join(entry['extras'])}]" if entry.get("extras") else ""
     for key in ("directory", "editable", "path"):
         if key in entry:
@@ -96,7 +97,7 @@ def _uv_requirement(entry: dict[str, Any]) -> str:
 
 
 def _git_url(recorded: str) -> str:
-    """Return the pip URL of a git source in a receipt (`https://host/repo?rev=REV#COMMIT`)."""
+    """Convert a git URL from uv's receipt (`https://host/repo?rev=REV#COMMIT`) to a pip URL."""
     url = urlsplit(recorded)
     query = parse_qs(url.query)
     revision = next((f"@{query[key][0]}" for key in ("rev", "tag", "branch") if key in query), "")

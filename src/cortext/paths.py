@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 
 _FEW = 100
-"""The number of folders to check when a workspace is looked for."""
+"""The largest number of date folders, and of conversations in each, that a search checks."""
 
 
 def _at_home(name: str) -> str:
-    """Return a path below the person's home folder; an empty `$HOME` counts as not set."""
+    """Return a path below the user's home folder; an empty `$HOME` counts as not set."""
     if os.environ.get("HOME") == "":
         import pwd
 
@@ -36,22 +36,22 @@ def cache_home() -> str:
 
 
 def document_dir() -> str:
-    """Return the default folder of session documents."""
+    """Return the default folder of session documents, which hold one session in each JSON file."""
     return os.path.join(data_home(), "src/opencode/sessions")
 
 
 def project_document_dir(root: str | os.PathLike[str]) -> str:
-    """Return the folder of the session documents of one project."""
+    """Return the folder of session documents in the project at `root`."""
     return os.path.join(root, ".src/opencode/sessions")
 
 
 def personal_workspace() -> str:
-    """Return the workspace for conversations that took place outside any workspace."""
+    """Return the personal workspace, for conversations that took place outside any workspace."""
     return os.path.join(data_home(), "cortext", "personal")
 
 
 def current_folder() -> str:
-    """Return the current folder; if that was removed, the path that the shell has in `$PWD`."""
+    """Return the current folder. If the folder was removed, return its former path from `$PWD`."""
     try:
         return os.getcwd()
     except FileNotFoundError:
@@ -59,10 +59,10 @@ def current_folder() -> str:
 
 
 def workspace_root(start: str | os.PathLike[str] | None = None) -> str:
-    """Return the nearest parent folder that is a workspace, or else the personal workspace.
+    """Return the workspace that contains a folder, or the personal workspace if there is none.
 
-    A workspace contains `.workspace/` or conversations, because a clone may have only the latter.
-    The search begins at `start`, by default the current folder.
+    `start` is the folder, by default the current one. The result is `start` or its nearest parent
+    that contains `.workspace/` or conversations. A git clone may contain only conversations.
     """
     folder: str = os.path.abspath(os.fspath(start or current_folder()))
     while not (os.path.isdir(f"{folder}/.workspace") or _has_conversations(folder)):
@@ -74,7 +74,7 @@ def workspace_root(start: str | os.PathLike[str] | None = None) -> str:
 
 
 def _has_conversations(folder: str) -> bool:
-    """Return whether a folder contains `conversations/DATE/NAME/.session/`."""
+    """Return whether a folder contains a conversation: `conversations/DATE/NAME/.session/`."""
     try:
         days = [name for name in os.listdir(f"{folder}/conversations") if name.count("-") == 2]
         return any(
@@ -87,7 +87,7 @@ def _has_conversations(folder: str) -> bool:
 
 
 def catalog() -> str:
-    """Return the path of the catalog, the derived database for lists of conversations."""
+    """Return the path of the catalog, the database from which conversations are listed."""
     return os.path.join(cache_home(), "cortext", "catalog.sqlite3")
 
 
@@ -97,12 +97,15 @@ def former_catalog() -> str:
 
 
 def words() -> str:
-    """Return the path of the derived full-text index."""
+    """Return the path of the database that is the full-text index of all conversations."""
     return os.path.join(cache_home(), "cortext", "words.sqlite3")
 
 
 def checked() -> str:
-    """Return the file that lists what `cortext doctor` found intact and need not read again."""
+    """Return the file with fingerprints of files that `cortext doctor` found intact.
+
+    `cortext doctor` skips these files until they change.
+    """
     return os.path.join(cache_home(), "cortext", "checked.json")
 
 
@@ -117,33 +120,36 @@ def trash() -> str:
 
 
 def archive() -> str:
-    """Return the folder of our copies of transcripts; it has one folder for each tool."""
+    """Return the folder of our copies of transcripts, which has one folder for each AI tool."""
     return os.path.join(data_home(), "cortext", "archive")
 
 
 def service_tokens() -> str:
-    """Return the folder of the access tokens for `cortext serve`: one file for each client name."""
+    """Return the folder of access tokens for `cortext serve`, with one file for each client."""
     return os.path.join(data_home(), "cortext", "tokens")
 
 
 def running() -> str:
-    """Return the folder of temporary state, such as what hooks record about running sessions."""
+    """Return the folder of temporary state, such as the notes of hooks about running sessions."""
     return os.path.join(data_home(), "cortext", "running")
 
 
 def log_file() -> str:
-    """Return the log of errors that could not be shown to a person."""
+    """Return the path of the log file for errors that could not be shown to the user."""
     return os.path.join(data_home(), "cortext", "errors.log")
 
 
 def aurora_home() -> str:
-    """Return `$AURORA_HOME`, or `~/.aurora`; a relative value counts as not set."""
+    """Return the folder of the `aur` program: `$AURORA_HOME`, or `~/.aurora`.
+
+    A relative value of the variable counts as not set.
+    """
     value = os.environ.get("AURORA_HOME", "")
     return value if os.path.isabs(value) else _at_home(".aurora")
 
 
 def spawn_sessions() -> str:
-    """Return the folder of the sessions of `aur spawn`."""
+    """Return the folder in which `aur spawn` stores its sessions."""
     return os.path.join(aurora_home(), "spawn", "sessions")
 
 
@@ -153,27 +159,27 @@ def program_sessions() -> str:
 
 
 def known_programs() -> str:
-    """Return the file that lists the other folders of sessions that programs store as logs."""
+    """Return the file that lists further folders in which programs store sessions as log files."""
     return os.path.join(data_home(), "cortext", "program-folders")
 
 
 def known_documents() -> str:
-    """Return the file that lists the other folders of sessions that programs store as documents."""
+    """Return the file that lists further folders in which programs store session documents."""
     return os.path.join(data_home(), "cortext", "document-folders")
 
 
 def redaction_key() -> str:
-    """Return the file with the key for the marks that replace redacted secrets."""
+    """Return the file with the key for the fingerprints of redacted secrets."""
     return os.path.join(data_home(), "cortext", "redaction.key")
 
 
 def unfinished_redact() -> str:
-    """Return the file that names the conversations that a running redaction changes."""
+    """Return the file that lists the conversations of a redaction that has not finished."""
     return f"{redaction_key()}.begun"
 
 
 def setup_record() -> str:
-    """Return the file that records what `cortext setup` wrote."""
+    """Return the file that records the changes that `cortext setup` made."""
     return os.path.join(data_home(), "cortext", "setup.json")
 
 

@@ -1,4 +1,5 @@
 """Conversation stores for agent frameworks.
 
-Each subpackage has the name of its framework. The optional dependency (extra) has that name too.
+Each subpackage stores the conversations of one framework and is named after the framework. To
+install the framework, install the extra (optional dependency) of cortext with the same name.
 """

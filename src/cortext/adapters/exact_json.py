@@ -1,4 +1,7 @@
-"""Conversion of a framework's JSON to a record and back, without changing a byte."""
+"""Storage of a framework's JSON inside a record, so that the same bytes come back.
+
+A record is one stored message of a session. Its fields hold decoded JSON values.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,10 @@ _TEXT = "json"
 
 
 def to_store(raw: bytes) -> Any:
-    """Return what a record stores for this JSON.
+    """Return a JSON value to store in a record for the JSON text `raw`.
 
-    This is the decoded value if encoding the value gives the same bytes. Otherwise it is a
-    dictionary with the JSON text, for example for a number that our encoder writes differently.
+    The value is the decoded JSON if encoding it again gives the same bytes. Otherwise the value is
+    `{"json": TEXT}`, for example if our encoder writes a number differently.
     """
     data = json_codec.decode(raw)
     if json_codec.encode(data) == raw and not _is_text(data):
@@ -22,12 +25,12 @@ def to_store(raw: bytes) -> Any:
 
 
 def from_store(stored: Any) -> bytes:
-    """Return the original JSON bytes of what `to_store` returned."""
+    """Return the original JSON text that `to_store` was called with. `stored` is its result."""
     return stored[_TEXT].encode("utf-8") if _is_text(stored) else json_codec.encode(stored)
 
 
 def value_of(stored: Any) -> Any:
-    """Return the decoded value of what `to_store` returned."""
+    """Return the decoded JSON of a value that `to_store` returned."""
     return json_codec.decode(from_store(stored)) if _is_text(stored) else stored
 
 

@@ -11,10 +11,10 @@ from cortext.installation import install_command
 
 @contextmanager
 def needs(extra: str) -> Generator[None]:
-    """Wrap the imports of a framework, and name the extra to install if a package is missing.
+    """Wrap the imports of a framework, and explain how to install the framework if it is missing.
 
-    Raises ModuleNotFoundError with the install command in its text. Other import errors pass
-    unchanged.
+    `extra` is the extra of cortext that installs the framework. Raises ModuleNotFoundError with
+    the install command if a package is missing. Other import errors are raised unchanged.
     """
     try:
         yield
@@ -29,10 +29,10 @@ def needs(extra: str) -> Generator[None]:
 
 
 def _is_missing(error: ImportError) -> bool:
-    """Return whether the package of this import error is not installed.
+    """Return whether an import failed because the package is not installed.
 
-    Python also imports a folder of that name without `__init__.py`, as a module without a file.
-    Such a folder counts as not installed.
+    Python also imports a folder with the name of the package but without `__init__.py`. Such a
+    folder counts as not installed.
     """
     if isinstance(error, ModuleNotFoundError):
         return True

@@ -1,4 +1,4 @@
-"""Matching of tool results to tool calls, in histories that use a call id more than once."""
+"""Matching of tool results to tool calls, also if several calls have the same id."""
 
 from __future__ import annotations
 
@@ -9,24 +9,28 @@ C = TypeVar("C", bound=Hashable)
 
 
 class OpenCalls(Generic[C]):
-    """The tool calls of a history that have no result yet. Add calls and results in order.
+    """The tool calls of a message history that have no result yet.
 
-    A model may give every call the same id, and a process may die during a call. Therefore a result
-    belongs to the most recent open call with its id. If one message made several calls with that
-    id, the result belongs to the first of these.
+    Pass the calls to `add` and the results to `answer`, in the order of the history. A model may
+    give every call the same id, and a process may die during a call. Therefore a result belongs to
+    the most recent open call with the same id. If one message made several calls with this id, the
+    result belongs to the first of them.
     """
 
     def __init__(self) -> None:
         self._open: dict[str, list[tuple[int, C]]] = {}
 
     def add(self, id: str, message: int, call: C) -> None:
-        """Add a call that the message with this number makes."""
+        """Add a tool call that has the id `id` and is part of the message number `message`.
+
+        `call` is any value that identifies the call for the caller.
+        """
         self._open.setdefault(id, []).append((message, call))
 
     def answer(self, id: str) -> C | None:
-        """Close the call that a result with this id belongs to, and return the call.
+        """Record a tool result with this call id, and return the call that it belongs to.
 
-        Returns None if no open call has this id.
+        That call is no longer open. Returns None if no open call has this id.
         """
         calls = self._open.get(id)
         if not calls:
@@ -36,5 +40,5 @@ class OpenCalls(Generic[C]):
         return calls.pop(at)[1]
 
     def left(self) -> set[C]:
-        """Return the calls that have no result."""
+        """Return the calls that got no result."""
         return {call for calls in self._open.values() for _, call in calls}

@@ -1,4 +1,4 @@
-"""Incremental reading of a session: each record is read only once."""
+"""Incremental reading of a session: each record (stored message) is read only once."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from cortext.stores.servers.session_parts import RecordPosition
 
 
 class Follower:
-    """A reader that returns the new records of one session at each call.
+    """A reader of one session. Each call of `new` returns the records added since the last call.
 
-    Damaged lines are logged and skipped. Do not share a reader between threads.
+    Damaged lines of a session file are logged and skipped. Do not share a reader between threads.
     """
 
     def __init__(self, store: SessionStore, id: str) -> None:
@@ -30,11 +30,11 @@ class Follower:
         self._mark = RecordPosition()
 
     def new(self) -> tuple[bool, list[SessionMessage]]:
-        """Return whether to start over, and the new records of the session.
+        """Return whether the caller must start over, and the new records of the session.
 
-        If the first value is True, the session was replaced or removed, or this is the first call.
-        The caller then drops its earlier records, and the list holds every record of the session.
-        Otherwise the list holds the records that were added since the last call.
+        True means that the session was replaced or removed, or that this is the first call. Then
+        the caller drops the records of earlier calls, and the list holds all records. Otherwise
+        the list holds the records that were added since the last call.
         """
         if isinstance(self._store, LogStore):
             return self._new_lines(f"{self._store.folder}/{self._id}.jsonl")
@@ -52,7 +52,7 @@ class Follower:
         return anew, messages[start:]
 
     def forget(self) -> None:
-        """Read the session from its beginning at the next call."""
+        """Make the next call of `new` read the session from its beginning."""
         self._inode, self._seen, self._first = 0, 0, "?"
         self._mark = RecordPosition("?")
 
@@ -72,7 +72,7 @@ class Follower:
             data = read_range(fd, start, now.st_size)
         finally:
             close(fd)
-        # A line without a newline is not acknowledged yet.
+        # A last line without a newline is still being written, so it is read at the next call.
         data = data[: data.rfind(b"\n") + 1]
         self._inode, self._seen = now.st_ino, start + len(data)
         if anew:

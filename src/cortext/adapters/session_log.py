@@ -1,9 +1,9 @@
 """Storage for the conversations of an adapter: one session per conversation, in a cortext store.
 
-The framework's own form of a message is stored in the `extra` of its record, under the name of the
-framework. Role and content of the record are for people: lists show them and searches find them.
-Therefore every framework can continue a conversation that another framework began. The *head* of a
-session is everything except its messages.
+A session is a head and a list of records. The *head* is everything except the messages, such as
+the title and the owner. A record stores one message: role and content in plain text, and in `extra`
+the framework's own form of the message, under the name of the framework. Lists and searches use the
+plain text. Every framework can read it, and so continue a conversation that another one began.
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ _URL = re.compile(r"[a-z][a-z0-9+]+:|[A-Za-z][A-Za-z0-9+.-]+://")
 def open_kept(path_or_url: PathOrUrl) -> SessionStore:
     """Open the session store at a path or URL.
 
-    None is the default folder for the sessions of programs. Raises ValueError for a URL of an
-    unknown kind.
+    None opens the default folder for sessions of programs. Raises ValueError if the URL names no
+    kind of store that cortext knows.
     """
     if path_or_url is None:
         return LogStore(paths.program_sessions())
     if isinstance(path_or_url, str) and (found := _URL.match(path_or_url)):
         kind = found[0].partition(":")[0]
-        # Conversations of the HTTP service are stored as session logs too.
+        # `file:` names a folder of the HTTP service, which also stores session logs.
         if kind == "file":
             return LogStore(path_or_url[len("file:") :])
         if kind in STORES or kind in SERVERS:
@@ -83,10 +83,11 @@ def open_kept(path_or_url: PathOrUrl) -> SessionStore:
 
 
 def id_of(*key: str) -> str:
-    """Return the id of the session for a key of a framework.
+    """Return the session id that belongs to the name or names that a framework uses.
 
-    Raises InvalidIdError if the key is a single empty string. Otherwise all callers that forgot to
-    set an id would share one session.
+    For example, a thread id of LangGraph, or app, user and session id of the ADK. Raises
+    InvalidIdError if the only name is blank. Otherwise all callers that forgot to set a name would
+    share one session.
     """
     if len(key) == 1 and not key[0].strip():
         error = InvalidIdError(key[0])
@@ -96,12 +97,12 @@ def id_of(*key: str) -> str:
 
 
 def is_anothers(head: Session, owner: str) -> bool:
-    """Return whether a session has an owner, and the owner is not this one."""
+    """Return whether a session belongs to somebody other than `owner`. `head` is its head."""
     return head.owner not in ("", owner)
 
 
 class SessionLogRow(NamedTuple):
-    """A row of a list of conversations, with the id that the program gave the conversation."""
+    """A row of a list of conversations. `id` is the name by which a program opens it."""
 
     id: str
     owner: str
@@ -109,20 +110,20 @@ class SessionLogRow(NamedTuple):
     created_at: datetime
     updated_at: datetime
     waits: bool
-    """Whether a run of the conversation waits for an approval."""
+    """Whether the conversation waits for an approval or an answer."""
 
 
 class SessionLog:
-    """The sessions of one framework in one store.
+    """The sessions in one store, as the adapter of one framework uses them.
 
     The methods block while they wait for the disk. In an event loop, call them through `beside`.
     """
 
     def __init__(self, path_or_url: PathOrUrl, framework: str, *, remembered: bool = True) -> None:
-        """Open the store.
+        """Open the store at `path_or_url` for the adapter of `framework`.
 
-        With `remembered`, the folder of the store is recorded when the first session is saved, so
-        that `cortext list` shows its sessions.
+        With `remembered`, the first new session records the folder of the store, so that
+        `cortext list` shows its sessions.
         """
         self.framework = framework
         self._remembered = remembered
@@ -141,10 +142,10 @@ class SessionLog:
     ) -> int:
         """Append messages durably, and return how many of them were new.
 
-        If the session does not exist, `begin` creates it. If two callers create it at the same
-        time, the messages of both are stored. If the session belongs to somebody other than
-        `owner`, nothing is added and SessionOwnerError is raised. This includes the slower of two
-        owners who create the same session at the same time. An empty `owner` skips the check.
+        If the session does not exist, `begin` returns the session to create. If two callers create
+        it at the same time, the messages of both are stored. Raises SessionOwnerError, and adds
+        nothing, if the session belongs to somebody other than `owner`. An empty `owner` skips this
+        check.
         """
         if owner and not self.check_owner(id, owner):
             self._begin(begin(), owner)
@@ -155,7 +156,10 @@ class SessionLog:
             return self.store.append(id, *messages)
 
     def _begin(self, session: Session, owner: str) -> None:
-        """Save a new session, unless another caller has created it in the meantime."""
+        """Save a new session, unless another caller has created it in the meantime.
+
+        Raises SessionOwnerError if that caller has another owner.
+        """
         with self.alone(session.id):
             if self.store.exists(session.id):
                 self.check_owner(session.id, owner)
@@ -165,9 +169,10 @@ class SessionLog:
             _remember(self.store)
 
     def new_session(self, id: str, **fields: Any) -> Session:
-        """Return the head of a new session of this framework.
+        """Return a new, unsaved session of this framework.
 
-        The working folder is the current folder of the program, unless `fields` names another.
+        `fields` are fields of `Session`. Without `working_dir` among them, the working folder is
+        the current folder of the program.
         """
         metadata = {"framework": self.framework, **fields.pop("metadata", {})}
         fields["working_dir"] = fields.get("working_dir") or _current_folder()
@@ -181,9 +186,9 @@ class SessionLog:
             return None
 
     def tail(self, id: str, count: int) -> list[SessionMessage]:
-        """Return the last `count` messages, oldest first.
+        """Return the last `count` messages of a session, oldest first.
 
-        The list is empty if there is no session.
+        The list is empty if the session does not exist.
         """
         try:
             return self.store.tail(id, count)
@@ -191,11 +196,10 @@ class SessionLog:
             return []
 
     def change(self, id: str, change: Callable[[Session], T]) -> T | None:
-        """Load a session, call `change` with it, save it, and return the result of `change`.
+        """Load a session, pass it to `change`, save it, and return what `change` returned.
 
         Returns None if the session does not exist. Messages that others append in the meantime are
-        not lost. On a server, no other caller of `change` can change the session in the meantime,
-        on any machine.
+        not lost. On a server, other callers of this method wait, also on other machines.
         """
         served = isinstance(self.store, ServedStore)
         with self.alone(id) if served else self._one_at_a_time:
@@ -207,15 +211,19 @@ class SessionLog:
             return result
 
     def head(self, id: str) -> Session:
-        """Return a session, without its messages if the store can read a head separately."""
+        """Return the head of a session: the session without its messages.
+
+        A store that cannot read a head separately returns the whole session. Raises
+        SessionNotFoundError if there is no session.
+        """
         return head_of(self.store, id)
 
     def check_owner(self, id: str, owner: str, name: str = "") -> bool:
         """Check that `owner` may use a session, and return whether the session exists.
 
-        Raises SessionOwnerError, with `name` as the name of the session, if it belongs to another
-        owner. A session without an owner is for everyone. Without `owner`, nothing is checked and
-        the result is False.
+        Raises SessionOwnerError if the session belongs to another owner. The error calls the
+        session `name`. A session without an owner is for everyone. If `owner` is empty, nothing is
+        checked and the result is False.
         """
         if not owner:
             return False
@@ -228,7 +236,7 @@ class SessionLog:
         return True
 
     def amend(self, id: str, **fields: Any) -> None:
-        """Change fields of a session's head, and nothing else."""
+        """Set fields of a session, such as the title. Its messages do not change."""
         if isinstance(self.store, (LogStore, ServedStore)):
             self.store.amend(id, **fields)
         else:
@@ -236,11 +244,11 @@ class SessionLog:
 
     @contextmanager
     def alone(self, id: str) -> Generator[None]:
-        """Hold an exclusive lock on a session.
+        """Hold an exclusive lock on a session, as a context manager.
 
-        Other callers of this method wait, in every process, and on a server on every machine. The
-        thread that holds the lock may enter again. This lock is not the lock that the store takes
-        for each append.
+        Other callers of this method wait, also in other processes. If the store is on a server,
+        callers on other machines wait too. The thread that holds the lock may enter again. Appends
+        do not wait for this lock: the store has another lock for them.
         """
         mine = holder(id)
         if mine in self._mine:
@@ -267,17 +275,21 @@ class SessionLog:
         return self.store.delete(id)
 
     def heads(self, owner: str | None = None, *, last: bool = False) -> Iterator[Session]:
-        """Return the heads of all sessions, or of one owner's, whichever framework began them.
+        """Return the heads of all sessions in the store, or only of those that belong to `owner`.
 
-        A head comes without messages if the store can read a head separately. With `last`, on a
-        server, `updated_at` is not older than the last message.
+        A head is a session without its messages. A store that cannot read heads separately returns
+        whole sessions. Sessions of every framework are included. With `last`, a store on a server
+        sets `updated_at` to at least the time of the last message.
         """
         if isinstance(self.store, ServedStore):
             return _of(owner, self.store.heads(owner, last=last))
         return _of(owner, self._each_head())
 
     def latest(self, owner: str | None = None) -> Iterator[tuple[Session, list[SessionMessage]]]:
-        """Yield the same heads as `heads`, each with a list that holds its last message, if any."""
+        """Yield the head of each session, as `heads` does, with its last message in a list.
+
+        The list is empty for a session without messages.
+        """
         if isinstance(self.store, ServedStore):
             for head, last in self.store.latest(owner):
                 if owner is None or head.owner == owner:
@@ -296,7 +308,10 @@ class SessionLog:
                 log.warning("a session is not listed: %s", error)
 
     def rows(self, owner: str | None = None, limit: int | None = None) -> list[SessionLogRow]:
-        """Return the sessions as rows of a list, the most recently used first, at most `limit`."""
+        """Return at most `limit` sessions as list rows, the most recently used first.
+
+        None as `limit` returns all sessions. With `owner`, return only the sessions of this owner.
+        """
         if isinstance(self.store, LogStore):
             return list(islice(self._indexed(self.store.folder, owner), limit))
         if isinstance(self.store, ServedStore):
@@ -306,7 +321,11 @@ class SessionLog:
         return sorted(rows, key=lambda row: row.updated_at, reverse=True)[:limit]
 
     def begun(self, owner: str | None, among: Container[str]) -> Iterator[Session]:
-        """Return the heads of the sessions with these ids, the most recently created first."""
+        """Return the heads of sessions, the most recently created first.
+
+        Only sessions whose id is in `among` are returned. With `owner`, only the sessions of this
+        owner.
+        """
         if isinstance(self.store, LogStore):
             rows = [row for row in _listed(self.store.folder, owner) if row.key in among]
             rows.sort(key=lambda row: row.created_at, reverse=True)
@@ -319,7 +338,7 @@ class SessionLog:
         return iter(sorted(heads, key=lambda head: head.created_at, reverse=True))
 
     def _indexed(self, folder: str, owner: str | None) -> Iterator[SessionLogRow]:
-        """Yield rows in the order of the catalog. Heads are read one by one, without messages."""
+        """Yield a list row for each session that the catalog lists, in the order of the catalog."""
         for row in _listed(folder, owner):
             for head in _of(owner, self._each_head([row.key])):
                 yield _row(head, row.active_at if row.messages else head.updated_at)
@@ -333,9 +352,10 @@ class SessionLog:
 
 
 def _listed(folder: str, owner: str | None) -> list[ConversationRow]:
-    """Return the catalog's rows for a folder of logs, except rows that belong to other owners.
+    """Return the rows of the catalog, an index of all conversations, for a folder of session logs.
 
-    Rows of damaged sessions are included, because their owner is not certain.
+    With `owner`, rows of other owners are left out. Rows of damaged sessions stay, because their
+    owner is not certain.
     """
     with Catalog.at_home() as catalog:
         listed = catalog.log_sessions(folder, DOCUMENT)
@@ -350,10 +370,10 @@ def _of(owner: str | None, heads: Iterable[Session]) -> Iterator[Session]:
 
 
 def name_in(head: Session) -> str:
-    """Return the name of a session that a program can use to open it.
+    """Return the name by which a program can open the session with this head.
 
-    This is the id that the program gave when it created the session, if that id alone leads to the
-    session. Otherwise it is the id of the session.
+    This is the id that the program chose when it created the session, if `id_of` turns that id into
+    the id of the session. Otherwise it is the id of the session.
     """
     for name in ("session_id", "thread_id", "conversation_id"):
         given = head.metadata.get(name)
@@ -385,12 +405,19 @@ def _row(head: Session, used: datetime) -> SessionLogRow:
 
 
 def head_of(store: SessionStore, id: str) -> Session:
-    """Return a session, without its messages if the store can read a head separately."""
+    """Return the head of a session: the session without its messages.
+
+    A store that cannot read a head separately returns the whole session. Raises
+    SessionNotFoundError if there is no session.
+    """
     return store.head(id) if isinstance(store, (LogStore, ServedStore)) else store.load(id)
 
 
 def inner_store(store: SessionStore, name: str) -> SessionStore:
-    """Return a store for an adapter's internal data, in a folder of its own that no list shows."""
+    """Return a second store inside a store, for internal data of an adapter.
+
+    `name` is the name of its folder. Lists of conversations do not show its sessions.
+    """
     if isinstance(store, ServedStore):
         return store.inner(name)
     if isinstance(store, LogStore):
@@ -408,7 +435,7 @@ def _set(session: Session, fields: Mapping[str, Any]) -> None:
 
 
 def _side_folder(store: SessionStore) -> str | None:
-    """Return the folder in which a store keeps its locks, or None for a store without files."""
+    """Return the folder whose lock files protect a store, or None for a store without files."""
     if isinstance(store, SessionStorage):
         return str(store.storage_dir)
     if isinstance(store, LogStore):
@@ -417,9 +444,10 @@ def _side_folder(store: SessionStore) -> str | None:
 
 
 async def beside(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run a blocking function in a thread, and return its result.
+    """Call the blocking function `work` in a thread, and return its result.
 
-    If the caller is cancelled, the function still runs to its end before CancelledError is raised.
+    If the caller is cancelled, the function still runs to its end. Only then is CancelledError
+    raised.
     """
     task = asyncio.ensure_future(asyncio.to_thread(work, *args, **kwargs))
     try:

@@ -1,4 +1,7 @@
-"""Where the documentation of 0.1.0 shows `copy_sessions`."""
+"""Old import path, kept because the documentation of 0.1.0 shows it.
+
+The code is in `cortext.features.transfer.copy_sessions`.
+"""
 
 from __future__ import annotations
 

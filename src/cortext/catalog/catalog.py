@@ -1,4 +1,4 @@
-"""The catalog: one database with a row for each conversation, derived from the files.
+"""The catalog: one database with a row for each conversation, derived from the session files.
 
 A refresh calls `stat` for each file and reads the files that changed. Each kind of source has its
 own module: `workspace_conversations`, `tool_sessions`, `log_sessions` and `program_documents`.
@@ -38,7 +38,10 @@ CREATE TABLE told (root BLOB, path TEXT, paused_at INTEGER, PRIMARY KEY (root, p
 
 
 class Catalog:
-    """The rows of every conversation and session, in the database at `path`."""
+    """The rows of every conversation and session, in the database at `path`.
+
+    Every method that lists rows refreshes them first, unless its docstring says otherwise.
+    """
 
     def __init__(self, path: str) -> None:
         self.unread: builtins.list[str] = []
@@ -49,7 +52,7 @@ class Catalog:
 
     @classmethod
     def at_home(cls) -> Catalog:
-        """Return the catalog of this user, or a catalog in memory if its folder is read-only."""
+        """Return the catalog of the current user. It is in memory if its folder is not writable."""
         path = paths.catalog()
         if not os.path.lexists(path):
             _remove_former(path)
@@ -69,7 +72,10 @@ class Catalog:
         self._database.close()
 
     def list(self, roots: Sequence[str]) -> builtins.list[ConversationRow]:
-        """Refresh these workspaces, and return their conversations, the latest first."""
+        """Refresh the workspaces with these root folders, and return their conversations.
+
+        The most recently active conversation comes first.
+        """
         return self._database.repeat(lambda: self._list(roots))
 
     def _list(self, roots: Sequence[str]) -> builtins.list[ConversationRow]:
@@ -83,11 +89,12 @@ class Catalog:
     def tool_sessions(
         self, known: Iterable[ConversationRow] = (), *, patience: float | None = None
     ) -> tool_sessions.ListedToolSessions:
-        """Return the sessions of AI tools that belong to no conversation, the latest first.
+        """Return the sessions of AI tools that are bound to no conversation, the latest first.
 
-        `known` are the conversations that were just listed. In the result, `grown` has the sessions
-        of these conversations whose messages may not be captured yet. Reading stops after about
-        `patience` seconds, and the next call reads the remaining transcripts.
+        `known` has the conversations that the caller just listed. In the result, `grown` has the
+        tool sessions of these conversations whose messages may not be captured yet. Reading stops
+        after about `patience` seconds, and the next call reads the remaining transcripts. None
+        means no limit.
         """
         began = time.time_ns()
         looks = tool_sessions.look_around()
@@ -114,33 +121,36 @@ class Catalog:
     def conversations_of_session(self, session_id: str) -> builtins.list[tuple[str, str]]:
         """Return workspace and path of each conversation bound to a tool session, the latest first.
 
-        The links are those of the last refresh and of `add_link`. Nothing is refreshed.
+        Nothing is refreshed. The result is as of the last refresh, with the bindings of `add_link`.
         """
         return self._run(lambda db: conversation_links.load_links(db, session_id))
 
     def add_link(self, root: str, path: str, session_id: str) -> None:
-        """Store that a tool session was just bound to a conversation."""
+        """Store that a conversation was just bound to a tool session.
+
+        `root` is the conversation's workspace, and `path` is its path in the workspace.
+        """
         self._run(lambda db: conversation_links.add_link(db, root, path, session_id))
 
     def known_workspaces(self) -> builtins.list[str]:
-        """Return the workspaces that had conversations at their last refresh."""
+        """Return the folders of the workspaces that had conversations at their last refresh."""
         return self._run(lambda db: row_table.source_names(db, WORKSPACE))
 
     def known_rows(self, root: str) -> builtins.list[ConversationRow]:
-        """Return the conversations of a workspace as they were at its last refresh."""
+        """Return the conversations of a workspace as of its last refresh, without a new refresh."""
         rows = self._run(lambda db: row_table.load_rows(db, row_table.Source(WORKSPACE, root)))
         return [stored.row for stored in rows.values() if stored.row]
 
     def remember_captured(self, sessions: Iterable[ConversationRow]) -> None:
-        """Record that all messages of these tool sessions are captured."""
+        """Record that the conversations have all messages of these tool sessions."""
         self._run(lambda db: conversation_links.store_captured(db, sessions))
 
     def log_sessions(
         self, folder: str, tool: str = AUR, *, lost: str = "interrupted"
     ) -> builtins.list[ConversationRow]:
-        """Return the sessions of a folder of logs as rows of `tool`, the latest first.
+        """Return the sessions in a folder of logs as rows of `tool`, the latest first.
 
-        `lost` is the status for sessions that are active on disk, but that no process has open.
+        `lost` is the status for a session that says it is active, but that no process has open.
         Raises SessionStorageError if the folder cannot be read.
         """
         folder = os.path.abspath(os.path.expanduser(folder))
@@ -151,10 +161,10 @@ class Catalog:
     def document_sessions(
         self, shelves: Sequence[program_documents.DocumentFolder], *, patience: float | None = None
     ) -> program_documents.ListedDocuments:
-        """Return the sessions that programs store as documents in these folders.
+        """Return the sessions that programs store as documents in the folders `shelves`.
 
         Reading stops after about `patience` seconds, and the next call reads the remaining
-        documents.
+        documents. None means no limit.
         """
         began, database = time.time_ns(), self._database
         return database.repeat(
@@ -165,8 +175,8 @@ class Catalog:
         """Return the standalone sessions that were imported as conversations.
 
         The keys are sessions of `aur spawn` and of programs, as TOOL:ID. The values are the times
-        of the latest activity of their conversations. `known` are the conversations that were just
-        listed.
+        of the latest activity of the conversations. `known` has the conversations that the caller
+        just listed, and nothing is refreshed.
         """
         found: dict[str, int] = {}
         for id, folder, at in self._run(conversation_links.copied_sessions):
@@ -178,10 +188,10 @@ class Catalog:
         return found
 
     def purge(self, shelves: Collection[str] | None = None) -> None:
-        """Remove all traces of deleted conversations from the disk.
+        """Remove all traces of deleted conversations from the catalog file.
 
-        The rows of documents outside the folders `shelves` are deleted too. Raises
-        SessionStorageError if the file can be neither cleaned nor deleted.
+        If `shelves` is given, the rows of documents outside these folders are deleted as well.
+        Raises SessionStorageError if the file can be neither cleaned nor deleted.
         """
         listed = self.list(self.known_workspaces())
         there = {(os.fsencode(row.workspace), row.path) for row in listed}
@@ -203,7 +213,7 @@ class Catalog:
             raise SessionStorageError(f"could not remove the catalog: {error}") from error
 
     def remember_shown(self, terminal: str, rows: Iterable[ConversationRow]) -> None:
-        """Store the numbers of a list for the next command in the same terminal."""
+        """Store which rows a terminal just listed. Its next command can name them by number."""
         numbered = [
             (terminal, n, os.fsencode(root), path)
             for n, (root, path) in enumerate((row.identity for row in rows), 1)
@@ -216,17 +226,20 @@ class Catalog:
         self._run(write)
 
     def shown(self, terminal: str, number: int) -> tuple[str, str] | None:
-        """Return the identity of the row with this number in a terminal's last list, or None."""
+        """Return the identity of the row with this number in the terminal's last list, or None."""
         query = "SELECT root, path FROM shown WHERE terminal = ? AND number = ?"
         found = self._run(lambda db: db.execute(query, (terminal, number)).fetchone())
         return (os.fsdecode(found[0]), found[1]) if found else None
 
     def find_unannounced(self, rows: Iterable[ConversationRow]) -> builtins.list[ConversationRow]:
-        """Return the rows that were not announced as paused since their last activity."""
+        """Return the paused rows that were not announced to the user since their last activity."""
         return self._run(lambda db: _find_unannounced(db, rows))
 
     def tell_once(self, rows: Iterable[ConversationRow]) -> builtins.list[ConversationRow]:
-        """Return the rows that `find_unannounced` returns, and record them as announced."""
+        """Return the rows that `find_unannounced` returns, and record them as announced.
+
+        A row can be returned again after new activity.
+        """
 
         def write(db: sqlite3.Connection) -> builtins.list[ConversationRow]:
             new = _find_unannounced(db, rows)

@@ -1,7 +1,8 @@
-"""Links between conversations and sessions: bindings to tool sessions, and imports.
+"""The catalog's links from conversations to sessions: bindings and imports.
 
-The catalog stores these links beside its rows. They prevent a session from being listed twice, and
-let a hook find the conversation of its session without a refresh.
+A conversation is bound to the tool sessions whose messages belong to it. It may also be an import
+of a session. With the links, lists show such a session only once, and a hook finds the conversation
+of its tool session without a refresh.
 """
 
 from __future__ import annotations
@@ -21,13 +22,16 @@ CREATE INDEX links_to ON links (id);
 CREATE TABLE captured (id TEXT PRIMARY KEY, fingerprint TEXT) WITHOUT ROWID
 """
 _BINDING, _COPY = "binding", "copy"
-"""Relations: a conversation is bound to a tool session, or imported from a standalone one."""
+"""The two kinds of link: to a bound tool session, and to the session that was imported."""
 
 
 def store_links(
     db: sqlite3.Connection, root: str, rows: Mapping[str, ConversationRow | None]
 ) -> None:
-    """Replace the links of conversations. A row of None means a deleted conversation."""
+    """Replace the stored links of conversations of the workspace `root`, given by path.
+
+    A row of None means that the conversation was deleted.
+    """
     key = os.fsencode(root)
     for path, row in rows.items():
         where = (key, os.fsencode(path))
@@ -43,13 +47,16 @@ def store_links(
 
 
 def add_link(db: sqlite3.Connection, root: str, path: str, session_id: str) -> None:
-    """Store a new binding at once. The next refresh of its conversation replaces the entry."""
+    """Store a new binding of the conversation at `path` to a tool session.
+
+    The next refresh of the conversation replaces this link.
+    """
     link = (os.fsencode(root), os.fsencode(path), _BINDING, plain(session_id), micros(clock.now()))
     db.execute("INSERT INTO links VALUES (?,?,?,?,?)", link)
 
 
 def load_links(db: sqlite3.Connection, session_id: str) -> list[tuple[str, str]]:
-    """Return workspace and path of each conversation bound to a session, the latest first."""
+    """Return workspace and path of each conversation bound to a tool session, the latest first."""
     query = """SELECT workspace, path FROM links WHERE id = ? AND relation = ?
         GROUP BY workspace, path ORDER BY max(last_active) DESC"""
     found = db.execute(query, (plain(session_id), _BINDING)).fetchall()
@@ -64,7 +71,7 @@ def bound_sessions(db: sqlite3.Connection) -> list[tuple[str, str]]:
 
 
 def copied_sessions(db: sqlite3.Connection) -> list[tuple[str, str, int]]:
-    """Return the standalone sessions that conversations were imported from.
+    """Return the standalone sessions that were imported as conversations.
 
     Each item has the session as TOOL:ID, the folder of the conversation, and the time of the
     conversation's last activity.
@@ -77,12 +84,12 @@ def copied_sessions(db: sqlite3.Connection) -> list[tuple[str, str, int]]:
 def not_captured(
     db: sqlite3.Connection, sessions: Sequence[ConversationRow]
 ) -> list[ConversationRow]:
-    """Return the sessions whose transcript changed since the last capture."""
+    """Return the tool sessions whose transcript changed since their messages were last captured."""
     known = dict(db.execute("SELECT id, fingerprint FROM captured").fetchall())
     return [row for row in sessions if known.get(row.key) != row.fingerprint]
 
 
 def store_captured(db: sqlite3.Connection, sessions: Iterable[ConversationRow]) -> None:
-    """Record that all messages of these sessions are captured."""
+    """Record that the conversations have all messages of these tool sessions."""
     entries = [(row.key, row.fingerprint) for row in sessions]
     db.executemany("INSERT OR REPLACE INTO captured VALUES (?,?)", entries)

@@ -1,4 +1,7 @@
-"""Make the catalog row of one conversation from as much of its files as can be read."""
+"""Read the files of one workspace conversation and make its catalog row.
+
+Damaged files still give a row, with as much as can be read and a note about the problem.
+"""
 
 from __future__ import annotations
 
@@ -24,16 +27,19 @@ from cortext.stores.folder import FolderStore
 from cortext.stores.workspace_layout import ConversationPath
 
 _END = 64
-"""Bytes before a read position whose checksum shows that the earlier lines are unchanged."""
+"""The number of bytes before a read position that its checksum covers.
+
+If the checksum is the same, the messages before the position are unchanged.
+"""
 
 
 def read_conversation(
     root: str, path: str, old: ConversationRow | None, files: ConversationFiles
 ) -> ConversationRow | None:
-    """Return the row of a conversation; None if the conversation was deleted meanwhile.
+    """Return the catalog row of the conversation at `path` below the workspace `root`.
 
-    If the message file only grew since `old`, just the new lines are read. Reading stops at the
-    size in `files`.
+    Return None if the conversation was deleted meanwhile. `old` is the previous row: if the message
+    file only grew since then, just the new lines are read. Reading stops at the size in `files`.
     """
     shelf, day, name = path.rsplit("/", 2)
     place = ConversationPath(f"{root}/{shelf}", day, name)
@@ -71,9 +77,9 @@ def read_conversation(
 
 
 def _head(root: str, place: ConversationPath) -> tuple[Session, str]:
-    """Return the head of a conversation, and the problem with it or "".
+    """Return the head of a conversation (everything but its messages), and its problem or "".
 
-    A head that cannot be read is replaced by one from the folder's name, its day and its markdown.
+    If the head file cannot be read, the head is made from the folder's name, day and markdown.
     """
     try:
         return FolderStore(root).head(f"{place.folder[len(root) + 1 :]}"), ""
@@ -93,7 +99,7 @@ def _head(root: str, place: ConversationPath) -> tuple[Session, str]:
 
 
 def _tokens(place: ConversationPath) -> int:
-    """Return the token count of the head file, which the decoded session does not contain."""
+    """Return the token count that the head file states; 0 if there is none."""
     try:
         counted = record_dicts.as_dict(json_codec.decode(read_file(place.head))).get(TOKENS[0])
     except (OSError, ValueError):
@@ -104,7 +110,10 @@ def _tokens(place: ConversationPath) -> int:
 def _read_lines(
     place: ConversationPath, old: ConversationRow | None, files: ConversationFiles
 ) -> tuple[ReadPosition, str]:
-    """Read the new lines. Return the position after them, and the problem with the file or ""."""
+    """Read the messages that are new since `old`.
+
+    Return the position where the next refresh starts to read, and a problem with the file or "".
+    """
     if files.lines is None:
         return ReadPosition(), f"{place.lines}: is missing"
     try:
@@ -137,7 +146,7 @@ def _read_lines(
 
 
 def _known_position(fd: int, old: ConversationRow | None, size: int) -> ReadPosition:
-    """Return the read position of `old`, or the start if the lines before it changed."""
+    """Return the read position of `old`, or the start of the file if earlier messages changed."""
     known = old.position if old and not old.is_damaged else None
     if known is None or not known.end_checksum or known.size > size:
         return ReadPosition()
@@ -146,7 +155,10 @@ def _known_position(fd: int, old: ConversationRow | None, size: int) -> ReadPosi
 
 
 def _without_session(root: str, path: str, place: ConversationPath) -> ConversationRow | None:
-    """Return a row made from the markdown of a folder that has no session; None without one."""
+    """Return a row made from the markdown file of a folder that has no session files.
+
+    Return None if the folder has no markdown file.
+    """
     document = workspace_layout.document_in(place.folder)
     if not document:
         return None

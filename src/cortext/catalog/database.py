@@ -1,8 +1,8 @@
-"""A derived SQLite database, shared by any number of processes.
+"""A SQLite database that is derived from session files and shared by any number of processes.
 
-Its contents come from session files, so the database can be rebuilt at any time. Two functions
-decide what happens to a damaged or unusable database: `_connect_or_make_again` while the file is
-opened, and `Database.recover` after that.
+The database can be rebuilt from the files at any time. Two functions decide what happens to a
+damaged or unusable database: `_connect_or_make_again` while the file is opened, and
+`Database.recover` after that.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class DatabaseUnavailableError(sqlite3.OperationalError):
 
 
 class Fallback(Enum):
-    """The replacement for a database that cannot be used."""
+    """What a `Database` does if its file cannot be used."""
 
     NONE = "the error is raised"
     MEMORY = "a database in memory"
@@ -48,10 +48,11 @@ class Fallback(Enum):
 
 
 class Database:
-    """One database file. The file and its folder are created on first use.
+    """One derived database file. The file and its folder are created on first use.
 
-    `schema` has the SQL statements that create the tables, and `version` is its number. Log
-    messages call the database `name`. `is_fresh` says that this object created the database.
+    `schema` has the SQL statements that create the tables, and `version` is the number of the
+    schema. `name` is the database's name in log messages. SQLite may map `mapped_bytes` of the file
+    into memory. `is_fresh` is True if this object created the database.
     """
 
     def __init__(
@@ -74,14 +75,14 @@ class Database:
         self._pid = 0
         self._inode = 0
         self._abandoned_path = ""
-        """The file that a database in memory replaces; "" if there is none."""
+        """The unusable file that a database in memory replaces; "" if there is none."""
         self.is_read_only: bool = False
         self.is_fresh: bool = False
         self.generation: int = 0
-        """A number that grows when the database is replaced, and earlier rows may be lost."""
+        """A number that grows when the database is replaced, so that earlier rows may be lost."""
 
     def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Call `work` in one transaction, and return its result."""
+        """Call `work` with the open database in one transaction, and return its result."""
         db = self._open()
         with db:
             return work(db)
@@ -89,8 +90,9 @@ class Database:
     def repeat(self, operation: Callable[[], T]) -> T:
         """Call `operation`, and call it again if the database had to be replaced.
 
-        A damaged database is deleted and rebuilt. If a database cannot be used, its file stays and
-        the `fallback` replaces it. Both are logged. An error that neither would fix is raised.
+        A damaged database is deleted and created again, empty. If a database cannot be used, its
+        file stays and the `fallback` replaces it. Both are logged. Other errors are raised, such as
+        an invalid query.
         """
         try:
             return operation()
@@ -104,12 +106,12 @@ class Database:
 
     @property
     def path(self) -> str:
-        """The path of the file, or `MEMORY`."""
+        """The path of the database file, or `MEMORY`."""
         return self._path
 
     @property
     def is_there(self) -> bool:
-        """Whether the database exists already."""
+        """Whether the database is open, or its file exists."""
         return self._db is not None or os.path.exists(self._path)
 
     @property
@@ -117,7 +119,10 @@ class Database:
         return self._path == MEMORY
 
     def ready(self) -> None:
-        """Open the database. Then `is_fresh` says whether it had to be created."""
+        """Open the database, and create it if necessary.
+
+        Then `is_fresh` says whether it was created.
+        """
         self._open()
 
     def close(self) -> None:
@@ -126,16 +131,16 @@ class Database:
             self._db = None
 
     def compact(self) -> bool:
-        """Remove deleted data from the file, and return whether that was possible.
+        """Remove deleted data from the file. Return whether the file has no deleted data any more.
 
-        Return False if another process reads the file. Then deleted data may remain.
+        Deleted data may remain while another process reads the file.
         """
         db = self._open()
         db.execute("VACUUM")
         return not db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
 
     def purge(self) -> None:
-        """Remove deleted data from the disk, if necessary by deleting the whole file.
+        """Remove deleted data from the disk, if necessary by deleting the whole database.
 
         Raises DatabaseUnavailableError if the file cannot be deleted.
         """
@@ -150,19 +155,22 @@ class Database:
                 remove_database(self._abandoned_path)
 
     def discard(self) -> None:
-        """Delete the database, and open an empty one."""
+        """Delete the database, and open an empty one at the same path."""
         self.remove()
         self._open()
 
     def remove(self) -> None:
-        """Delete the files of the database. The next use creates them again."""
+        """Delete the files of the database. The next use creates them again, empty."""
         self.close()
         if not self.is_in_memory:
             with _unavailable():
                 remove_database(self._path)
 
     def use_memory(self, reason: object) -> None:
-        """Continue with an empty database in memory, and leave the file unchanged."""
+        """Continue with an empty database in memory, and log the reason.
+
+        The file stays unchanged.
+        """
         log.warning("%s cannot be used, so this takes longer: %s", self._name, reason)
         self.close()
         self._abandoned_path = self._abandoned_path or self._path
@@ -173,9 +181,10 @@ class Database:
     def recover(
         self, error: sqlite3.Error | UnicodeDecodeError, *, may_make_again: bool = True
     ) -> None:
-        """Replace the database, or raise `error` if a replacement would not help.
+        """Replace the database after an error, or raise `error` if a replacement would not help.
 
-        A damaged database is rebuilt only with `may_make_again`. Otherwise the fallback is used.
+        With `may_make_again`, a damaged database is deleted and created again. Otherwise, or if
+        that fails, the `fallback` is used.
         """
         if self.is_in_memory or self.is_read_only or is_bad_query(error):
             raise error
@@ -240,7 +249,7 @@ class Database:
             return self._connect_or_make_again()
 
     def _connect_or_make_again(self) -> sqlite3.Connection:
-        """Connect to the file. Rebuild the file if it is damaged or has another version."""
+        """Connect to the file. Create the file again if it is damaged or has another version."""
         self._make_file()
         try:
             return self._connect_to(self._make)
@@ -270,7 +279,7 @@ class Database:
             yield
 
     def _inode_there(self) -> int:
-        """Return the inode of the file; 0 if there is no file."""
+        """Return the inode of the file on disk; 0 if there is no file."""
         if self.is_in_memory:
             return 0
         try:
@@ -279,11 +288,14 @@ class Database:
             return 0
 
     def _is_current(self) -> bool:
-        """Return whether the open file is still on disk: another process may have replaced it."""
+        """Return whether the open file is still the one on disk.
+
+        Another process may have replaced it.
+        """
         return self.is_in_memory or 0 != self._inode_there() == self._inode
 
     def _connect_to(self, make: Callable[[sqlite3.Connection], None]) -> sqlite3.Connection:
-        """Connect to the existing file, and call `make` if it has another version."""
+        """Connect to the file, and call `make` if the schema version of the file is not ours."""
         db = sqlite3.connect(self._path, timeout=_BUSY_MS / 1000, check_same_thread=False)
         try:
             db.execute(_SYNCHRONOUS)
@@ -308,7 +320,10 @@ class Database:
             self._check_file()
 
     def _check_file(self) -> None:
-        """Refuse a folder, and warn about an empty file unless another process just created it."""
+        """Raise an error for a folder.
+
+        Warn about an empty file that no other process just created.
+        """
         if os.path.isdir(self._path):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), self._path)
         found = os.stat(self._path)
@@ -317,7 +332,7 @@ class Database:
 
     def _connect_read_only(self) -> sqlite3.Connection:
         name = self._path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-        # First with the write-ahead log, if SQLite can read that.
+        # Prefer a connection that reads the write-ahead log, if SQLite can read the log.
         for how in ("mode=ro", "immutable=1"):
             db = sqlite3.connect(f"file:{name}?{how}", uri=True, check_same_thread=False)
             try:
@@ -351,7 +366,10 @@ class Database:
 
 
 def _statements(schema: str) -> Iterator[str]:
-    """Yield the statements of a schema. A trigger is one statement, with ";" inside."""
+    """Yield the SQL statements of a schema.
+
+    A trigger is one statement, although it contains ";".
+    """
     statement = ""
     for part in schema.split(";"):
         statement += f"{part};"
@@ -372,7 +390,7 @@ def _refuse(db: sqlite3.Connection) -> None:
 
 
 def _write_ahead(db: sqlite3.Connection) -> None:
-    """Switch to a write-ahead log, and retry while the database is locked.
+    """Switch the database to a write-ahead log, and retry while the database is locked.
 
     If two processes switch at once, SQLite does not wait, and one of them gets a lock error.
     """
@@ -390,7 +408,7 @@ def _write_ahead(db: sqlite3.Connection) -> None:
 
 
 class UnreadableError(sqlite3.DatabaseError):
-    """The database can be opened, but cortext did not write its contents like this."""
+    """The database can be opened, but its contents are not what this version of cortext writes."""
 
 
 class OtherVersionError(UnreadableError):
@@ -398,9 +416,9 @@ class OtherVersionError(UnreadableError):
 
 
 def is_damage(error: Exception) -> bool:
-    """Return whether rebuilding the database would fix an error.
+    """Return whether deleting and rebuilding the database would fix an error.
 
-    It does not fix a busy database, a full disk or an invalid query.
+    Return False for a busy database, a full disk or an invalid query.
     """
     if isinstance(error, (UnreadableError, UnicodeDecodeError)):
         return True
@@ -417,7 +435,7 @@ def is_bad_query(error: Exception) -> bool:
 
 @contextmanager
 def _unavailable() -> Generator[None]:
-    """Raise DatabaseUnavailableError for file-system errors, and for a lock that stays taken."""
+    """Turn file-system errors into DatabaseUnavailableError, and also a lock that stays taken."""
     try:
         yield
     except OSError as error:
@@ -425,7 +443,7 @@ def _unavailable() -> Generator[None]:
 
 
 def remove_database(path: str) -> None:
-    """Delete the files of a database. Raises OSError if that is not possible."""
+    """Delete the database at `path` with its log files. Raises OSError if that is not possible."""
     with _replacing(path):
         _remove_files(path)
 
@@ -458,19 +476,20 @@ _LARGEST = 2**63 - 1
 
 
 def bounded(number: int) -> int:
-    """Return the nearest number that SQLite can store."""
+    """Return the number, or the nearest number that SQLite can store."""
     return min(max(number, -_LARGEST), _LARGEST)
 
 
 def micros(when: datetime) -> int:
+    """Return a time as microseconds since 1970."""
     return (when - _EPOCH) // timedelta(microseconds=1)
 
 
 def plain(text: str) -> str:
-    """Return text with lone surrogates replaced, because SQLite cannot store them."""
+    """Return text with lone surrogates replaced by "?", because SQLite cannot store them."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def folded(text: str) -> str:
-    """Return text as `plain` does, for comparing without case."""
+    """Return text in a form for comparing without case, with lone surrogates replaced."""
     return plain(text).casefold()

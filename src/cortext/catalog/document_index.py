@@ -1,4 +1,4 @@
-"""The index of a folder of session documents, which keeps listing fast in large folders."""
+"""The index of a folder of session documents, which makes listing fast in large folders."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ log: logging.Logger = logging.getLogger("cortext.catalog")
 
 @runtime_checkable
 class IndexedStorage(Protocol):
-    """The methods of a session store that an index needs."""
+    """The methods that a session store must have for a `SessionIndex`."""
 
     @property
     def storage_dir(self) -> os.PathLike[str]: ...
@@ -56,12 +56,12 @@ class IndexedStorage(Protocol):
 
 
 class SessionIndex:
-    """The summaries of all sessions in a storage, derived from the session files.
+    """The summaries of all sessions in a document store, derived from the session files.
 
-    The summaries are in a SQLite table beside the files, and `index.json` is an export of the
-    table. If one of them is missing, damaged or outdated, it is updated from the files. Only
-    files that changed are read. A session that cannot be read is logged and omitted. If the
-    folder is not writable, the table is in memory.
+    The summaries are in a SQLite database beside the files, and `index.json` is an export of it. If
+    the database or the export is missing, damaged or outdated, it is updated from the files. Only
+    files that changed are read. A session that cannot be read is logged and omitted. If the folder
+    is not writable, the database is in memory.
     """
 
     def __init__(self, storage: IndexedStorage) -> None:
@@ -94,7 +94,7 @@ class SessionIndex:
         return self._dirty
 
     def add(self, session: Session) -> None:
-        """Add the summary of a session to the index, or replace its older summary."""
+        """Add the summary of a session to the index, or replace the session's older summary."""
         # The fingerprint of the file that this storage wrote. If another process has replaced the
         # file since, the next refresh sees the difference and reads the file.
         found = self._storage.fingerprint(session.id)
@@ -107,35 +107,38 @@ class SessionIndex:
     update = add
 
     def note(self, id: str) -> None:
-        """Record that a session's file changed, so the next call reads the file.
+        """Record that a session's file changed, so that the next use of the index reads the file.
 
         A store calls this method as its `on_change`.
         """
         self._stale.add(id)
 
     def remove(self, id: str) -> bool:
-        """Remove a session from the index. Return False if the index did not have it."""
+        """Remove a session from the index. Return False if the index did not have the session."""
         gone = self._run(lambda db: document_table.drop(db, [check_id(id)]))
         self._dirty = self._dirty or bool(gone)
         return bool(gone)
 
     def get(self, id: str) -> SessionSummary | None:
-        """Return the summary of a session; None if the index does not have it."""
+        """Return the summary of a session; None if the index does not have the session."""
         rows = self._run(lambda db: _rows(db, "WHERE id = ?", [check_id(id)]))
         return rows[0] if rows else None
 
     def get_recent(self, count: int = 10) -> builtins.list[SessionSummary]:
-        """Return the most recently updated sessions, the latest first."""
+        """Return the summaries of the most recently updated sessions, the latest first."""
         return self.list(limit=count)
 
     def get_by_working_dir(
         self, working_dir: str | os.PathLike[str]
     ) -> builtins.list[SessionSummary]:
-        """Return all sessions with exactly this working folder, the most recently updated first."""
+        """Return the summaries of all sessions with exactly this working folder.
+
+        The most recently updated session comes first.
+        """
         return self.list(working_dir=os.fspath(working_dir), limit=sys.maxsize)
 
     def count(self) -> int:
-        """Return the number of sessions in the index, as `len` does."""
+        """Return the number of sessions in the index."""
         return self._run(lambda db: db.execute("SELECT count(*) FROM sessions").fetchone()[0])
 
     def rebuild(self) -> int:
@@ -171,11 +174,11 @@ class SessionIndex:
         working_dir: str | None = None,
         owner: str | None = None,
     ) -> builtins.list[SessionSummary]:
-        """Return the summaries that match every filter that is given.
+        """Return the summaries of the sessions that match every given filter.
 
-        A session must have all `tags`, and its title must contain `search`. By default, times and
-        numbers sort from the greatest down, titles and ids from A to Z. `descending` overrides this
-        order. Raises ValueError for an unknown `sort_by`.
+        A session must have all `tags` and exactly this `working_dir` and `owner`. Its title must
+        contain `search`. By default, times and numbers sort from the greatest down, titles and ids
+        from A to Z. `descending` overrides this order. Raises ValueError for an unknown `sort_by`.
         """
         if isinstance(tags, str):
             raise ValueError(f"tags is a list, as in [{tags!r}]")
@@ -185,7 +188,7 @@ class SessionIndex:
         return self._run(lambda db: _rows(db, f"{where} {order} LIMIT ? OFFSET ?", values))
 
     def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Read the files that changed, then call `work` with the table and return its result."""
+        """Read the files that changed, then call `work` with the database and return its result."""
 
         def operation() -> T:
             self._table.ready()
@@ -198,7 +201,7 @@ class SessionIndex:
             return self._table.repeat(operation)
 
     def _catch_up(self) -> None:
-        """Refresh the table, unless the folder is unchanged since the last comparison."""
+        """Refresh the index, unless the folder is unchanged since the last comparison."""
         facts = self._run(_facts)
         export = Fingerprint.at(self._export_path)
         exported = facts.get("export") == str(export)
@@ -211,7 +214,7 @@ class SessionIndex:
         return str(os.stat(self._folder).st_mtime_ns)
 
     def _refresh(self) -> None:
-        """Read only the files that changed since they were last read."""
+        """Update the index from the session files. Only files that changed are read."""
         self._table.is_fresh = False
         started, folder_time = time.time_ns(), os.stat(self._folder).st_mtime_ns
         known = self._run(document_table.fingerprints)
@@ -287,7 +290,7 @@ class SessionIndex:
         self._run(note)
 
     def _settled_time(self, count: int) -> str:
-        """Return the folder's modification time, or "" if the table may not match the folder.
+        """Return the folder's modification time; "" if the index may not match the folder.
 
         A small folder is compared again when it is next opened, which is fast. For a large folder,
         wait until a new file would change the modification time, and compare now.

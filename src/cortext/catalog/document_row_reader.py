@@ -1,4 +1,7 @@
-"""Make the catalog row of one document from as much of its file as can be read."""
+"""Read one session document and make its catalog row.
+
+A damaged document still gives a row, with as much as can be read and a note about the problem.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +21,11 @@ from cortext.stores.session_file_names import is_id
 
 
 def read_document(folder: str, id: str) -> ReadRow | None:
-    """Return the row of a document; None if the file is gone or its name is not a session id.
+    """Return the catalog row of the document `id` in a folder.
 
-    A row without a status means that the file has no readable session. Its note says why. The
-    file is neither changed nor locked.
+    Return None if the file is gone or its name is not a session id. A row without a status means
+    that the file has no readable session; its note says why. The file is neither changed nor
+    locked.
     """
     path = f"{folder}/{id}.json"
     if not is_id(id):
@@ -44,7 +48,7 @@ def _without_session(path: str, id: str, note: str) -> ConversationRow:
 
 
 def _decode(data: bytes, path: str, id: str) -> tuple[Session | None, str]:
-    """Return the session and the problem with it or ""; None if no message can be read."""
+    """Return the session of a document and its problem or ""; None if no message can be read."""
     try:
         decoded = document.decode(data)
         refuse_newer({"version": decoded.version}, path)

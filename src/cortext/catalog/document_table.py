@@ -1,8 +1,4 @@
-"""The SQL of a document index: its tables, and the clauses that filter and sort summaries.
-
-A summary is stored with the fingerprint of its file. Values are always passed as parameters; column
-names come from a fixed table.
-"""
+"""The SQLite tables of a document index: summaries of sessions, and fingerprints of their files."""
 
 from __future__ import annotations
 
@@ -49,6 +45,7 @@ def clear(db: sqlite3.Connection) -> None:
 
 
 def put(db: sqlite3.Connection, summary: SessionSummary, found: Fingerprint | None) -> None:
+    """Write the summary of a session, with the fingerprint of its file or None."""
     fingerprint = found or (None, None, None)
     db.execute(
         "INSERT OR REPLACE INTO sessions VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
@@ -73,6 +70,7 @@ def put(db: sqlite3.Connection, summary: SessionSummary, found: Fingerprint | No
 
 
 def drop(db: sqlite3.Connection, ids: Iterable[str]) -> int:
+    """Delete the summaries of these sessions, and return how many there were."""
     gone = 0
     for id in ids:
         gone += db.execute("DELETE FROM sessions WHERE id = ?", (id,)).rowcount
@@ -81,11 +79,13 @@ def drop(db: sqlite3.Connection, ids: Iterable[str]) -> int:
 
 
 def fingerprints(db: sqlite3.Connection) -> dict[str, Fingerprint | None]:
+    """Return the fingerprint of each session's file, by session id."""
     rows = db.execute("SELECT id, inode, size, mtime_ns FROM sessions")
     return {row[0]: None if row[1] is None else Fingerprint(*row[1:]) for row in rows}
 
 
 def read_rows(rows: Iterable[tuple[bytes]]) -> Iterator[SessionSummary]:
+    """Yield the summaries in these rows. Raises UnreadableError if a row cannot be decoded."""
     for (blob,) in rows:
         try:
             yield _summaries.decode(blob)
@@ -97,6 +97,7 @@ def read_rows(rows: Iterable[tuple[bytes]]) -> Iterator[SessionSummary]:
 
 
 def get_fact(db: sqlite3.Connection, name: str) -> str | None:
+    """Return a named value about the whole index; None if it is not stored."""
     row = db.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
     return None if row is None else str(row[0])
 

@@ -1,4 +1,8 @@
-"""Make the catalog row of one log, of `aur spawn` or a program, as far as it can be read."""
+"""Read one log of `aur spawn` or of a program and make its catalog row.
+
+A log is a JSONL file: the first line is the head, and each other line is a *turn* (one message). A
+damaged log still gives a row, with as much as can be read and a note about the problem.
+"""
 
 from __future__ import annotations
 
@@ -36,15 +40,19 @@ A longer line is not read, because a file of zeros may be larger than memory. Th
 in whole blocks, so two extra blocks are allowed.
 """
 _END = 64
-"""Bytes before a read position whose checksum shows that the earlier turns are unchanged."""
+"""The number of bytes before a read position that its checksum covers.
+
+If the checksum is the same, the turns before the position are unchanged.
+"""
 _WORDS = {"paused": "interrupted"}
 
 
 class _Turns(NamedTuple):
-    """The result of reading turns.
+    """The turns that a refresh counted in a log.
 
-    `position` is to be stored, `shown` is the number of turns, and `last` the time of the last one.
-    `asked` is the first request of the person, if a new turn has one. `note` is a problem or "".
+    `position` is where the next refresh starts to read. `shown` is the number of turns, and `last`
+    is the time of the last one. `asked` is the user's first request, if one of the new turns has
+    it. `note` is a problem or "".
     """
 
     position: ReadPosition
@@ -62,7 +70,7 @@ class _LogHead(NamedTuple):
     """The first line of a log.
 
     `session` is the head, or None if it cannot be read. `start` and `line` are the byte and the
-    line where the turns begin. `note` is a problem or "".
+    line number where the turns begin. `note` is a problem or "".
     """
 
     session: Session | None
@@ -72,9 +80,9 @@ class _LogHead(NamedTuple):
 
 
 def latest_of(row: ConversationRow) -> int:
-    """Return the latest time of any turn or of the start, in microseconds since 1970.
+    """Return the latest time of any turn, or of the session's start, in microseconds since 1970.
 
-    If the clock was set back, this is later than the time of the last turn.
+    If the clock was set back, this time is later than the time of the last turn.
     """
     return max(row.position.latest if row.position else 0, row.created_at, row.last_active)
 
@@ -82,9 +90,10 @@ def latest_of(row: ConversationRow) -> int:
 def read_log(
     folder: str, id: str, old: ConversationRow | None = None, tool: str = AUR
 ) -> ReadRow | None:
-    """Return the row of a log as a session of `tool`; None if the file does not exist.
+    """Return the catalog row of the log `id` in a folder; None if the file does not exist.
 
-    If the file only grew since `old`, just its first line and the new lines are read.
+    `tool` is the tool that the row names. `old` is the previous row: if the file only grew since
+    then, just the first line and the new lines are read.
     """
     path = f"{folder}/{id}{SUFFIX}"
     try:
@@ -138,7 +147,7 @@ def _row(
 
 
 def _unreadable(path: str, id: str, why: str, tool: str) -> ReadRow:
-    """Return the row of a file that cannot be opened. The next refresh tries again."""
+    """Return the row of a log that cannot be opened. The next refresh tries again."""
     try:
         found = os.lstat(path)
         began = found.st_mtime_ns // 1000
@@ -159,7 +168,10 @@ def _unreadable(path: str, id: str, why: str, tool: str) -> ReadRow:
 
 
 def _title(session: Session, turns: _Turns, old: ConversationRow | None) -> str:
-    """Return a title from the person's first request, or "" if there is no request."""
+    """Return a title made from the user's first request; "" if there is no request.
+
+    `old` is the previous row if only new turns were read. Its title stays.
+    """
     if old is not None and old.title:
         return old.title
     if turns.asked is None or not turns.asked.content.strip():
@@ -198,7 +210,7 @@ def _first_line(fd: int, size: int) -> tuple[bytes, int]:
 def _known(
     fd: int, old: ConversationRow | None, head: _LogHead, found: os.stat_result
 ) -> ReadPosition:
-    """Return the read position of `old`, or the start if the turns before it changed."""
+    """Return the read position of `old`, or the start of the turns if earlier turns changed."""
     fresh = ReadPosition(inode=found.st_ino, start=head.start)
     known = old.position if old and not old.is_damaged else None
     if known is None or head.session is None:
@@ -224,7 +236,7 @@ def _sum(fd: int, at: int, end: int) -> int:
 
 
 def _turns(fd: int, path: str, head: _LogHead, known: ReadPosition, size: int) -> _Turns:
-    """Count the turns after the known position, a block at a time."""
+    """Count the turns after the position `known`, and read them one block at a time."""
     at, lines = known.size or head.start, known.lines or head.line - 1
     position = now = replace(known, size=at, lines=lines)
     asked: SessionMessage | None = None
@@ -246,7 +258,7 @@ def _turns(fd: int, path: str, head: _LogHead, known: ReadPosition, size: int) -
 
 
 def _count(known: ReadPosition, block: bytes, turns: Sequence[SessionMessage]) -> ReadPosition:
-    """Return the read position after a block of turns."""
+    """Return the read position after a block of lines, with its turns added to the counts."""
     times = [turn.timestamp for turn in turns]
     return replace(
         known,

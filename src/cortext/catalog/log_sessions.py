@@ -1,7 +1,7 @@
-"""The sessions in a folder of logs, which `aur spawn` or another program wrote.
+"""List the sessions in a folder of logs (one JSONL file each) through the catalog.
 
-A refresh calls `stat` for each log and reads the logs that changed. It writes nothing to the
-folder, except that it removes an index of version 0.1.0.
+`aur spawn` or another program wrote the logs. A refresh calls `stat` for each log and reads the
+logs that changed. It writes nothing to the folder, but deletes an index of version 0.1.0 there.
 """
 
 from __future__ import annotations
@@ -33,13 +33,17 @@ from cortext.stores.session_file_names import is_id
 SUFFIX = ".jsonl"
 _KIND = "log"
 _FOLDER = ""
-"""The name under which the fingerprint of the folder itself is stored."""
+"""The key under which the catalog stores the fingerprint of the folder of logs itself."""
 _FORMER_INDEX = "spawned.sqlite3"
 """The file name of the database that version 0.1.0 wrote to a folder of logs."""
 
 
 class _FolderLook(NamedTuple):
-    """A scan of the folder that is open as `fd`: its start, and the folder's modification time."""
+    """A scan of one folder of logs.
+
+    `fd` is the open folder, and `began` is when the scan started. `time` is the folder's
+    modification time. Both times are in nanoseconds since 1970.
+    """
 
     fd: int
     began: int
@@ -47,16 +51,16 @@ class _FolderLook(NamedTuple):
 
     @property
     def is_settled(self) -> bool:
-        """Whether a file that is added now changes the modification time of the folder."""
+        """Whether adding a file now would change the modification time of the folder."""
         return self.time < self.began - FRESH_NS
 
 
 def list_logs(database: Database, folder: str, tool: str, lost: str) -> list[ConversationRow]:
-    """Return the sessions of a folder as rows of `tool`, the latest first.
+    """Return the sessions of a folder of logs as rows of `tool`, the latest first.
 
-    `last_active` is the time of the last turn, or of the start if there is no turn. A session
-    that is active on disk, but that no process has open, gets the status `lost`. A damaged session
-    has a note. An incomplete last line is not damage. Raises OSError if the folder cannot be read.
+    `last_active` is the time of the last turn, or of the start if there is no turn. `lost` is the
+    status for a session that says it is active, but that no process has open. A damaged session has
+    a note. An incomplete last line is not damage. Raises OSError if the folder cannot be read.
     """
     try:
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -78,7 +82,10 @@ def list_logs(database: Database, folder: str, tool: str, lost: str) -> list[Con
 
 
 def forget_changed(db: sqlite3.Connection) -> None:
-    """Delete the rows of logs that were deleted or changed. A refresh reads changed logs again."""
+    """Delete the rows of logs that were deleted or changed.
+
+    The next refresh reads the changed logs again.
+    """
     for folder in source_names(db, _KIND):
         source = Source(_KIND, folder)
         try:
@@ -94,7 +101,10 @@ def forget_changed(db: sqlite3.Connection) -> None:
 
 
 def remove_former_index(folder: str) -> None:
-    """Delete the index that version 0.1.0 wrote to a folder: it may contain deleted titles."""
+    """Delete the index file that version 0.1.0 wrote to a folder of logs.
+
+    The file may contain the titles of deleted sessions.
+    """
     for suffix in ("", "-wal", "-shm", "-lock"):
         remove_if_there(f"{folder}/.cortext/{_FORMER_INDEX}{suffix}")
 
@@ -102,7 +112,7 @@ def remove_former_index(folder: str) -> None:
 def _find_changes(
     folder: str, tool: str, look: _FolderLook, known: KnownRows, folders: KnownFolders
 ) -> SourceChanges:
-    """Read the logs that are new or changed."""
+    """Read the logs that are new or changed, and return the differences from the catalog."""
     ids = _find_changed(look.fd, ((id, stored.fingerprint) for id, stored in known.items()))
     # A folder with the same time has the same names.
     same = folders.get(_FOLDER) == str(look.time) and look.is_settled
@@ -125,7 +135,7 @@ def _find_changes(
 
 
 def _read(folder: str, id: str, known: KnownRows, tool: str, began: int) -> StoredRow | None:
-    """Return the row of a log; None if the file is gone or is not a session."""
+    """Return the row of the log with this id; None if the file is gone or is not a session."""
     if not is_id(id) or os.path.isdir(f"{folder}/{id}{SUFFIX}"):
         return None
     from cortext.catalog.log_row_reader import read_log
@@ -135,7 +145,7 @@ def _read(folder: str, id: str, known: KnownRows, tool: str, began: int) -> Stor
 
 
 def _with_status(rows: list[ConversationRow], folder: str, lost: str) -> list[ConversationRow]:
-    """Return the rows, with the status `lost` for sessions that no process has open any more."""
+    """Return the rows, with the status `lost` for active sessions that no process has open."""
     marked = _marked_ids(folder)
     return [
         replace(row, status=lost)
@@ -150,7 +160,10 @@ def _with_status(rows: list[ConversationRow], folder: str, lost: str) -> list[Co
 
 
 def _is_live(folder: str, id: str, marked: set[str]) -> bool:
-    """Return whether a process has the session open."""
+    """Return whether a running process has the session open.
+
+    `marked` has the ids with a mark file.
+    """
     if id not in marked:
         return False
     try:
@@ -168,16 +181,16 @@ def _marked_ids(folder: str) -> set[str]:
 
 
 def _ids(fd: int) -> set[str]:
-    """Return the names of files that may be sessions, without the suffix."""
+    """Return the names of the files in the folder `fd` that may be logs, without the suffix."""
     cut = -len(SUFFIX)
     return {name[:cut] for name in os.listdir(fd) if name.endswith(SUFFIX)}
 
 
 def _find_changed(fd: int, known: Iterable[tuple[str, str]]) -> set[str]:
-    """Return the ids of the logs whose fingerprint is not as `known`, in the folder `fd`."""
+    """Return the ids of the logs in the folder `fd` whose fingerprints differ from `known`."""
     changed: set[str] = set()
     stat = os.stat
-    # A plain loop: in a long list this takes most of the time.
+    # A plain loop, because a refresh of many logs spends most of its time in it.
     for id, fingerprint in known:
         try:
             found = stat(id + SUFFIX, dir_fd=fd)

@@ -1,4 +1,4 @@
-"""Find the conversations that a person means, by id, by words of the title or by similarity."""
+"""Find the conversations that a user means, by id, by words of the title or by similarity."""
 
 from __future__ import annotations
 
@@ -7,41 +7,45 @@ from collections.abc import Callable, Collection, Sequence
 from cortext.catalog.row import AUR, ConversationRow
 
 _CLOSE = 80
-"""The minimum similarity, out of 100, of a query and the title that it misspells."""
+"""The similarity, out of 100, from which a title matches a misspelled query."""
 _FAINT, _NEAR, _WORD = 45, 75, 80
 """The minimum similarity, out of 100, for suggestions.
 
-`_FAINT` is for a title to be considered, `_NEAR` for a title to be suggested, and `_WORD` for a
-single word of a title.
+`_FAINT` applies to a title that is compared in detail, `_NEAR` to a title that is suggested, and
+`_WORD` to a single word of a title.
 """
 _LOOKED, OFFERED = 12, 3
+"""How many titles are compared in detail, and how many are suggested at most."""
 _SHORTEST = 3
 """The minimum number of digits in an id such as `001`. Fewer digits are a position in a list.
 
 Words of at most this many characters must match exactly.
 """
 _ENOUGH = 4
-"""The minimum number of characters of a tool session's id that are taken for an id."""
+"""The minimum number of characters that can stand for a longer id of a tool session."""
 
 
 def resolve(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
     """Return the rows that a query names by id, by the start of an id, or by words.
 
-    The first of these ways that finds a row decides.
+    The ways are tried in this order. The first way that finds any row gives the result.
     """
     return by_id(query, rows) or by_other_id(query, rows) or by_part(query, rows)
 
 
 def by_id(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
-    """Return the rows that lists show under this id. They take precedence over other matches."""
+    """Return the rows that lists show under this id.
+
+    These rows take precedence over rows that match the query in another way.
+    """
     return _first(query.strip(), rows, (_is_called, _is_key))
 
 
 def by_other_id(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
     """Return the rows that another program knows by this id.
 
-    These are sessions to which a program gave the id, and conversations that took place in a tool
-    session with the id.
+    These rows are sessions to which a program gave the id, and conversations that are bound to a
+    tool session with the id.
     """
     text = " ".join(query.split())  # rows have single spaces
     if not text:
@@ -50,10 +54,10 @@ def by_other_id(query: str, rows: Sequence[ConversationRow]) -> list[Conversatio
 
 
 def by_part(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
-    """Return the rows whose id starts with the query, otherwise those that contain its words.
+    """Return the rows whose id starts with the query, otherwise the rows that contain its words.
 
     The words are searched in title and summary. A number of one or two digits finds nothing. A
-    final "…" is ignored, because a terminal may have shortened the text that was copied.
+    final "…" is ignored, because a terminal may have shortened the text that the user copied.
     """
     text = query.strip()
     if not text or is_number(text):
@@ -65,7 +69,7 @@ def by_part(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow
 
 
 def is_number(query: str) -> bool:
-    """Return whether a query is one or two digits, which mean a position in a list.
+    """Return whether a query is one or two digits, which mean a position in the last list.
 
     Such digits are not searched as the start of an id, because many ids and dates start with them.
     """
@@ -78,7 +82,7 @@ def _first(
     rows: Sequence[ConversationRow],
     tests: Sequence[Callable[[ConversationRow, str], bool]],
 ) -> list[ConversationRow]:
-    """Return the rows that pass the first test that any row passes."""
+    """Return all rows that pass the first of the `tests` that any row passes."""
     # No id has a space in it.
     for matches in tests if len(text.split()) == 1 else ():
         if found := [row for row in rows if matches(row, text)]:
@@ -104,7 +108,10 @@ def _begins_with(row: ConversationRow, text: str) -> bool:
 
 
 def was_had_in(row: ConversationRow, text: str) -> bool:
-    """Return whether a conversation took place in a tool session whose id starts with `text`."""
+    """Return whether a conversation is bound to a tool session whose id starts with `text`.
+
+    Always False for a `text` of fewer than four characters.
+    """
     return len(text) >= _ENOUGH and any(id.startswith(text) for id in row.session_ids)
 
 
@@ -131,7 +138,10 @@ def misspelt(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRo
 
 
 def _similar_words(typed: str, words: Collection[str]) -> set[str]:
-    """Return the words that a typed word may be a misspelling of; a short word is only itself."""
+    """Return the words that the user may have meant by a typed word.
+
+    A word of at most three characters matches only itself.
+    """
     from rapidfuzz import fuzz, process
 
     if len(typed) <= _SHORTEST:
@@ -141,7 +151,10 @@ def _similar_words(typed: str, words: Collection[str]) -> set[str]:
 
 
 def nearest(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
-    """Return at most three rows with a similar title, or a similar word in it, as suggestions."""
+    """Return up to three rows to suggest to the user when a query finds nothing.
+
+    Their titles, or single words of their titles, are similar to the query.
+    """
     from rapidfuzz import fuzz, utils
 
     text = utils.default_process(query)
@@ -167,6 +180,7 @@ def _alike(
     most: int,
     least: int,
 ) -> list[ConversationRow]:
+    """Return up to `most` rows whose title scores at least `least`, the most similar first."""
     from rapidfuzz import process, utils
 
     if not utils.default_process(query):
@@ -183,7 +197,7 @@ def _alike(
 
 
 def with_words(text: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
-    """Return the rows that have all the words in their title or summary."""
+    """Return the rows whose title or summary contains each word of `text`, ignoring case."""
     words = text.casefold().split()
 
     def has_all(shown: str) -> bool:

@@ -1,4 +1,4 @@
-"""The sessions that programs store as documents, as the catalog lists them.
+"""List the sessions that programs store as documents (one JSON file each) through the catalog.
 
 A refresh calls `stat` for each document and reads the documents that changed. It writes nothing to
 the folders, because they belong to the programs.
@@ -31,19 +31,25 @@ from cortext.errors import reason_of
 _KIND = "document"
 _SUFFIX = ".json"
 _INDEX = "index"
-"""The name of `index.json`, which is a store's exported index and not a session."""
+"""The name, without suffix, of the file `index.json`, which is no session but a store's index."""
 _LARGEST_ID = 128
 
 
 class DocumentFolder(NamedTuple):
-    """A folder of documents. `project` is the folder for documents that name none, or ""."""
+    """A folder of session documents.
+
+    `project` is used as the working folder of documents that state none; "" for no such folder.
+    """
 
     folder: str
     project: str = ""
 
 
 class ListedDocuments(NamedTuple):
-    """The rows of sessions, and a note for each document or folder that could not be read."""
+    """The rows of documents after a refresh.
+
+    `notes` has a text for each document or folder that could not be read.
+    """
 
     rows: list[ConversationRow]
     notes: list[str]
@@ -52,9 +58,11 @@ class ListedDocuments(NamedTuple):
 def refresh(
     database: Database, shelves: Sequence[DocumentFolder], began: int, patience: float | None = None
 ) -> ListedDocuments:
-    """Refresh the rows of these folders, for about `patience` seconds.
+    """Refresh and return the rows of the documents in these folders.
 
-    If several folders have the same session, only the row with the latest activity is returned.
+    `began` is the time of the call in nanoseconds. Reading stops after about `patience` seconds;
+    None means no limit. If several folders have the same session, only its most recently active row
+    is returned.
     """
     end = None if patience is None else time.monotonic() + patience
     rows: list[ConversationRow] = []
@@ -88,7 +96,7 @@ def refresh(
 
 
 def _is_text(path: str) -> bool:
-    """Return whether a path is valid UTF-8, so that it can be shown and stored."""
+    """Return whether a path is valid UTF-8, and so can be shown and stored."""
     return path.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in path)
 
 
@@ -98,7 +106,7 @@ def _add(
     rows: list[ConversationRow],
     notes: list[str],
 ) -> None:
-    """Add the sessions of a folder to `rows`, and the problems of other documents to `notes`."""
+    """Add the sessions of a folder to `rows`, and the notes of unreadable documents to `notes`."""
     for row in found:
         if not row.status:
             notes.append(row.note)
@@ -111,7 +119,7 @@ def _add(
 def _list_folder(
     database: Database, folder: str, fd: int, began: int, end: float | None
 ) -> tuple[list[ConversationRow], int]:
-    """Read the changed documents of an open folder, the latest first, until the time `end`.
+    """Read the changed documents of the open folder `fd`, the latest first, until the time `end`.
 
     Return the rows of all documents, and the number of changed documents that are not read yet.
     """
@@ -137,7 +145,7 @@ def _list_folder(
 
 
 def _stats(fd: int) -> Iterator[tuple[str, tuple[str, int]]]:
-    """Yield the id of each file that may be a document, with its fingerprint and time."""
+    """Yield the id of each possible document, with its fingerprint and modification time."""
     stat, cut = os.stat, -len(_SUFFIX)
     for name in os.listdir(fd):
         if not name.endswith(_SUFFIX) or len(name) > _LARGEST_ID - cut:
@@ -154,7 +162,10 @@ def _stats(fd: int) -> Iterator[tuple[str, tuple[str, int]]]:
 def _read(
     folder: str, changed: Sequence[tuple[int, str]], began: int, end: float | None
 ) -> tuple[dict[str, StoredRow], set[str]]:
-    """Read documents until the time `end`. Return their rows, and the ids that are not read."""
+    """Read changed documents until the time `end`.
+
+    Return their rows, and the ids that are not read.
+    """
     rows: dict[str, StoredRow] = {}
     for number, (_, id) in enumerate(changed):
         if end is not None and time.monotonic() > end:
@@ -168,7 +179,10 @@ def _read(
 
 
 def _without_older(rows: list[ConversationRow]) -> list[ConversationRow]:
-    """Drop the older of two rows with the same id and start time: they are one session."""
+    """Return the rows with each session once, the most recently active row of it.
+
+    Rows with the same id and the same start time are one session.
+    """
     counts = Counter([row.key for row in rows])
     if len(counts) == len(rows):
         return rows
@@ -182,7 +196,10 @@ def _without_older(rows: list[ConversationRow]) -> list[ConversationRow]:
 
 
 def forget_gone(db: sqlite3.Connection, shelves: Collection[str] | None = None) -> None:
-    """Delete the rows of documents whose files are gone, or that are outside of `shelves`."""
+    """Delete the catalog rows of documents that no longer exist.
+
+    If `shelves` is given, rows of documents outside these folders are deleted as well.
+    """
     for folder in source_names(db, _KIND):
         source = Source(_KIND, folder)
         if shelves is not None and folder not in shelves:

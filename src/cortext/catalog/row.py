@@ -1,4 +1,4 @@
-"""The row of a list: one conversation or session, as a value."""
+"""The catalog row: one conversation or session, as lists show it."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ AUR, DOCUMENT = "aur", "document"
 `AUR` marks sessions of `aur spawn`. `DOCUMENT` marks documents and logs of other programs.
 """
 SPAWN = "spawn"
-"""The name that people see for `AUR`, because another program may be called `aur`."""
+"""The name that users see for `AUR`, because another program may be called `aur`."""
 _OWNERS = {AUR: "`cortext spawn`", DOCUMENT: "a program of yours"}
 
 
 def name_of_tool(tool: str) -> str:
+    """Return the name that users see for a value of `ConversationRow.tool`."""
     return SPAWN if tool == AUR else tool
 
 
 class NotOursError(CortextError):
-    """A command for workspace conversations was given a session that is in no workspace."""
+    """A command that needs a workspace conversation was given a session of no workspace."""
 
     def __init__(self, tool: str, id: str) -> None:
         self.tool = tool
@@ -43,14 +44,14 @@ class NotOursError(CortextError):
 
 
 class BoundSession(msgspec.Struct, frozen=True, gc=False):
-    """A tool session that a conversation takes place in."""
+    """A tool session that a conversation is bound to: its messages belong to the conversation."""
 
     tool: str
     session_id: str
 
 
 class ReadPosition(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """How far a refresh has read the lines of a session, and the counts up to that position.
+    """How far a refresh has read a message file, and what it counted up to there.
 
     The next refresh reads only the lines after this position. `start` is the byte where the
     messages begin. `size` is the byte where the last complete line ends. `last` is the time of the
@@ -70,10 +71,11 @@ class ReadPosition(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class ConversationRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """One row of a list.
+    """One conversation or session, as lists show it.
 
     The row describes a conversation of a workspace, or a session of an AI tool, of `aur spawn` or
-    of another program. Texts are sanitized and on one line. Times are microseconds since 1970.
+    of another program. Texts are on one line and without secrets. Times are microseconds since
+    1970.
     """
 
     workspace: str = ""
@@ -97,18 +99,18 @@ class ConversationRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     model: str = ""
     agent: str = ""
     owner: str = ""
-    """The owner of the session, as recorded by its program; "" if unknown."""
+    """The owner of the session, as its program recorded the owner; "" if unknown."""
     parent_id: str = ""
     bindings: tuple[BoundSession, ...] = ()
     working_dir: str = ""
-    """The folder that the session took place in; "" if it is unknown or is the workspace."""
+    """The folder where the session took place; "" if it is unknown or is the workspace."""
     own_id: str = ""
-    """The id that a program gave its session; "" if it is the same as `key`."""
+    """The id that another program gave the session; "" if it is the same as `key`."""
     stop_reason: str = ""
     note: str = ""
     """The problem with the session's files; "" if there is none."""
     fingerprint: str = ""
-    """The fingerprint of a transcript or document, which changes when a message is added."""
+    """The fingerprint of a transcript or document. It changes whenever a message is added."""
     position: ReadPosition | None = None
 
     @property
@@ -117,7 +119,10 @@ class ConversationRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
     @property
     def identity(self) -> tuple[str, str]:
-        """A pair of strings that no other row has. The web pages derive their links from it."""
+        """A pair of strings that identifies the row: no other row has the same pair.
+
+        The web pages derive their links from this pair.
+        """
         if not self.tool:
             return self.workspace, self.path
         # Programs choose the ids of their documents, so two folders may have the same id.
@@ -125,14 +130,17 @@ class ConversationRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
     @property
     def address(self) -> str:
-        """`DATE/ID` for a conversation, the path for a document, the id for any other session."""
+        """The shortest text that locates the row.
+
+        `DATE/ID` for a conversation, the path for a document, and the id for any other session.
+        """
         if self.tool:
             return self.path if self.tool == DOCUMENT else self.key
         return "/".join(self.path.rsplit("/", 2)[1:])
 
     @property
     def place(self) -> ConversationPath:
-        """The location of a conversation in its workspace.
+        """The location of a conversation's folder in its workspace.
 
         Raises NotOursError for a session that is in no workspace.
         """
@@ -143,46 +151,51 @@ class ConversationRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
     @property
     def absolute_path(self) -> str:
+        """The absolute path of the conversation's folder, or of the session's file."""
         return self.path if self.tool else f"{self.workspace}/{self.path}"
 
     @property
     def folder(self) -> str:
-        """The folder that the session took place in, or its workspace; "" if unknown."""
+        """The folder where the session took place, or its workspace; "" if both are unknown."""
         return self.working_dir or self.workspace
 
     @property
     def tool_name(self) -> str:
-        """The name that people see for the tool."""
+        """The name that users see for the tool that wrote the session; "" for a conversation."""
         return name_of_tool(self.tool)
 
     @property
     def tools(self) -> set[str]:
-        """The names of the tools that the conversation took place in."""
+        """The names of the tools in which the conversation or session took place."""
         return {self.tool} if self.tool else {each.tool for each in self.bindings}
 
     @property
     def tool_names(self) -> list[str]:
+        """The names of the same tools as `tools`, sorted and as users see them."""
         return [SPAWN] if self.tool == AUR else sorted(self.tools)
 
     @property
     def session_ids(self) -> list[str]:
-        """The ids of the tool sessions that the conversation took place in."""
+        """The ids of the tool sessions that the conversation is bound to."""
         return [each.session_id for each in self.bindings]
 
     @property
     def source_ids(self) -> tuple[str, ...]:
-        """The standalone session that a conversation was imported from, as TOOL:ID; or empty."""
+        """The standalone session that the conversation was imported from, as TOOL:ID.
+
+        The tuple has one item, or none if the conversation is not an import.
+        """
         is_copy = self.parent_id.startswith((f"{AUR}:", f"{DOCUMENT}:"))
         return (self.parent_id,) if is_copy else ()
 
     @property
     def is_standalone(self) -> bool:
-        """Whether the row is a session of `aur spawn` or of a program that is not an AI tool."""
+        """Whether the row is a session of `aur spawn` or of a program, and not of an AI tool."""
         return self.tool in (AUR, DOCUMENT)
 
     @property
     def is_log(self) -> bool:
-        """Whether the row is a standalone session that is stored as a log."""
+        """Whether the row is a standalone session that is stored as a log (one JSONL file)."""
         return self.is_standalone and self.path.endswith(".jsonl")
 
     @property
@@ -203,17 +216,20 @@ class ConversationRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
 
 def recency(row: ConversationRow) -> tuple[int, str]:
-    """Return the key that sorts rows by their last activity."""
+    """Return the sort key that orders rows by their last activity, the oldest first."""
     return row.last_active, row.path
 
 
 def encode_row(row: ConversationRow) -> bytes:
-    """Encode a row as JSON. File names that are not UTF-8 are preserved."""
+    """Encode a row as JSON. File names that are not valid UTF-8 are preserved."""
     return json_codec.encode(row)
 
 
 def decode_rows(rows: Sequence[bytes]) -> list[ConversationRow]:
-    """Decode rows that `encode_row` encoded. Raises ValueError for any other data."""
+    """Decode rows that `encode_row` encoded.
+
+    Raises ValueError if one of them is not a valid row.
+    """
     data = b"[%s]" % b",".join(rows)
     try:
         found = _decode(data)

@@ -1,8 +1,8 @@
-"""The rows of every list, in one table.
+"""The catalog table that stores one row for each conversation or session of a list.
 
-Rows come from a *source*: a workspace, an AI tool, a folder of logs or a folder of documents. Each
-row is stored with the fingerprint of its files, so a refresh reads only files that changed. The
-folders of a source have fingerprints too.
+Rows come from a *source*: a workspace, an AI tool, a folder of logs or a folder of documents. The
+table stores a row with the fingerprint of its files (inode, size and modification time). A refresh
+therefore reads only files that changed. A second table has the fingerprints of a source's folders.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ _ANY = "surrogatepass"
 
 
 class Source(NamedTuple):
-    """The origin of rows.
+    """Where a row comes from.
 
-    `kind` is workspace, tool, log or document. `name` is a folder path or the name of a tool.
+    `kind` is workspace, tool, log or document. `name` is the path of the folder, or the tool's
+    name.
     """
 
     kind: str
@@ -40,14 +41,18 @@ class Source(NamedTuple):
 
 
 class StoredRow(Struct, gc=False):
-    """A row and the fingerprint of its files. The row is None where there is nothing to list."""
+    """A catalog row as the table stores it, with the fingerprint of its files.
+
+    `row` is None if the files contain no conversation to list. `fingerprint` is "" if the next
+    refresh must read the files again.
+    """
 
     fingerprint: str
     row: ConversationRow | None
 
 
 class ReadRow(NamedTuple):
-    """A row that was read from a file, and the file's fingerprint.
+    """A catalog row that was just read from a file, with the file's fingerprint.
 
     The fingerprint is None if the file could not be opened.
     """
@@ -56,10 +61,11 @@ class ReadRow(NamedTuple):
     fingerprint: Fingerprint | None
 
     def to_store(self, began: int) -> StoredRow:
-        """Return the row to store after a refresh that started at `began`, in nanoseconds.
+        """Return the row as the table stores it.
 
-        A file that was just written can change again within the same clock tick. Its row is stored
-        without a fingerprint, so the next refresh reads the file again.
+        `began` is the time when the refresh started, in nanoseconds since 1970. A file that was
+        just written can change again without a new modification time. The row of such a file gets
+        no fingerprint, so the next refresh reads the file again.
         """
         found = self.fingerprint
         settled = found is not None and found.mtime_ns < began - FRESH_NS
@@ -67,7 +73,11 @@ class ReadRow(NamedTuple):
 
 
 def load_rows(db: sqlite3.Connection, source: Source) -> dict[str, StoredRow]:
-    """Return the rows of a source by their keys. Raises UnreadableError for an invalid row."""
+    """Return the stored rows of a source, by key.
+
+    The key of a conversation is its path, and the key of a session is its id. Raises
+    UnreadableError if a row cannot be decoded.
+    """
     query = "SELECT key, fingerprint, row FROM rows WHERE kind = ? AND source = ?"
     try:
         found = db.execute(query, _where(source)).fetchall()
@@ -81,14 +91,14 @@ def load_rows(db: sqlite3.Connection, source: Source) -> dict[str, StoredRow]:
 
 
 def load_fingerprints(db: sqlite3.Connection, source: Source) -> dict[str, str]:
-    """Return the fingerprint of each row of a source, by key."""
+    """Return the stored fingerprint of each row of a source, by the row's key."""
     return _texts(db, "SELECT key, fingerprint FROM rows WHERE kind = ? AND source = ?", source)
 
 
 def store_rows(
     db: sqlite3.Connection, source: Source, new: Mapping[str, StoredRow], gone: Iterable[str] = ()
 ) -> None:
-    """Write the new and changed rows of a source, and delete the rows whose keys are in `gone`."""
+    """Write new and changed rows of a source, and delete the rows whose keys are in `gone`."""
     where = _where(source)
     db.executemany(
         "DELETE FROM rows WHERE kind = ? AND source = ? AND key = ?",
@@ -109,7 +119,7 @@ def store_rows(
 
 
 def load_folders(db: sqlite3.Connection, source: Source) -> dict[str, str]:
-    """Return the fingerprint of each folder of a source, by path."""
+    """Return the stored fingerprint of each folder of a source, by the folder's path."""
     return _texts(
         db, "SELECT folder, fingerprint FROM folders WHERE kind = ? AND source = ?", source
     )
@@ -118,7 +128,7 @@ def load_folders(db: sqlite3.Connection, source: Source) -> dict[str, str]:
 def store_folders(
     db: sqlite3.Connection, source: Source, new: Mapping[str, str], gone: Iterable[str] = ()
 ) -> None:
-    """Write the fingerprints of folders, and delete those of the folders in `gone`."""
+    """Write fingerprints of folders of a source, and delete those of the folders in `gone`."""
     where = _where(source)
     db.executemany(
         "DELETE FROM folders WHERE kind = ? AND source = ? AND folder = ?",
@@ -134,13 +144,13 @@ def store_folders(
 
 
 def source_names(db: sqlite3.Connection, kind: str) -> list[str]:
-    """Return the names of all sources of a kind that have rows."""
+    """Return the names of all sources of this kind that have rows in the catalog."""
     found = db.execute("SELECT DISTINCT source FROM rows WHERE kind = ?", (kind,)).fetchall()
     return [_to_text(name) for (name,) in found]
 
 
 def forget_source(db: sqlite3.Connection, source: Source) -> None:
-    """Delete all rows and folder fingerprints of a source."""
+    """Delete all rows and folder fingerprints of a source from the catalog."""
     where = _where(source)
     db.execute("DELETE FROM rows WHERE kind = ? AND source = ?", where)
     db.execute("DELETE FROM folders WHERE kind = ? AND source = ?", where)
@@ -151,12 +161,15 @@ def _where(source: Source) -> tuple[str, str | bytes]:
 
 
 def _to_column(text: str) -> str | bytes:
-    """Return a value that SQLite stores: text, or bytes for names that are not UTF-8."""
+    """Return a text in the type that SQLite can store.
+
+    Text that is not ASCII becomes bytes, because a file name may not be valid UTF-8.
+    """
     return text if text.isascii() else text.encode("utf-8", _ANY)
 
 
 def _to_text(value: str | bytes) -> str:
-    """Return the text that `_to_column` stored."""
+    """Return the text that `_to_column` converted."""
     return value if isinstance(value, str) else value.decode("utf-8", _ANY)
 
 

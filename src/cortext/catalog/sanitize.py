@@ -1,4 +1,4 @@
-"""Make text from session files safe for lists: on one line, printable and without secrets."""
+"""Make text from session files safe to show in lists: one line, printable, without secrets."""
 
 from __future__ import annotations
 
@@ -11,23 +11,27 @@ from cortext.model.secrets.quick_check import could_hold
 _CUT = "..."
 _OF_KEYS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 _HALF = 12
-"""A cut-off word of at least this many characters may be part of a secret key."""
+"""The length from which the last word of a shortened text may be part of a secret key."""
 
 
 def shown(text: str) -> str:
-    """Return text on one line, without control characters and lone surrogates."""
+    """Return the text on one line, without control characters and lone surrogates."""
     return plain(clean(text, lines=False))
 
 
 def folder_named(path: str) -> str:
-    """Return a folder path from a file, with NUL characters replaced: no real path has one."""
+    """Return a folder path that a session file names, with NUL characters replaced.
+
+    No real path contains NUL.
+    """
     return path.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def told(text: str) -> str:
-    """Return a text as `shown` does, with secrets masked.
+    """Return the text as `shown` does, with each secret replaced by a placeholder.
 
-    A database keeps deleted text on its pages and in its log, so a row must never hold a secret.
+    Every text that goes into a catalog row passes through this function. SQLite keeps deleted text
+    in its file for a while, so a secret must never be stored.
     """
     if not could_hold(text):
         return shown(text)
@@ -48,5 +52,5 @@ def _without_half(text: str) -> str:
 
 
 def told_all(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return each text as `told` does, without the texts that become empty."""
+    """Return each text as `told` does, without texts that are empty afterwards."""
     return tuple(text for text in map(told, texts) if text)

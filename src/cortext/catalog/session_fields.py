@@ -1,4 +1,4 @@
-"""Fields of a row that are taken from the head of a session."""
+"""Values of a catalog row that come from the head of a session: everything but its messages."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _OWN_IDS = "session_id", "thread_id", "conversation_id"
 
 
 def own_id(session: Session) -> str:
-    """Return the id that a framework gave a session; "" if it is the id of the session.
+    """Return the id that a framework gave a session; "" if it is also the id in cortext.
 
-    The adapter of the framework writes its id into the head.
+    An adapter for a framework stores the framework's id in the metadata of the session.
     """
     found = (session.metadata.get(name) for name in _OWN_IDS)
     given = next((id for id in found if isinstance(id, str) and id), session.id)
@@ -21,7 +21,7 @@ def own_id(session: Session) -> str:
 
 
 def shown_bindings(session: Session) -> tuple[BoundSession, ...]:
-    """Return the tools' sessions that a head names."""
+    """Return the tool sessions that a session is bound to, with names and ids safe to show."""
     return tuple(
         BoundSession(shown(each.tool), id)
         for each in bindings_of(session)

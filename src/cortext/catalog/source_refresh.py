@@ -1,8 +1,8 @@
 """Bring the rows of the catalog up to date with the session files.
 
-Every kind of source is refreshed in the same three steps: load the known rows, find the changes,
-store the changes. Only the second step differs, because each kind of source arranges its files in
-its own way.
+A *source* is a workspace, an AI tool, a folder of logs or a folder of documents. Every source is
+refreshed in three steps: load the rows of the catalog, find the changes, store the changes. Only
+the second step differs, because each kind of source arranges its files in its own way.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ KnownFolders = Mapping[str, str]
 
 
 class SourceChanges(Struct):
-    """The differences between the files and the catalog.
+    """The differences between the files of a source and its rows in the catalog.
 
-    `rows` has new and changed rows by key, and `gone` the keys of deleted rows. `folders` has new
-    folder fingerprints, and `gone_folders` the folders to forget.
+    `rows` has new and changed rows by key, and `gone` has the keys of rows to delete. `folders` has
+    new folder fingerprints by path, and `gone_folders` has the folders whose fingerprints to
+    delete.
     """
 
     rows: dict[str, StoredRow] = field(default_factory=dict[str, StoredRow])
@@ -42,7 +43,7 @@ class SourceChanges(Struct):
         return bool(self.rows or self.gone or self.folders or self.gone_folders)
 
     def store(self, db: sqlite3.Connection, source: Source) -> None:
-        """Write the changes to the catalog, as changes of a source."""
+        """Write these changes to the catalog rows of a source."""
         store_rows(db, source, self.rows, self.gone)
         store_folders(db, source, self.folders, self.gone_folders)
 
@@ -53,9 +54,11 @@ def refresh_source(
     find_changes: Callable[[KnownRows, KnownFolders], SourceChanges],
     also_store: Callable[[sqlite3.Connection, SourceChanges], None] = lambda _db, _changes: None,
 ) -> dict[str, StoredRow]:
-    """Refresh one source, and return its rows by key.
+    """Bring the catalog rows of one source up to date, and return all of its rows by key.
 
-    `also_store` writes more data in the same transaction. An interrupted refresh changes nothing.
+    `find_changes` gets the stored rows and folder fingerprints, and returns the changes.
+    `also_store` can write more data in the same transaction. An interrupted refresh changes
+    nothing.
     """
     rows, folders = database.run(lambda db: (load_rows(db, source), load_folders(db, source)))
     changes = find_changes(rows, folders)

@@ -1,4 +1,7 @@
-"""Make catalog rows from the transcripts of AI tools that are new or changed."""
+"""Read new and changed transcripts of AI tools and make their catalog rows.
+
+A refresh only *glances* at a transcript: it reads the ends of the file to get the title and times.
+"""
 
 from __future__ import annotations
 
@@ -17,19 +20,19 @@ from cortext.tools.reader_protocol import Bridge, Glance, TranscriptSource
 from cortext.tools.registry import find_tool, open_bridge
 
 _SEEN_WHOLE = 1 << 22
-"""The size in bytes up to which a glance searches a whole transcript for a request.
+"""The size in bytes up to which a glance searches the whole transcript for a user's request.
 
-If a glance at a transcript of this size finds no request, the transcript has none.
+A transcript of at most this size has no request if the glance finds none.
 """
 _PACKED = 32
-"""How many times smaller a compressed transcript may be."""
+"""The highest ratio by which compression may shrink a transcript."""
 
 
 class NewToolRows(NamedTuple):
-    """The changes of a refresh.
+    """The changes that a refresh of tool sessions found.
 
-    `new` has the new and changed rows and `gone` the ids of deleted sessions, both by tool. `left`
-    is the number of changed sessions that were not read.
+    `new` has the new and changed rows, by tool and session id. `gone` has the ids of deleted
+    sessions, by tool. `left` is the number of changed sessions that there was no time to read.
     """
 
     new: dict[str, dict[str, StoredRow]]
@@ -38,7 +41,10 @@ class NewToolRows(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    """A transcript, with the fingerprint that the catalog stores and its modification time."""
+    """A transcript that may give a session its row.
+
+    `fingerprint` is the text that the catalog stores, and `time` is the modification time.
+    """
 
     bridge: Bridge
     source: TranscriptSource
@@ -47,9 +53,10 @@ class _Candidate(NamedTuple):
 
 
 class _ToolHome:
-    """The transcripts below one folder, by session id, the latest first.
+    """The transcripts of a tool below one folder.
 
-    The folder is searched when `sessions` is first used.
+    `sessions` has them by session id, the latest first. The folder is searched when `sessions` is
+    first used.
     """
 
     def __init__(self, tool: str, home: str) -> None:
@@ -83,13 +90,14 @@ class _ToolHome:
 
 
 class _Session(NamedTuple):
-    """One session: its transcripts, the best first, and the archive that may have a copy."""
+    """One tool session: its transcripts, the latest first, and the archive that may have a copy."""
 
     key: tuple[str, str]
     found: list[_Candidate]
     archive: _ToolHome
 
     def all(self) -> Iterator[_Candidate]:
+        """Yield the transcripts of the session, then the copies in the archive."""
         yield from self.found
         copies = self.archive.sessions.get(self.key[1], [])
         if copies is not self.found:
@@ -102,9 +110,10 @@ def glance_at(
     deleted: Collection[tuple[str, str]],
     patience: float | None,
 ) -> NewToolRows:
-    """Read the transcripts whose fingerprints are not in `known`, the latest first.
+    """Make rows for the sessions whose transcripts changed, the latest first.
 
-    Reading stops after about `patience` seconds; None is no limit. Each session gets one row. The
+    `looks` has the state of each tool's folders. `known` has the fingerprints in the catalog, by
+    tool and session id. Reading stops after about `patience` seconds; None means no limit. The
     tool's own transcript is preferred to the copy in the archive. Sessions in `deleted` get no row.
     """
     there = (session for tool in known for session in _sessions(tool, looks))
@@ -131,7 +140,7 @@ def glance_at(
 def _sessions(
     tool: str, looks: Mapping[tuple[str, str], transcript_folders.FolderState]
 ) -> Iterator[_Session]:
-    """Yield the sessions in a tool's own folder, then those that only the archive has."""
+    """Yield the sessions in a tool's own folder, then the sessions that only the archive has."""
     homes = transcript_folders.own_home(tool), transcript_folders.archive_home(tool)
     own, archive = (_ToolHome(tool, home) for home in homes)
     names = [looks[tool, home].names for home in homes]
@@ -145,9 +154,9 @@ def _sessions(
 
 
 def _time(source: TranscriptSource) -> int:
-    """Return when a transcript changed, in nanoseconds, from its fingerprint; 0 if unknown.
+    """Return when a transcript changed, in nanoseconds since 1970; 0 if unknown.
 
-    The fingerprint of a database session has milliseconds, which are converted.
+    The time is part of the source's fingerprint. For a session in a database it is in milliseconds.
     """
     first = source.print.partition("-")[0]
     when = int(first) if first.isascii() and first.isdecimal() and len(first) < 20 else 0
@@ -155,7 +164,11 @@ def _time(source: TranscriptSource) -> int:
 
 
 def _row(session: _Session) -> StoredRow:
-    """Return the row of the first readable transcript, or of the first one if none is readable."""
+    """Return the row of the session's first readable transcript.
+
+    If no transcript is readable, return the row of the first one, which has a note about the
+    problem.
+    """
     rows: list[ConversationRow | None] = []
     # With this fingerprint, an unreadable transcript is not tried again until it changes.
     fingerprint = session.found[0].fingerprint
@@ -168,7 +181,11 @@ def _row(session: _Session) -> StoredRow:
 
 
 def _glance(one: _Candidate) -> tuple[ConversationRow | None, bool]:
-    """Return the row of a transcript, or None if it is not listed, and whether it is readable."""
+    """Return the row of a transcript, and whether the transcript is readable.
+
+    The row is None if the transcript is not listed: it belongs to a sub-agent, has no request or is
+    gone.
+    """
     source = one.source
     try:
         if transcript_folders.is_side(source):

@@ -1,7 +1,7 @@
-"""The sessions of AI tools, as the catalog lists them.
+"""List the sessions of AI tools through the catalog.
 
-Sessions come from the tools' own folders. Sessions that a tool has deleted come from the archive.
-A refresh calls `stat` for each transcript, and reads the ends of the transcripts that changed.
+Transcripts are in the tools' own folders. If a tool has deleted a transcript, the archive may have
+a copy. A refresh calls `stat` for each transcript, and reads the ends of those that changed.
 """
 
 from __future__ import annotations
@@ -34,15 +34,16 @@ if TYPE_CHECKING:
 
 
 def source_of(tool: str) -> Source:
+    """Return the source under which the catalog stores the rows of a tool."""
     return Source("tool", tool)
 
 
 class ListedToolSessions(NamedTuple):
-    """The result of a refresh of tool sessions.
+    """The rows of tool sessions after a refresh.
 
-    `changed` says whether any row is new or deleted. `left` is the number of transcripts that were
-    not read in time. `there` says whether any transcript exists. `grown` has the sessions bound to
-    conversations whose latest messages may not be captured yet.
+    `changed` says whether any row is new or deleted. `left` is the number of changed transcripts
+    that there was no time to read. `there` says whether any transcript exists. `grown` has the
+    sessions bound to conversations whose latest messages may not be captured yet.
     """
 
     rows: list[ConversationRow]
@@ -56,7 +57,10 @@ Looks = dict[tuple[str, str], transcript_folders.FolderState]
 
 
 def look_around() -> Looks:
-    """Return the state of each tool's folder, and of its copy in the archive."""
+    """Return the state of each tool's own folder and of its folder in the archive.
+
+    The keys are pairs of a tool and a folder path.
+    """
     return {
         (tool, home): transcript_folders.look(tool, home)
         for tool in tool_names()
@@ -67,9 +71,11 @@ def look_around() -> Looks:
 def refresh(
     database: Database, looks: Looks, began: int, patience: float | None
 ) -> ListedToolSessions:
-    """Refresh the rows of all tools, the latest transcripts first, for about `patience` seconds.
+    """Refresh and return the rows of all tools, reading the latest transcripts first.
 
-    Sessions that a person deleted with cortext are not listed, even if the tool still has them.
+    `looks` is the result of `look_around`, and `began` is its time in nanoseconds. Reading stops
+    after about `patience` seconds; None means no limit. Sessions that the user deleted with cortext
+    are not listed, even if the tool still has them.
     """
     deleted = _deleted_sessions()
     known = database.run(
@@ -113,12 +119,12 @@ def _deleted_sessions() -> set[tuple[str, str]]:
 
 
 def _homes(tool: str) -> tuple[str, ...]:
-    """Return the tool's own folder, and its copy in the archive."""
+    """Return the tool's own folder of transcripts, and its folder in the archive."""
     return transcript_folders.own_home(tool), transcript_folders.archive_home(tool)
 
 
 def _listed(db: sqlite3.Connection, deleted: set[tuple[str, str]]) -> list[ConversationRow]:
-    """Return the rows of all tools, without the sessions that a person deleted."""
+    """Return the rows of all tools, without the sessions that the user deleted."""
     return [
         stored.row
         for tool in tool_names()
@@ -140,7 +146,10 @@ def _store(db: sqlite3.Connection, found: NewToolRows, looks: Looks, began: int)
 
 
 def forget_unmasked(db: sqlite3.Connection) -> None:
-    """Delete rows with a secret in their title, which an earlier version may have stored."""
+    """Delete the rows of tool sessions that have a secret in their title.
+
+    An earlier version may have stored such titles. The next refresh reads the sessions again.
+    """
     for tool in tool_names():
         source = source_of(tool)
         rows = load_rows(db, source)

@@ -1,4 +1,4 @@
-"""The conversations of a workspace, as the catalog lists them.
+"""List the conversations of a workspace through the catalog.
 
 A refresh calls `stat` once for each conversation, and reads the conversations that changed.
 """
@@ -25,9 +25,9 @@ _IDLE_MICROS = 2 * 86_400 * 1_000_000
 
 
 class WorkspaceRefresh:
-    """One refresh of one workspace.
+    """One refresh of the catalog rows of one workspace.
 
-    Afterwards, `unread` has a text for each folder that could not be read, with the reason.
+    After `run`, `unread` names each folder that could not be read, with the reason.
     """
 
     def __init__(self, root: str) -> None:
@@ -49,7 +49,11 @@ class WorkspaceRefresh:
         return self._read(changed, days, rows, scan.began)
 
     def _find_growing(self, rows: KnownRows) -> dict[str, set[str]]:
-        """Return the names of the conversations that may get lines without a new head, by day."""
+        """Return the conversations whose message file may grow without a new head file.
+
+        The result has their names by day folder. These conversations are active, or were active
+        recently.
+        """
         names: dict[str, set[str]] = {}
         for path, stored in rows.items():
             if stored.row and self._may_grow(stored.row):
@@ -67,7 +71,11 @@ class WorkspaceRefresh:
         rows: KnownRows,
         began: int,
     ) -> SourceChanges:
-        """Read the changed conversations of the changed days."""
+        """Read the conversations whose fingerprints differ from the catalog.
+
+        `changed` has the day folders that differ on disk, and `known` has the day folders of the
+        catalog.
+        """
         changes, gone = SourceChanges(), list[str]()
         for day in changed:
             before = known[day.folder].fingerprints if day.folder in known else {}
@@ -102,7 +110,7 @@ class WorkspaceRefresh:
 
 
 def _known_days(rows: KnownRows, folders: KnownFolders) -> dict[str, ChangedDay]:
-    """Return the days in the catalog, with the fingerprints of their conversations."""
+    """Return the day folders in the catalog, with the fingerprints of their conversations."""
     try:
         days = {folder: ChangedDay(folder, int(time), {}) for folder, time in folders.items()}
     except ValueError as error:
@@ -116,7 +124,10 @@ def _known_days(rows: KnownRows, folders: KnownFolders) -> dict[str, ChangedDay]
 
 
 def _with_unique_keys(rows: list[ConversationRow]) -> list[ConversationRow]:
-    """Use the address or the path as the key of each conversation whose id is not unique."""
+    """Return the rows, with a longer key for each conversation that shares its id with another.
+
+    The longer key is `DATE/ID`, or the path if `DATE/ID` is not unique either.
+    """
     ids = Counter([row.key for row in rows])
     if len(ids) == len(rows):
         return rows

@@ -1,7 +1,8 @@
 """Find the conversations of a workspace that changed since the last refresh.
 
-A scan calls `stat` once for each conversation. The conversations of a workspace are in folders by
-day. A day is unchanged if its folder and all fingerprints in it are the same.
+A scan calls `stat` once for each conversation. A workspace has one folder for each day, which
+contains the conversations of that day. A day is unchanged if its folder and all fingerprints in it
+are the same.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ _log = logging.getLogger("cortext.catalog")
 
 
 class ChangedDay(NamedTuple):
-    """The folder of a day that changed.
+    """The folder of one day, as a scan finds it on disk or as the catalog knows it.
 
-    `folder` is its path relative to the workspace, and `time` its modification time. `fingerprints`
-    has one fingerprint for each conversation, by name. It is empty for a day that was deleted.
+    `folder` is the path relative to the workspace, and `time` is the folder's modification time.
+    `fingerprints` has one fingerprint for each conversation, by name. It is empty for a deleted
+    day.
     """
 
     folder: str
@@ -37,7 +39,8 @@ class ChangedDay(NamedTuple):
 class ConversationFiles(NamedTuple):
     """The fingerprints of a conversation's files; None for a file that does not exist.
 
-    The markdown is used only if there is no head.
+    `head` is `session.json`, and `lines` is the message file. `markdown` is None if there is a
+    head.
     """
 
     head: Fingerprint | None
@@ -46,6 +49,7 @@ class ConversationFiles(NamedTuple):
 
     @property
     def is_conversation(self) -> bool:
+        """Whether any of the files exists."""
         return any(self)
 
     @property
@@ -54,10 +58,10 @@ class ConversationFiles(NamedTuple):
         return max((each.mtime_ns for each in self if each), default=0)
 
     def fingerprint(self, *, with_lines: bool) -> str:
-        """Return a text that changes when one of the files changes.
+        """Return one text that changes when the files of the conversation change.
 
-        The message file counts only with `with_lines`, because idle conversations get no messages.
-        Without a head, the message file always counts.
+        The message file is included only with `with_lines`: idle conversations get no messages, and
+        `stat` takes time. Without a head file, the message file is always included.
         """
         if self.head is None:
             return f"-{self.markdown or ''}\t{self.lines or ''}"
@@ -65,9 +69,10 @@ class ConversationFiles(NamedTuple):
 
 
 class Scan:
-    """A comparison of the conversations on disk with the days that the catalog knows.
+    """A comparison of the conversations on disk with the conversations in the catalog.
 
-    `active` has, by day, the names of the conversations that may have new messages.
+    `known` has the day folders of the catalog, by path. `active` has, by day folder, the names of
+    the conversations that may have new messages.
     """
 
     def __init__(
@@ -81,7 +86,10 @@ class Scan:
         """The paths that could not be read, each with the reason."""
 
     def changed(self) -> Iterator[ChangedDay]:
-        """Yield the days that differ from the catalog, and days that were deleted."""
+        """Yield each day folder that differs from the catalog.
+
+        A deleted day has no fingerprints.
+        """
         gone = set(self._known)
         for shelf in workspace_layout.shelves(self._root):
             below = f"{shelf}/"[len(self._root) + 1 :]
@@ -101,7 +109,7 @@ class Scan:
             yield ChangedDay(folder, 0, {})
 
     def _compare(self, folder: str) -> ChangedDay | None:
-        """Return a day if it differs, or None. A day that cannot be read counts as unchanged."""
+        """Return the day folder as it is on disk; None if it is unchanged or cannot be read."""
         known = self._known.get(folder) or ChangedDay(folder, 0, {})
         path = f"{self._root}/{folder}"
         try:
@@ -130,7 +138,7 @@ class Scan:
     def _keep_failed(
         self, path: str, found: dict[str, str], failed: Mapping[str, OSError], known: ChangedDay
     ) -> None:
-        """Report conversations that cannot be read, and keep their known fingerprints."""
+        """Report the conversations in `failed`, and copy their known fingerprints to `found`."""
         for name in failed:
             found[name] = known.fingerprints.get(name, NO_CONVERSATION)
         whole = len(failed) == len(found)
@@ -147,7 +155,7 @@ NO_CONVERSATION = ConversationFiles(None, None, None).fingerprint(with_lines=Tru
 
 
 def stat_files(folder: str) -> ConversationFiles:
-    """Return the current fingerprints of a conversation's files."""
+    """Return the current fingerprints of the files in a conversation's folder."""
     head = _stat(f"{folder}/{_HEAD}")
     markdown = None
     if head is None and (document := workspace_layout.document_in(folder)):
@@ -158,10 +166,14 @@ def stat_files(folder: str) -> ConversationFiles:
 def _fingerprints(
     folder: str, names: Collection[str], active: Collection[str], failed: dict[str, OSError]
 ) -> dict[str, str]:
-    """Return the fingerprints of conversations, and add unreadable ones to `failed`."""
+    """Return the fingerprint of each conversation in a day folder, by name.
+
+    `active` names the conversations whose fingerprint includes the message file. Conversations that
+    cannot be read are added to `failed`.
+    """
     stat = os.stat
     fingerprints: dict[str, str] = {}
-    # A plain loop, because a long list spends most of its time here.
+    # A plain loop, because a refresh of many conversations spends most of its time in it.
     for name in names:
         try:
             found = stat(f"{folder}/{name}/{_HEAD}")

@@ -85,7 +85,7 @@ _OTHER_WORDS = {
 
 
 def nearest_command(given: str) -> str:
-    """Return the command whose name is most similar; "" if none is."""
+    """Return the name of the command that is most similar to `given`, or "" if none is similar."""
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(given, LISTED, n=1)), "")

@@ -28,10 +28,10 @@ DOCUMENT, AGENTS = "document", "agents"
 
 
 def check_store(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """Check the URL of a store, and return it in the form that stores understand.
+    """Check the URL of a store, and return the URL that `open_session_store` understands.
 
-    `file:PATH` becomes `log:PATH`, because a service stores its conversations as logs. Raises
-    BadParameter, which lists the valid kinds of URLs.
+    `file:PATH` becomes `log:PATH`, because a service stores its conversations as logs. Return None
+    if no URL is given. Raises BadParameter, which lists the valid kinds of URLs.
     """
     if value is None:
         return None
@@ -58,7 +58,7 @@ def _folder(path: str) -> str:
 
 
 def _server(url: str) -> str:
-    """Return the URL of a server if it is valid. Opening the store sends nothing to the server."""
+    """Return the URL of a database server if its form is valid. Nothing is sent to the server."""
     try:
         open_session_store(url).close()
     except ValueError as error:
@@ -67,7 +67,7 @@ def _server(url: str) -> str:
 
 
 def _shown(url: str) -> str:
-    """Return a URL without its password, for an error message."""
+    """Return the URL of a store without its password, for an error message."""
     from cortext.service.stores.server_urls import without_secrets
 
     return without_secrets(url)
@@ -87,15 +87,20 @@ def store_option(command: F) -> F:
 def complete_id(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Return the ids in this folder that start with the typed text, for shell completion.
+    """Return the ids of conversations that start with the typed text, for shell completion.
 
     If there are none, return the conversations with a word in the title that starts with the text.
+    Only conversations that `cortext list` shows in this folder are included.
     """
     return complete_among(ConversationList(paths.workspace_root()).list().rows, incomplete)
 
 
 def complete_among(rows: Sequence[ConversationRow], incomplete: str) -> list[CompletionItem]:
-    """Return the ids of matching rows, each with its title as help, for shell completion."""
+    """Return the ids of the rows that match the typed text, for shell completion.
+
+    An id matches if it starts with the text. If no id matches, words of the titles are compared.
+    Each id has its title as help.
+    """
     from click.shell_completion import CompletionItem
 
     start = incomplete.casefold()
@@ -119,9 +124,9 @@ def complete_type(
 def plain_words(
     ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Reject words that look like a misspelt option, unless the command line has a `--`.
+    """Reject words that look like a misspelt option, and return the other words.
 
-    Other words may begin with a hyphen.
+    Words such as `-5` are accepted. Everything is accepted if the command line has a `--`.
     """
     for word in value:
         name = word[2:].partition("=")[0].replace("-", "")
@@ -131,7 +136,10 @@ def plain_words(
 
 
 def no_such_option(word: str, ctx: click.Context, more: str = "") -> click.UsageError:
-    """Return the error about a word that looks like an option, with a similar option as a hint."""
+    """Return the error for a word that looks like an option, with a similar option as a hint.
+
+    `more` is added to the end of the message.
+    """
     from difflib import get_close_matches
 
     options = [option for param in ctx.command.get_params(ctx) for option in param.opts]
@@ -153,7 +161,7 @@ def json_option(command: F) -> F:
 
 
 class Number(click.IntRange):
-    """A whole number between bounds."""
+    """A whole number between two bounds, as the type of an option."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         try:
@@ -164,7 +172,10 @@ class Number(click.IntRange):
 
 
 class SinceType(click.ParamType[int]):
-    """A date, or an age such as `7d`, as microseconds since 1970."""
+    """The type of an option such as `--since`: a date, or an age such as `7d`.
+
+    The value is in microseconds since 1970. A day or a month counts from its beginning.
+    """
 
     name = "when"
 
@@ -182,7 +193,7 @@ class SinceType(click.ParamType[int]):
 
 
 class UntilType(SinceType):
-    """A time as `SinceType` reads it, but the end of a day or of a month."""
+    """The type of `--until`: like `SinceType`, but the value is the end of the day or month."""
 
     def _read(self, text: str) -> int:
         return until(text)

@@ -1,4 +1,4 @@
-"""Confirmation before a command does something that a person may regret."""
+"""Confirmation before a command does something that the user may regret."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ def yes_option(command: F) -> F:
 
 
 def agree(question: str, yes: bool) -> None:
-    """Return if the user agrees or gave `--yes`; otherwise exit the command.
+    """Ask the user the question, and return only if the user agrees.
 
-    Raises CortextError if there is no terminal to ask on.
+    With `yes`, which is the option `--yes`, return without asking. Exit with 1 if the user
+    declines. Raises CortextError if there is no terminal to ask on.
     """
     if yes:
         return
@@ -39,7 +40,7 @@ def agree(question: str, yes: bool) -> None:
 
 
 def expire() -> None:
-    """Delete what has been in the trash for longer than the setting `trash.days`, and report it."""
+    """Delete trash entries that are older than the setting `trash.days`, and print how many."""
     if not os.path.isdir(paths.trash()):
         return
     days = Config.load(paths.workspace_root())["trash.days"]

@@ -1,4 +1,4 @@
-"""Errors as a person sees them: one sentence, a hint, an exit code."""
+"""Errors as the user sees them: one sentence, a hint, and an exit code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cortext.durability.replace_file import hint_for
 
 
 class _Debugging:
-    """The switch of the option `--debug`."""
+    """Whether the option `--debug` was given: `on` makes `report` print tracebacks."""
 
     on = False
 
@@ -34,7 +34,10 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
 
 
 def report(error: BaseException) -> int:
-    """Print an error and return its exit code. A SystemExit is raised again."""
+    """Print an error with its hint, and return the exit code for it.
+
+    A SystemExit is raised again.
+    """
     if debugging.on:
         import traceback
 
@@ -61,13 +64,16 @@ def report(error: BaseException) -> int:
 
 
 def _package_of(error: ModuleNotFoundError) -> str:
-    """Return the package to install; "" for a module of cortext or of Python itself."""
+    """Return the name of the package that must be installed to fix the import error.
+
+    Return "" if the missing module belongs to cortext or to Python itself.
+    """
     package = (error.name or "").partition(".")[0]
     return "" if package == "cortext" or package in sys.stdlib_module_names else package
 
 
 def _missing_package(package: str) -> errors.CortextError:
-    """Return the error that a required package is missing."""
+    """Return the error that says how to install a missing package."""
     from cortext.installation import install_command
 
     return errors.CortextError(

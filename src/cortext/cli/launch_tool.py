@@ -1,4 +1,4 @@
-"""Reopening a conversation in a tool: choose the tool, print the command line or start the tool."""
+"""Reopening a conversation in an AI tool: choose the tool, print its command or start it."""
 
 from __future__ import annotations
 
@@ -25,15 +25,18 @@ from cortext.tools.tool_context import here
 
 
 def can_talk() -> bool:
-    """Return whether there is a terminal in which no AI tool runs."""
+    """Return whether the user can talk to a tool in this terminal.
+
+    Return False without a terminal, and inside another AI tool.
+    """
     return sys.stdin.isatty() and sys.stdout.isatty() and here() is None
 
 
 def can_launch(wanted: str | None) -> bool:
-    """Return whether a tool can be started in this terminal.
+    """Return whether an AI tool can be started in this terminal.
 
-    That needs a terminal in which no AI tool runs, and a tool that is named or installed. If no
-    tool is installed, print that.
+    `wanted` is the tool that the user named, or None. If no tool is named or installed, print that
+    and return False.
     """
     if not can_talk():
         return False
@@ -44,9 +47,10 @@ def can_launch(wanted: str | None) -> bool:
 
 
 def pick_tool(row: ConversationRow, wanted: str | None) -> str:
-    """Return the tool to use; ask the user if nothing else decides.
+    """Return the tool in which to reopen a conversation.
 
-    Raises CortextError if several tools are possible and there is no terminal to ask on.
+    `wanted` is the tool that the user named, or None. If neither that nor the settings decide, ask
+    the user. Raises CortextError if several tools are possible and there is no terminal to ask on.
     """
     choice = choose_tool(row, wanted or "")
     for note in choice.notes:
@@ -73,8 +77,9 @@ def reopen_in_tool(
 ) -> Prepared:
     """Reopen a conversation in a tool and exit with the tool's exit code.
 
-    With `printing`, only prepare that and return the plan. The status of the conversation then
-    stays as it is, except that `reopen` makes a completed conversation active.
+    With `printing`, do not start the tool, but return the launch plan. The status of the
+    conversation then does not change, except that `reopen` makes a completed conversation active.
+    `budget` limits the characters of the history, and `extra` are further arguments for the tool.
     """
     reopening = fork or confirm_reopening(row, reopen=reopen)
     chosen = pick_tool(row, tool)
@@ -90,22 +95,22 @@ def reopen_in_tool(
 
 
 def is_talk(row: ConversationRow, tool: str | None, *, fork: bool) -> bool:
-    """Return whether a conversation continues in `spawn`.
+    """Return whether a conversation continues in `cortext spawn` and not in a tool.
 
-    That is a session of `spawn` for which the user wants neither a tool nor a fork.
+    This is true for a session of `spawn`, unless the user names a tool or wants a fork.
     """
     return row.tool == AUR and not (tool or fork)
 
 
 def talk_on(row: ConversationRow) -> NoReturn:
-    """Continue a session of `spawn`, and exit with its exit code."""
+    """Continue a session of `spawn` in this terminal, and exit with its exit code."""
     from cortext.cli.spawn_actions import go_on  # loads the REPL
 
     raise click.exceptions.Exit(go_on(row.key, None, None, load_spawn_settings()))
 
 
 def talk_plan(row: ConversationRow) -> Prepared:
-    """Return the plan that continues a session of `spawn`."""
+    """Return the launch plan that continues a session of `spawn`."""
     plan = LaunchPlan(SPAWN, ("cortext", "spawn", "--resume", row.key), os.getcwd())
     return Prepared("native", plan, row.key, row, [])
 
@@ -113,7 +118,11 @@ def talk_plan(row: ConversationRow) -> Prepared:
 def get_ready(
     row: ConversationRow, tool: str, *, budget: int, fork: bool, extra: tuple[str, ...]
 ) -> Prepared:
-    """Prepare a tool as `prepare` does; if the conversation is open elsewhere, offer a fork."""
+    """Return the launch plan for a conversation in a tool, as `prepare` does.
+
+    If the conversation is open elsewhere, ask the user whether to continue in a fork, and exit if
+    the user declines. Raises LiveError if there is no terminal to ask on.
+    """
     try:
         return prepare(row, tool, budget=budget, fork=fork, extra=extra)
     except LiveError as error:
@@ -126,7 +135,10 @@ def get_ready(
 
 
 def launch(prepared: Prepared) -> None:
-    """Start the tool, capture the new messages after it ends, and exit with its exit code."""
+    """Start the prepared tool, and exit with its exit code.
+
+    Before the exit, capture the new messages and print how many there are.
+    """
     for note in prepared.notes:
         say(note)
     code = run(prepared.plan)
@@ -140,7 +152,10 @@ def run(plan: LaunchPlan) -> int:
     """Run the tool in this terminal until it ends, and return its exit code."""
 
     def pass_over(number: int, frame: object) -> None:
-        """Ignore the interrupt keys, which are for the tool. The tool would inherit SIG_IGN."""
+        """Ignore the interrupt keys, which are meant for the tool.
+
+        Do not use SIG_IGN, because the tool would inherit it.
+        """
 
     before = {s: signal.signal(s, pass_over) for s in (signal.SIGINT, signal.SIGQUIT)}
     try:
@@ -154,7 +169,7 @@ def run(plan: LaunchPlan) -> int:
 
 
 def command_line(plan: LaunchPlan) -> str:
-    """Return the plan as a command line for a shell."""
+    """Return the launch plan as one line for a shell: `cd FOLDER && COMMAND`."""
     # `quoted` cannot escape a newline at the end of a word, and the command must stay on one line.
     folder = f"{plan.cwd}/." if plan.cwd.endswith("\n") else plan.cwd
     variables = [f"{name}={quoted(value)}" for name, value in plan.environment.items()]
@@ -167,7 +182,7 @@ def say(text: str) -> None:
 
 
 def print_plan(prepared: Prepared, *, as_json: bool) -> None:
-    """Print the notes of a plan, and the plan as a command line or as JSON."""
+    """Print a launch plan as a command line for a shell or as JSON, after its notes."""
     for note in prepared.notes:
         say(note)
     plan = prepared.plan

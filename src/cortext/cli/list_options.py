@@ -1,4 +1,4 @@
-"""The options that choose the conversations of a list."""
+"""The options that filter lists of conversations."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _STATUSES = ["active", "paused", "completed", "interrupted"]
 
 
 class SourceType(click.Choice[str]):
-    """The name of a tool, of `spawn` or of stored documents, as lists show it.
+    """The type of the option `--tool` of lists: a tool, `spawn` or `document`.
 
-    `aur` is another word for `spawn`.
+    `document` stands for sessions that programs store. `aur` is accepted for `spawn`.
     """
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ def owner_option(command: F) -> F:
 
 
 def filters(command: F) -> F:
-    """Add the options that choose the conversations of a list."""
+    """Add the options that filter a list of conversations, such as `--type`, to a command."""
     options = (
         all_option,
         click.option("--type", "kind", metavar="TYPE", help="Only of this type."),

@@ -46,9 +46,9 @@ def _run_command(group: click.Group, program: str) -> int:
 def _push_output_through_gemini() -> None:
     """Write invisible characters until Gemini CLI has read all output.
 
-    Gemini CLI runs commands in a pseudo-terminal and drops the bytes still waiting in it when the
-    command ends. No system call tells how many bytes wait. So write as many carriage returns as
-    the terminal can hold: no screen shows them, and Gemini CLI does not pass them on.
+    Gemini CLI runs commands in a pseudo-terminal, and loses the output that it has not read when
+    the command ends. No system call returns how much that is. Therefore write as many carriage
+    returns as the terminal can hold. No screen shows them, and Gemini CLI removes them.
     """
     if not (os.environ.get("GEMINI_CLI") and sys.stdout.isatty()):
         return
@@ -68,7 +68,10 @@ def _push_output_through_gemini() -> None:
 
 
 def _replace_unusable_streams() -> None:
-    """Replace closed standard streams by the null device, and unencodable characters by `?`."""
+    """Replace closed standard streams by the null device.
+
+    Let stdout and stderr print `?` for characters that their encoding lacks.
+    """
     if sys.stdin is None:
         sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115  until exit
     for name in ("stdout", "stderr"):
@@ -80,7 +83,10 @@ def _replace_unusable_streams() -> None:
 
 
 def _is_closed_pipe(error: BaseException) -> bool:
-    """Return whether the reader of stdout, such as `head`, has ended; then silence stdout."""
+    """Return whether the error means that the reader of stdout, such as `head`, has ended.
+
+    In that case, also redirect stdout to the null device, so that no further error follows.
+    """
     # click notices the closed pipe first, wraps stdout in a silent object, and exits with 1.
     pacified = isinstance(error, SystemExit) and "Pacify" in type(sys.stdout).__name__
     if not (pacified or isinstance(error, BrokenPipeError)):

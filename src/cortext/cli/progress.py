@@ -1,4 +1,4 @@
-"""A progress bar, which appears only if the work takes longer than a moment."""
+"""A progress bar, which appears only if the work takes longer than a second."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WIDTH = 30
 
 
 class ProgressBar:
-    """A progress bar on a terminal. Without a terminal it does nothing."""
+    """A progress bar on stderr. If stderr is not a terminal, nothing is printed."""
 
     def __init__(self, what: str) -> None:
         self._what = what
@@ -24,11 +24,14 @@ class ProgressBar:
 
     @property
     def progress(self) -> Callable[[int, int], None] | None:
-        """A callback that takes the finished and the total work; None without a terminal."""
+        """A callback that draws the bar; None if stderr is not a terminal.
+
+        Its arguments are the amount of finished work and the amount of all work.
+        """
         return self._draw if sys.stderr.isatty() else None
 
     def begin(self, words: str) -> None:
-        """Show a text while there is nothing to count yet."""
+        """Show a text in place of the bar, while the amount of work is unknown."""
         if sys.stderr.isatty():
             self._write(words)
 
@@ -49,7 +52,7 @@ class ProgressBar:
         sys.stderr.flush()
 
     def clear(self) -> None:
-        """Remove the bar from the screen."""
+        """Remove the bar from the terminal."""
         if self._drawn:
             sys.stderr.write("\r" + " " * self._drawn + "\r")
             sys.stderr.flush()

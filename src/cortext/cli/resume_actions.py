@@ -34,7 +34,11 @@ from cortext.tools.tool_context import here
 def find_row(
     words: tuple[str, ...], *, last: bool, everywhere: bool, which: dict[str, Any]
 ) -> ConversationRow:
-    """Return the conversation that the words name, or the latest; otherwise ask the user."""
+    """Return the conversation to resume.
+
+    `words` are its id or words of its title. Without words, return the latest conversation if
+    `last` is set, and ask the user otherwise. `which` holds the options that filter the list.
+    """
     if words:
         return choose(
             " ".join(words), everywhere=everywhere, forgiving=True, wanted=wanted(**which)
@@ -55,7 +59,12 @@ def resume(
     as_json: bool,
     extra: tuple[str, ...],
 ) -> None:
-    """Reopen a conversation in a tool, or print the command line or the briefing."""
+    """Reopen a conversation in a tool, or print text for an agent that continues it.
+
+    With `printing`, print the tool's command line. With `context`, with `as_json`, or if no tool
+    can be started, print the briefing: the text that tells an agent the history of the
+    conversation. `tools` names the tools that the agent has now, separated by commas.
+    """
     reading = context or (as_json and not printing)
     if printing or not reading:
         from cortext.cli import launch_tool  # 30 modules that --list and --context do not need
@@ -78,15 +87,18 @@ def resume(
 
 
 def history_budget(budget: int | None) -> int:
-    """Return how many characters of a history go into a briefing."""
+    """Return how many characters of the history go into a briefing.
+
+    `budget` is the user's option; without it, the setting `resume.budget` decides.
+    """
     return budget or int(Config.load(paths.workspace_root())["resume.budget"])
 
 
 def confirm_reopening(row: ConversationRow, *, reopen: bool) -> bool:
-    """Return whether to reopen a completed conversation, and ask the user if necessary.
+    """Return whether a completed conversation may become active again.
 
-    Exit if the user declines. Raises CortextError if the conversation is completed and nobody can
-    be asked.
+    `reopen` is the user's option. Without it, ask the user, and exit if the user declines. Raises
+    CortextError if the conversation is completed and there is no terminal to ask on.
     """
     if row.status == "completed" and not reopen and can_ask():
         reopen = click.confirm("it was marked complete; go on with it all the same?", err=True)
@@ -105,7 +117,10 @@ def _tell(
     reopen: bool,
     as_json: bool,
 ) -> None:
-    """Print the briefing. Unless `context` is set, make the conversation active."""
+    """Print the briefing that `brief` returns.
+
+    Unless `context` is set, also make the conversation active.
+    """
     reopening = context or confirm_reopening(row, reopen=reopen)
     row = capture_pending(row)
     briefing = brief(row)
@@ -124,7 +139,10 @@ def _tell(
 
 
 def _pick(last: bool, everywhere: bool, which: dict[str, Any]) -> ConversationRow:
-    """Return the latest conversation, or the one that the user chooses."""
+    """Return the latest resumable conversation if `last` is set; otherwise ask the user.
+
+    Exit with 3 if there is none.
+    """
     conversations = ConversationList(paths.workspace_root(), everywhere=everywhere)
     resumable = wanted(**which, with_session=True)
     rows = conversations.list(resumable, capture=True).rows
@@ -140,7 +158,10 @@ def _pick(last: bool, everywhere: bool, which: dict[str, Any]) -> ConversationRo
 
 
 def _latest(rows: list[ConversationRow]) -> ConversationRow:
-    """Return the latest conversation that is not open in a tool now."""
+    """Return the first of the rows that is not open in a tool or in `spawn` now.
+
+    Raises CortextError if all of them are open.
+    """
     live = {id for _, id in live_sessions()}
     for row in rows:
         is_open = row.tool == AUR and row.status == "active"
@@ -156,7 +177,10 @@ def _brief(row: ConversationRow, *, budget: int | None, tools: str | None, tool:
 
 
 def _servers(row: ConversationRow, tool: str) -> list[str]:
-    """Return the MCP servers of the named tool, or of the tool that this process runs in."""
+    """Return the MCP servers that are configured for a conversation in a tool.
+
+    Without `tool`, use the tool in which this process runs.
+    """
     if not tool and (inside := here()):
         return configured_servers(row, inside.tool, paths.current_folder())
     return configured_servers(row, tool)

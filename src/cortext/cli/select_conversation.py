@@ -1,4 +1,4 @@
-"""Finding the conversation that a query names, and asking the user if there are several."""
+"""Functions that find the conversation that a query names, and ask the user if several match."""
 
 from __future__ import annotations
 
@@ -33,14 +33,15 @@ def choose(
     origins: bool = True,
     wanted: ListFilter = EVERYTHING,
 ) -> ConversationRow:
-    """Return the conversation that a query names.
+    """Return the conversation that a query names by its id, its number in a list or its title.
 
     If several match, ask the user; without a terminal, raise AmbiguousIdError. If none matches,
     raise SessionNotFoundError.
 
-    With `forgiving`, words of its messages or a misspelt title also match, and that is printed. Use
-    this only if a wrong guess does no harm. Without `origins`, raise CortextError if the query is
-    the id of a tool session from which a conversation was made, while that session exists.
+    With `forgiving`, words of the messages or a misspelt title also match, and a note about that is
+    printed. Use `forgiving` only if a wrong guess does no harm. If `origins` is False and the query
+    is the id of a tool session that became a conversation, raise CortextError: the query may mean
+    either of them. `wanted` filters the conversations.
     """
     if not query.strip():
         raise click.UsageError("say which conversation: its id, or words of its title")
@@ -100,7 +101,8 @@ def _say_searched(found: Sequence[ConversationRow], looked: int, of: int) -> Non
 def choose_ours(query: str) -> ConversationRow:
     """Return the conversation that a query names, so that the caller can change it.
 
-    If the query names a session of a tool or a program, make a conversation of it and say that.
+    If the query names a session of a tool or a program, make a conversation of that session and
+    print a note.
     """
     row = choose(query)
     if not row.tool:
@@ -113,10 +115,10 @@ def choose_ours(query: str) -> ConversationRow:
 
 
 def choose_active(words: tuple[str, ...]) -> ConversationRow:
-    """Return the conversation that the words name, or the one that is active now.
+    """Return the conversation that the words name; without words, the active conversation.
 
-    Without words, this is the conversation of the tool session around this process, or the only
-    active one. If several are active, ask the user. Raises CortextError if none is active.
+    This is the conversation of the tool session in which this process runs, or the only active
+    conversation. If several are active, ask the user. Raises CortextError if none is active.
     """
     if words:
         return choose(" ".join(words))
@@ -138,9 +140,9 @@ def choose_active(words: tuple[str, ...]) -> ConversationRow:
 
 
 def ask(rows: Sequence[ConversationRow], query: str = "") -> ConversationRow:
-    """Ask the user for one of several rows, by number or by words that only one row has.
+    """Ask the user to choose a row, by its number or by words that only one row has.
 
-    Raises AmbiguousIdError if there is no terminal to ask on.
+    Exit with 1 if the user declines. Raises AmbiguousIdError if there is no terminal to ask on.
     """
     if not can_ask():
         raise _several(rows, query)
@@ -167,7 +169,7 @@ def ask(rows: Sequence[ConversationRow], query: str = "") -> ConversationRow:
 
 
 def _several(rows: Sequence[ConversationRow], query: str) -> AmbiguousIdError:
-    """Print the candidates with their ids, and return the error for a caller without a terminal."""
+    """Print the matching rows with their ids, and return the AmbiguousIdError to raise."""
     names = Names(rows)
     for row in rows[:_SHOWN]:
         click.echo(one_line(f"{names.of(row)}  {_told(row)}"), err=True)
@@ -181,7 +183,10 @@ def _several(rows: Sequence[ConversationRow], query: str) -> AmbiguousIdError:
 
 
 def _to_choose(number: int, row: ConversationRow, name: str) -> str:
-    """Return one line of a choice. The title gets the room that the facts leave."""
+    """Return the line of one row in a numbered choice.
+
+    A long title is cut to leave room for the tool, age, status and id.
+    """
     import shutil
 
     facts = f"  ({', '.join([*_facts(row), name])})"
@@ -192,7 +197,7 @@ def _to_choose(number: int, row: ConversationRow, name: str) -> str:
 
 
 def describe(row: ConversationRow) -> str:
-    """Return a conversation on one line: its id, its facts and its title."""
+    """Return a conversation on one line: its id, tool, age, status, type and title."""
     return one_line(f"{short_id(row)}  {_told(row)}")
 
 
@@ -211,7 +216,10 @@ def _text(row: ConversationRow) -> str:
 def _misspelt(
     query: str, conversations: ConversationList, wanted: ListFilter
 ) -> list[ConversationRow]:
-    """Return the conversations with similar titles, and say that these are only similar."""
+    """Return the conversations whose titles are similar to the query.
+
+    Print that these titles are only similar.
+    """
     found: list[ConversationRow] = []
     for everywhere in dict.fromkeys((conversations.everywhere, True)):
         found = found or misspelt(query, conversations.list(wanted, everywhere=everywhere).rows)
@@ -223,7 +231,10 @@ def _misspelt(
 
 
 def _say_other_words(query: str) -> dict[str, str]:
-    """Print similar words for words that occur in no text, and return them by the unknown word."""
+    """Print "did you mean" for each word of the query that occurs in no text.
+
+    Return the similar words, by the unknown word.
+    """
     tokens = [token for term in parse(query).terms for token in term.tokens]
     instead = {word: near for word, near in unknown(tokens).items() if near}
     for word, near in instead.items():
@@ -232,7 +243,11 @@ def _say_other_words(query: str) -> dict[str, str]:
 
 
 def _say_nearest(query: str, conversations: ConversationList, instead: dict[str, str]) -> None:
-    """Print the titles that have the corrected words, or similar titles if there are none."""
+    """Print "did you mean" with conversations that the user may have meant.
+
+    `instead` maps unknown words of the query to similar words. Titles with the similar words come
+    first, otherwise titles that are similar to the query.
+    """
     here, found = conversations.list().rows, list[ConversationRow]()
     if instead:
         meant = " ".join(instead.get(word, word) for word in query.casefold().split())

@@ -1,4 +1,4 @@
-"""Quoting of words for a shell, so that they are safe to show and to paste."""
+"""Quoting of words for a shell, so that they can be shown and pasted safely."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from cortext.model.safe_text import clean
 def quoted(word: str) -> str:
     """Quote a word for `sh` and similar shells, without control characters for the terminal.
 
-    Characters that cannot be shown become escapes of `printf`. A command substitution drops
-    newlines at its end, so these follow in quotes.
+    A word with control characters becomes a `$(printf ...)`. The shell drops newlines at the end of
+    its output, so these are added after it, in quotes.
     """
     if clean(word) == word and not set("\n\t") & set(word):
         return shlex.quote(word)
@@ -22,9 +22,9 @@ def quoted(word: str) -> str:
 
 
 def _spelt(character: str) -> str:
-    """Return a character for the format of `printf`, between single quotes.
+    """Return a character as a part of the format of `printf`, between single quotes.
 
-    Escape `!` and `-` too: some shells interpret them even in quotes.
+    `!` and `-` are escaped as well: some shells interpret them even in quotes.
     """
     if character == "%":
         return "%%"

@@ -1,4 +1,4 @@
-"""What `spawn` does: list sessions, delete them, and start or continue one."""
+"""The actions of the command `spawn`: delete sessions, and start or continue a session."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ _SOME = 10
 
 
 def delete_one(id: str) -> int:
-    """Delete a session by its full id. Do not guess the id, because nobody is asked to confirm."""
+    """Delete the session with exactly this id.
+
+    Words of a title are not accepted, because the command does not ask for confirmation.
+    """
     if not _is_session(id):
         raise not_found(id)
     _say_deleted(id, delete(id))
@@ -57,7 +60,11 @@ def _say_gone(entry: TrashEntry) -> None:
 
 
 def begin(id: str | None, agent: str | None, tool: str | None, settings: SpawnSettings) -> int:
-    """Start a session, or continue the existing session with this id. Return the exit code."""
+    """Start a session, or continue the existing session with this id.
+
+    Return the exit code. `agent` and `tool` are the names that the user gave, or None for the
+    defaults.
+    """
     if id and os.path.lexists(session_path(id)):
         return _go_on(id, agent, tool, settings)
     cwd = os.getcwd()
@@ -70,7 +77,7 @@ def begin(id: str | None, agent: str | None, tool: str | None, settings: SpawnSe
 
 
 def go_on(given: str, agent: str | None, tool: str | None, settings: SpawnSettings) -> int:
-    """Continue the session that `given` names. Return the exit code."""
+    """Continue the session that `given` names, by its id or by words. Return the exit code."""
     # A full id is never ambiguous, and needs no search through all sessions.
     id = given.strip() if _is_session(given.strip()) else find(given).key
     return _go_on(id, agent, tool, settings)
@@ -81,9 +88,10 @@ def _is_session(id: str) -> bool:
 
 
 def go_on_with_last(agent: str | None, tool: str | None, settings: SpawnSettings) -> int:
-    """Continue the latest session that has turns and is not open elsewhere.
+    """Continue the latest session that has messages and is not open elsewhere.
 
-    Raises CortextError if there is none.
+    Only sessions of `agent` count, if it is given. Return the exit code. Raises CortextError if
+    there is no such session.
     """
     for row in list_spawned(agent):
         if row.status != "active" and not row.is_empty:
@@ -109,9 +117,10 @@ def _go_on(id: str, agent: str | None, tool: str | None, settings: SpawnSettings
 
 
 def _runner_of(session: Spawned, tool: str | None, agent: Agent, settings: SpawnSettings) -> Runner:
-    """Return what continues a session: the tool that the user names, or the session's own tool.
+    """Return the runner, which is the tool or command that answers, for an existing session.
 
-    A command from the session file is never run; the user must name it again.
+    The tool that the user names comes first, then the tool that the session used before. A command
+    that the session file names is never run: the user must name it again.
     """
     asked = tool or os.environ.get(VARIABLE) or settings.tool
     if asked or session.tool in ("", ECHO) or session.tool in installed():
@@ -136,9 +145,10 @@ def _agent_of(name: str, cwd: str) -> Agent:
 
 
 def find(given: str) -> ConversationRow:
-    """Return the session that `given` names.
+    """Return the session of `spawn` that `given` names.
 
-    If several match, ask the user. If none matches, print the available sessions and exit.
+    If several match, or `given` is empty, ask the user. If none matches, print the latest sessions
+    and exit.
     """
     rows, note = find_spawned(given) if given.strip() else SpawnMatches(list_spawned()[:_SOME])
     if note:
@@ -151,7 +161,10 @@ def find(given: str) -> ConversationRow:
 
 
 def not_found(given: str) -> click.exceptions.Exit:
-    """Print that there is no such session, and which exist. Return the exception to raise."""
+    """Print that there is no such session, and the latest sessions.
+
+    Return the exception to raise.
+    """
     click.echo(f"Session not found: {shown(given, lines=False)}", err=True)
     known = list_spawned()
     if known:
@@ -164,9 +177,10 @@ def not_found(given: str) -> click.exceptions.Exit:
 
 
 def _reopen(id: str, settings: SpawnSettings) -> Spawned:
-    """Open a session. If it is damaged, ask the user whether to delete or recover it.
+    """Open a session.
 
-    Exit if the user does not recover it.
+    If its file is damaged, ask the user whether to delete or recover the session. Exit if the user
+    chooses not to recover it.
     """
     try:
         return Spawned.reopen(id, max_tokens=settings.max_tokens)

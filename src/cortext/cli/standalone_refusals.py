@@ -1,4 +1,4 @@
-"""Errors for operations that sessions of `spawn` and of programs do not support, with hints."""
+"""Errors for actions that sessions of `spawn` or of programs do not support."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from cortext.errors import CortextError
 
 
 def not_stopped(row: ConversationRow) -> CortextError:
-    """Return the error that a session of `spawn` need not be stopped."""
+    """Return the error for stopping a session of `spawn`, which saves every turn anyway."""
     return CortextError(
         f"{row.key} is a session of `cortext spawn`, which saves it turn by turn",
         hint=f"nothing has to be done; `cortext import {row.key}` makes a conversation of it",
@@ -15,7 +15,10 @@ def not_stopped(row: ConversationRow) -> CortextError:
 
 
 def not_deleted(row: ConversationRow) -> CortextError:
-    """Return the error that only the program which stores a session may delete it."""
+    """Return the error for deleting a session that belongs to a program.
+
+    Only the program may delete it.
+    """
     return CortextError(
         f"{row.key} is kept by a program, and was not deleted",
         hint=f"the program deletes it, or you do: its file is {row.path}",

@@ -1,4 +1,4 @@
-"""Text as a person sees it in a terminal."""
+"""Text for the user's terminal: output, widths and cutting."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ _FEW = 5
 
 
 def can_ask() -> bool:
-    """Return whether there is a person to ask."""
+    """Return whether the command can ask the user a question: stdin and stderr are terminals."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def show(text: str) -> None:
-    """Write data to stdout, for a person or a program."""
+    """Write the result of a command to stdout, for the user or for another program."""
     sys.stdout.write(f"{text}\n")
 
 
 def say(text: str) -> None:
-    """Write a message for the person to stderr, without terminal codes.
+    """Write a message for the user to stderr, without terminal control codes.
 
-    If nobody reads stderr any more, discard messages from now on: stdout may still have a reader.
+    If stderr was closed by its reader, drop this and all later messages, because stdout may still
+    have a reader.
     """
     try:
         sys.stderr.write(f"{clean(text)}\n")
@@ -35,7 +36,7 @@ def say(text: str) -> None:
 
 
 def say_damaged(notes: Sequence[str]) -> None:
-    """Print warnings about the first few damaged files, and the number of the others."""
+    """Print a warning for each of the first few damaged files, and the number of the others."""
     for note in notes[:_FEW]:
         say(f"warning: {clean(note, lines=False)}")
     if left := len(notes[_FEW:]):
@@ -43,17 +44,20 @@ def say_damaged(notes: Sequence[str]) -> None:
 
 
 def one_line(text: str) -> str:
-    """Return a text on one line, as `clean` does, but keep all spaces so that columns align."""
+    """Return a text on one line, without control characters.
+
+    Unlike `clean`, this keeps all spaces, so that columns stay aligned.
+    """
     return clean(text.replace("\n", " ").replace("\t", " "))
 
 
 def spawn() -> str:
-    """Return the command that the user typed for `spawn`."""
+    """Return the name by which the user called `spawn`: `cortext spawn` or `aur spawn`."""
     return "aur spawn" if sys.argv[0].rpartition("/")[2] == "aur" else "cortext spawn"
 
 
 def local(when: datetime) -> str:
-    """Return a time in the local time zone, to the minute."""
+    """Return a time in the local time zone, as `2026-01-31 14:05`."""
     try:
         when = when.astimezone()
     except OverflowError:
@@ -62,7 +66,10 @@ def local(when: datetime) -> str:
 
 
 def to_edge(line: str, *, err: bool = False) -> str:
-    """Cut a line at the edge of the terminal. Without a terminal, return the line unchanged."""
+    """Cut a line at the right edge of the terminal.
+
+    If stdout is not a terminal, return the line unchanged. `err` uses stderr instead of stdout.
+    """
     if not (sys.stderr if err else sys.stdout).isatty():
         return line
     import shutil
@@ -72,14 +79,14 @@ def to_edge(line: str, *, err: bool = False) -> str:
 
 
 def cells(text: str) -> int:
-    """Return how many columns of a terminal a text takes."""
+    """Return how many columns of a terminal a text needs."""
     if text.isascii():
         return len(text)
     return sum(map(_width, text))
 
 
 def fit(text: str, width: int) -> str:
-    """Return a text in exactly `width` columns, cut or padded with spaces."""
+    """Return a text in exactly `width` columns, padded with spaces or cut with `…`."""
     taken = cells(text)
     if taken <= width:
         return text + " " * (width - taken)

@@ -1,4 +1,4 @@
-"""Warnings of the library, as a person sees them: one line each, without terminal codes."""
+"""Warnings of the library as the user sees them: one line each, without terminal control codes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ _MISSED = ("passed over", "could not read")
 
 
 class CleanFormatter(logging.Formatter):
-    """A formatter of log records as one line of text that cannot move the cursor."""
+    """A log formatter whose lines contain no terminal control codes.
+
+    Every record is one line, unless it has a traceback.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         if isinstance(record.args, tuple) and any(isinstance(a, OSError) for a in record.args):
@@ -25,12 +28,12 @@ class CleanFormatter(logging.Formatter):
 
 
 def _in_words(value: object) -> object:
-    """Replace an OSError by its path and reason, without the error number."""
+    """Return an OSError as text with its path and reason; return any other value unchanged."""
     return where_and_why(value) if isinstance(value, OSError) else value
 
 
 def show_warnings() -> None:
-    """Print warnings on stderr, unless the program has already configured logging."""
+    """Print log warnings on stderr, unless the program has already configured logging."""
     handler = logging.StreamHandler()
     handler.setFormatter(CleanFormatter(_FORMAT))
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
@@ -49,7 +52,10 @@ class _Missed(logging.Handler):
 
 @contextmanager
 def missed() -> Generator[list[str]]:
-    """Collect the warnings about files that the library skipped. The warnings are still printed."""
+    """Collect the log warnings about files that the library skipped, while the block runs.
+
+    The yielded list grows with each warning. The warnings are printed as usual.
+    """
     handler, log = _Missed(), logging.getLogger("cortext")
     log.addHandler(handler)
     try:

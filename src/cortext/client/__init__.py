@@ -1,7 +1,7 @@
-"""A typed client of `cortext serve`, for conversations on a server.
+"""Typed clients for conversations on a server that runs `cortext serve`.
 
-`AsyncClient` is a conversation store: use it wherever a conversation store is accepted. `Client`
-has the same methods for programs without an event loop. Both need the extra `client`.
+`AsyncClient` has the interface of a conversation store, so it can be used in place of one. `Client`
+has the same methods for programs without an event loop. Both need the extra `client` of cortext.
 """
 
 from __future__ import annotations

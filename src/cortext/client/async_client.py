@@ -1,4 +1,4 @@
-"""The client for programs with an event loop. It is a conversation store."""
+"""The client of `cortext serve` for programs with an event loop."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from cortext.service.stores.port import (
 class AsyncClient:
     """A client for the conversations on the server at `url` that belong to the owner of `token`.
 
-    Each call takes at most `timeout` seconds. Within this time, failed calls are repeated if that
-    does no harm: reading, deleting, and adding a message, which has an id. `retries` limits the
-    number of repetitions. The client can be used as an async context manager, and in one event loop
-    after another.
+    Each call takes at most `timeout` seconds. Within this time, a failed call is repeated if that
+    does no harm. A call that creates a conversation is repeated only if the server cannot have
+    received it. `retries` limits the number of repetitions. The client can be used as an async
+    context manager, and in one event loop after another.
     """
 
     def __init__(
@@ -66,15 +66,18 @@ class AsyncClient:
     ) -> str:
         """Create an empty conversation and return its id.
 
-        `owner` is a name of your choice by which you divide your conversations, such as a user of
-        yours.
+        `owner` is any name by which you group your conversations, such as the id of one of your
+        users.
         """
         client_options.no_others("create", others)
         call = requests.create(metadata, owner)
         return requests.conversation(call, await self._ask(call)).id
 
     async def get(self, id: str) -> Conversation | None:
-        """Return the conversation with its last messages (its window), or None if there is none."""
+        """Return the conversation with its last messages, or None if it does not exist.
+
+        The server decides how many of the last messages it returns (the window).
+        """
         call = requests.get(id)
         return requests.found(call, await self._ask(call))
 
@@ -86,67 +89,75 @@ class AsyncClient:
         metadata: Mapping[str, Any] | None = None,
         **others: Never,
     ) -> Conversation:
-        """Return the conversation if it belongs to `owner`, otherwise a new conversation.
+        """Return the conversation with this id if it belongs to `owner`, otherwise a new one.
 
-        A new conversation gets another id, this owner and this metadata. The owner None matches any
-        owner of yours. A new conversation then has no owner.
+        A new conversation gets a new id, this owner and this metadata. None as `owner` accepts a
+        conversation of any owner. A new conversation then has no owner.
         """
         client_options.no_others("get_or_create", others)
         call = requests.create(metadata, owner, id)
         return requests.conversation(call, await self._ask(call))
 
     async def add_message(self, id: str, message: Message) -> None:
-        """Append a message. Raises SessionNotFoundError if there is no such conversation."""
+        """Append a message to a conversation.
+
+        Raises SessionNotFoundError if there is no such conversation.
+        """
         await self.add_if_new(id, message)
 
     async def add_if_new(self, id: str, message: Message) -> bool:
-        """Append a message as `add_message` does, and return whether it was added.
+        """Append a message to a conversation, and return whether the message was new.
 
-        False means that the message was there already. This is also the result if an answer was
-        lost and the call was repeated.
+        False means that a message with this id was stored already. The result can also be False
+        for a new message, if an answer of the server was lost and the call was repeated. Raises
+        SessionNotFoundError if there is no such conversation.
         """
         call = requests.add_message(id, message)
         return requests.added(call, await self._ask(call))
 
     async def get_history(self, id: str, limit: int | None = None) -> Messages:
-        """Return the last messages, oldest first.
+        """Return the last `limit` messages of a conversation, oldest first.
 
-        The list is empty if there is no such conversation.
+        Without `limit`, return all messages that the server holds in its window. The list is empty
+        if there is no such conversation.
         """
         call = requests.get_history(id, limit)
         return requests.history(call, await self._ask(call), limit)
 
     async def set_metadata(self, id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """Change these keys of the metadata and no others, and return the new metadata.
+        """Set keys in the metadata of a conversation, and return all of its metadata.
 
-        A key with the value None is removed.
+        A key with the value None is removed. Keys that are not in `changes` stay.
         """
         call = requests.set_metadata(id, changes)
         return requests.conversation(call, await self._ask(call)).metadata
 
     async def summary(self, id: str) -> ConversationSummary | None:
-        """Return the data to route the next message by, or None if there is no conversation."""
+        """Return a short summary of a conversation, or None if the conversation does not exist.
+
+        An application can use the summary to decide which agent gets the next message.
+        """
         call = requests.summary(id)
         return requests.in_short(call, await self._ask(call))
 
     async def resolve_reference(self, id: str, text: str) -> Reference:
-        """Return what "the second one", "it", "the last" or a name in `text` refers to.
+        """Return the item that "the second one", "it", "the last" or a name in `text` refers to.
 
-        The structured data of earlier messages is searched.
+        The items come from the structured data of the earlier messages of the conversation.
         """
         return resolve(text, await self.get_history(id))
 
     async def delete(self, id: str) -> None:
-        """Delete the conversation permanently. Nothing happens if there is none."""
+        """Delete the conversation permanently. Nothing happens if it does not exist."""
         call = requests.delete(id)
         requests.deleted(call, await self._ask(call))
 
     async def addMessage(self, id: str, message: Message) -> None:
-        """Call `add_message`. This is its name in the service's interface."""
+        """Call `add_message`. `addMessage` is its name in the interface of the service."""
         await self.add_message(id, message)
 
     async def getHistory(self, id: str, limit: int | None = None) -> Messages:
-        """Call `get_history`. This is its name in the service's interface."""
+        """Call `get_history`. `getHistory` is its name in the interface of the service."""
         return await self.get_history(id, limit)
 
     def events(self, id: str, *, after: str | None = None) -> Subscription:
@@ -154,10 +165,12 @@ class AsyncClient:
 
         Use it with `async with client.events(id) as events: async for event in events`.
 
-        The events begin after the message `after`, or now without it. They end when the
-        conversation is deleted or expires, or when the client is closed. A broken connection is
-        opened again after the last message. Raises ServiceError if the server cannot be reached for
-        `timeout` seconds, and SessionNotFoundError if the id is unknown.
+        The events begin after the message with the id `after`. Without `after`, they begin with the
+        next message. They end when the conversation is deleted or expires, or when the client is
+        closed. A broken connection is opened again and continues after the last message.
+
+        Raises ServiceError if the server cannot be reached for `timeout` seconds, and
+        SessionNotFoundError if there is no such conversation.
         """
         following = FollowedConversation(self._url, id, after, self._timeout, self._retries)
         found = EventFollower(self._stream, self._url, following)
@@ -187,9 +200,10 @@ class AsyncClient:
         await self.aclose()
 
     def _client(self) -> httpx.AsyncClient:
-        """Return the HTTP client of the running loop.
+        """Return the HTTP client of the running event loop.
 
-        Connections of an earlier loop are useless.
+        A new loop gets a new HTTP client, because connections belong to one loop. Raises
+        CortextError if the client is in use in another running loop.
         """
         loop = asyncio.get_running_loop()
         if self._http is None or self._loop is not loop:
@@ -223,7 +237,7 @@ class AsyncClient:
                 ):
                     pause = patience.pause()
                 if pause is None and last is not None and client_errors.is_late(error):
-                    # The last answer says more than a time-out.
+                    # The last answer explains more than a time-out error.
                     return last
                 if pause is None:
                     raise client_errors.of_connection(
@@ -236,7 +250,7 @@ class AsyncClient:
             async with asyncio.timeout(seconds), self._stream(call, seconds) as response:
                 body = await response.aread()
         except TimeoutError:
-            # A time-out of httpx applies to a single read.
+            # httpx limits only each single read, so `asyncio.timeout` limits the whole call.
             raise httpx.ReadTimeout("timed out") from None
         return answer_of(self._url, response.status_code, response.headers, body)
 
@@ -252,10 +266,10 @@ class AsyncClient:
     async def list(
         self, *, owner: str | None = None, limit: int | None = 50, **others: Never
     ) -> list[ConversationEntry]:
-        """Return your conversations, newest first, at most `limit`. None returns all.
+        """Return at most `limit` of your conversations, the newest first.
 
-        With `owner`, return only the conversations of this owner. "" selects conversations without
-        an owner.
+        None as `limit` returns all conversations. With `owner`, return only the conversations of
+        this owner. "" selects conversations without an owner.
         """
         client_options.no_others("list", others)
         pages = requests.Pages(limit, owner)

@@ -1,4 +1,4 @@
-"""Errors between a client and a server, each with one sentence and a hint."""
+"""The errors of a client: a sentence that says what failed, and a hint what to do."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ServiceError(SessionStorageError):
 
 
 def passes(error: httpx.RequestError) -> bool:
-    """Return whether an error may be temporary, such as a server restart or a lost connection."""
+    """Return whether an error may be temporary, such as a lost connection, so a retry may help."""
     if not isinstance(error, httpx.TransportError) or _is_no_http(error):
         return False
     return not any(
@@ -50,10 +50,10 @@ def is_late(error: httpx.RequestError) -> bool:
 def of_connection(
     url: str, error: httpx.RequestError, seconds: float, *, is_safe: bool
 ) -> ServiceError:
-    """Return the error to raise for a connection error.
+    """Return the ServiceError to raise in place of a connection error of httpx.
 
-    `is_safe` is whether the call can be repeated without harm. If not, a hint says that the server
-    may have executed the request.
+    `seconds` is the time-out of the call. `is_safe` is whether the call can be repeated without
+    harm. If not, a hint says that the server may have executed the request.
     """
     hint = "" if is_safe or not was_sent(error) else "it may have been done all the same"
     if isinstance(error, httpx.TimeoutException):
@@ -95,7 +95,7 @@ def bad_answer(url: str, why: str, status: int = 0) -> ServiceError:
 
 
 def shown(what: object) -> str:
-    """Return foreign text for use in a message: short and on one line."""
+    """Return an error or text from outside as one short line, for use in an error message."""
     text = "".join(each if each.isprintable() else " " for each in str(what))
     return text[:_LONGEST].strip() or type(what).__name__
 
@@ -114,13 +114,13 @@ def _advice(url: str, error: Exception) -> str:
 def _is_no_http(error: Exception) -> bool:
     """Return whether the server sent bytes that are not HTTP.
 
-    A connection that ended too early has the same error type.
+    httpx raises the same error type for a connection that ended too early, so the text decides.
     """
     return isinstance(error, httpx.RemoteProtocolError) and "illegal" in str(error).lower()
 
 
 def _reasons(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and its causes."""
+    """Yield an error, its cause, the cause of that cause, and so on."""
     found: BaseException | None = error
     for _ in range(20):
         if found is None:

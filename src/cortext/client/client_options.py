@@ -1,4 +1,7 @@
-"""Checks of the arguments of a client. Errors never show a token, or text that may contain one."""
+"""Checks of the arguments with which a client is created and called.
+
+The error messages never show a token, or text that may contain a token.
+"""
 
 from __future__ import annotations
 
@@ -52,9 +55,10 @@ _EXAMPLE = "as in http://127.0.0.1:8733, which `cortext serve` prints when it st
 
 
 def headers_of(token: str) -> dict[str, str]:
-    """Return the headers of every request. Whitespace around the token is removed.
+    """Return the HTTP headers that every request sends, with the token if it is not empty.
 
-    Raises CortextError if the token is not text or has characters that no token has.
+    Whitespace around the token is removed. Raises CortextError if the token is not text, or has a
+    character that no token has.
     """
     if type(token) is not str:
         raise CortextError(
@@ -89,7 +93,11 @@ def repetitions(retries: int | None) -> int | None:
 
 
 def no_others(what: str, options: Mapping[str, Any]) -> None:
-    """Raise TypeError for the first unknown option, and say where the option belongs."""
+    """Raise TypeError if a call has options that it does not accept.
+
+    `what` is the name of the called method or class, and `options` its unknown options. The error
+    says where the option belongs.
+    """
     for name in options:
         if name in _BOUNDS:
             flag = name.replace("_", "-")
@@ -102,7 +110,7 @@ def no_others(what: str, options: Mapping[str, Any]) -> None:
 
 
 def _public(url: str) -> str:
-    """Return the part of an address that cannot contain a secret."""
+    """Return the part of a URL that cannot contain a secret, for error messages."""
     shown = url.partition("?")[0].partition("#")[0]
     scheme, slashes, rest = shown.partition("://")
     place, slash, path = (rest if slashes else shown).partition("/")

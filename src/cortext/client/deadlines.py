@@ -1,4 +1,4 @@
-"""The total time of a call, and the pauses between its retries."""
+"""The time limit of a call to the server, and the pauses between its retries."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ _LONGEST = 2.0
 
 
 class Deadline(float):
-    """A time-out that knows when it ends.
+    """A time-out in seconds that also knows the moment at which it ends.
 
-    The value is the number of seconds from creation to the end. A caller that waits several times
-    gets the remaining seconds from `left`. If `each` is set, every wait may take that many seconds
-    instead.
+    `end` is that moment on the monotonic clock. Code that waits several times calls `left` for the
+    remaining seconds. If `each` is set, every single wait may take `each` seconds instead.
     """
 
     end: float
@@ -29,16 +28,21 @@ class Deadline(float):
 
 
 def left(timeout: float | None) -> float | None:
-    """Return the seconds that remain of a Deadline. A plain time-out is returned unchanged."""
+    """Return how many seconds the next wait may take.
+
+    For a Deadline, these are the remaining seconds, or `each` if it is set. Any other time-out is
+    returned unchanged.
+    """
     if not isinstance(timeout, Deadline):
         return timeout
     return timeout.end - time.monotonic() if timeout.each is None else timeout.each
 
 
 class Patience:
-    """The time and the retries of one call, which may make several requests.
+    """The time limit and the retries of one call of a client, which may send several requests.
 
-    `retries` is the number of further tries. None allows as many as fit into `seconds`.
+    `seconds` is the time limit. `retries` is the maximum number of retries. None allows as many as
+    fit into the time limit.
     """
 
     def __init__(self, seconds: float, retries: int | None) -> None:
@@ -48,14 +52,14 @@ class Patience:
 
     @property
     def until(self) -> Deadline:
-        """The deadline of the call."""
+        """The time that remains of the call."""
         return Deadline(self._end)
 
     def pause(self, retry_after: str = "") -> float | None:
-        """Return how many seconds to wait before the next try, or None if there is none.
+        """Return how many seconds to wait before the next retry, and count the retry.
 
-        `retry_after` is the server's header: if it is a number of seconds, it replaces the usual
-        pause.
+        Returns None if no retry is left, or not enough time. `retry_after` is the `Retry-After`
+        header of the server. If it is a number of seconds, it replaces the usual pause.
         """
         if self._left is not None and self._left <= 0:
             return None

@@ -1,4 +1,4 @@
-"""Following of one conversation in an event loop."""
+"""The event subscription of `AsyncClient`, which receives the new messages of a conversation."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _MOST_WAITING = 1000
 
 
 class EventFollower(Subscription):
-    """A subscription to one conversation, over one connection at a time.
+    """A subscription to the events of one conversation, over one connection at a time.
 
-    After entering, no event is missed, because the server has reported where the stream begins. A
-    separate task reads the stream, so a caller can stop waiting (for example after a time-out) and
-    come back later. If the caller is slow, the server has to wait.
+    When `async with` has entered, the server has confirmed where the events begin, so no later
+    event is missed. A separate task reads the events. Therefore a caller can stop waiting, for
+    example after a time-out, and continue later. If the caller is slow, the server waits.
     """
 
     def __init__(self, stream: Stream, url: str, following: FollowedConversation) -> None:
@@ -54,7 +54,7 @@ class EventFollower(Subscription):
         self._heard.clear()
 
     async def end(self) -> None:
-        """Stop reading. The caller still gets the events that have arrived."""
+        """Stop reading from the server. The caller still gets the events that have arrived."""
         if self._task is not None and not self._task.done():
             await self._cancel()
 
@@ -83,7 +83,7 @@ class EventFollower(Subscription):
             self._error = error
 
     async def _read(self) -> None:
-        """Read all events, over one connection after another."""
+        """Read events until the conversation ends. A broken connection is opened again."""
         following = self._following
         while not following.has_ended:
             try:
@@ -96,9 +96,10 @@ class EventFollower(Subscription):
             await asyncio.sleep(found)
 
     async def _listen(self, following: FollowedConversation) -> float | Event:
-        """Read the events of one connection.
+        """Read the events of one connection to the server.
 
-        Returns how many seconds to wait for the next connection, or the last event.
+        Returns how many seconds to wait before the next connection. Returns the last event instead
+        if there will be no more events.
         """
         try:
             async with (
@@ -124,6 +125,6 @@ class EventFollower(Subscription):
             await self._wait(self._room)
 
     async def _wait(self, event: asyncio.Event) -> None:
-        """Wait until the event is set again."""
+        """Clear an asyncio event, and wait until it is set again."""
         event.clear()
         await event.wait()

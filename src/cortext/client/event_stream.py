@@ -1,4 +1,7 @@
-"""Decoding of server-sent events, over connections that may break."""
+"""Receiving the events of a conversation as server-sent events, over connections that may break.
+
+This module opens no connections. The clients pass received data to it.
+"""
 
 from __future__ import annotations
 
@@ -18,19 +21,22 @@ from cortext.service.stores.port import Message
 
 _log = logging.getLogger("cortext.client")
 SILENCE = 30.0
-"""Seconds without data after which a connection is dead. A live server sends something earlier."""
+"""Seconds without data after which a connection counts as broken.
+
+A running server sends data more often, also if there are no events.
+"""
 _STEADY = 1.0
-"""Seconds after which a connection counts as stable."""
+"""Seconds after which a connection counts as stable. Retries are then counted from zero."""
 _KIND = "text/event-stream"
 _ENDS = ConnectionError("it ends every stream")
 
 
 class EventDecoder:
-    """A decoder that turns the bytes of a stream into events.
+    """A decoder that turns the bytes of a server's event stream into events.
 
-    Only a line feed ends a line, because message texts may contain other line separators. `last` is
-    the id of the message to continue after, or None while it is unknown. An id that cannot be part
-    of a URL is never `last`. Its message is skipped if it comes again.
+    `last` is the id of the message after which a new connection continues, or None if unknown. An
+    id that cannot be part of a URL is never `last`: its message is skipped if the server sends it
+    again. Only a line feed ends a line, because message texts may contain other separators.
     """
 
     def __init__(self, id: str, after: str | None) -> None:
@@ -40,13 +46,13 @@ class EventDecoder:
         self.begin()
 
     def begin(self) -> None:
-        """Start with the bytes of a new connection, and discard an unfinished event."""
+        """Prepare for the bytes of a new connection, and discard an unfinished event."""
         self._rest = b""
         self._kind = ""
         self._data: list[bytes] = []
 
     def feed(self, data: bytes) -> list[Event]:
-        """Return the events that these bytes complete."""
+        """Decode received bytes, and return the events that are now complete."""
         *lines, self._rest = (self._rest + data).split(b"\n")
         return [found for line in lines if (found := self._take(line)) is not None]
 
@@ -87,10 +93,11 @@ class EventDecoder:
 
 
 class FollowedConversation:
-    """The state of following one conversation over several connections.
+    """The progress of a client that receives the events of one conversation.
 
-    A connection that ends before the conversation does is opened again after the last message. This
-    fails if no connection can be made for `seconds`.
+    For each connection, the client sends `call`. It calls `begin` before, `connected` and `feed`
+    with the answer, and `lost` or `refused` if the connection ends or is refused. A new connection
+    continues after the last message. The events fail if there is no connection for `seconds`.
     """
 
     def __init__(
@@ -109,20 +116,21 @@ class FollowedConversation:
 
     @property
     def call(self) -> Request:
-        """The next request to send."""
+        """The request that opens the next connection. It continues after the last message."""
         return requests.events(self._id, self._lines.last)
 
     def begin(self) -> Deadline:
-        """Begin a new connection, and return the deadline for the start of its answer."""
+        """Prepare for a new connection, and return the deadline for the server's answer."""
         self._since = 0.0
         if self._patience is None:
             self._patience = Patience(*self._allowed)
         return self._patience.until
 
     def connected(self, status: int, headers: Mapping[str, str]) -> bool:
-        """Return whether the answer is a stream of events. If not, pass the answer to `refused`.
+        """Return whether the server's answer is a stream of events.
 
-        Raises ServiceError for an answer with status 200 that is not a stream of events.
+        If the result is False, the caller must pass the whole answer to `refused`. Raises
+        ServiceError for an answer with status 200 that is not a stream of events.
         """
         if status != 200:
             return False
@@ -138,7 +146,7 @@ class FollowedConversation:
         return True
 
     def feed(self, data: bytes) -> list[Event]:
-        """Return the events that these bytes complete."""
+        """Decode received bytes, and return the events that are now complete."""
         found = self._lines.feed(data)
         if found:
             self._patience = None
@@ -146,9 +154,10 @@ class FollowedConversation:
         return found
 
     def lost(self, error: httpx.RequestError | None = None) -> float:
-        """Return how many seconds to wait before the next connection.
+        """Return how many seconds to wait before the next connection, after one was lost.
 
-        Raises ServiceError if the error is permanent, or if there was no connection for too long.
+        `error` is the reason, or None if the server ended the stream. Raises ServiceError if the
+        error is permanent, or if there was no connection for too long.
         """
         pause = None if error is not None and not client_errors.passes(error) else self._wait("")
         if pause is None:
@@ -156,11 +165,11 @@ class FollowedConversation:
         return pause
 
     def refused(self, answer: ServerResponse) -> float | Event:
-        """Handle an answer that is not a stream of events.
+        """Return how many seconds to wait before the next connection, after a refusal.
 
-        Returns how many seconds to wait before the next connection. Returns a `deleted` event if
-        the conversation was deleted since the last connection. Otherwise raises the error that the
-        answer describes.
+        `answer` is an answer that is not a stream of events. Returns a `deleted` event instead if
+        the conversation was deleted since the last connection. Raises the error that the answer
+        describes if a retry does not help, or no time is left.
         """
         if self._was_connected and is_missing(answer):
             return Event("deleted", self._id)

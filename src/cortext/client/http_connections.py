@@ -1,7 +1,7 @@
-"""Connections of the client without an event loop. No call takes longer than its time-out.
+"""The connections of the synchronous client. No call takes longer than its time-out.
 
-A socket's time-out applies to a single read: a server that sends a byte now and then never exceeds
-it. Therefore each connect, read and write gets the time that remains of the whole call.
+The time-out of a socket limits only a single read, so a server that sends a byte now and then could
+block a call forever. Therefore each connect, read and write gets the time that remains of the call.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ LIMITS = httpx.Limits(
 
 
 def tls_of(url: str) -> ssl.SSLContext:
-    """Return the TLS context for a URL.
+    """Return the TLS settings for the URL of a server.
 
-    For http, certificates are not loaded: loading them takes longer than a call.
+    For `http://`, no certificates are loaded, because loading them takes longer than a call.
     """
     if url.startswith("https"):
         return httpx.create_ssl_context(trust_env=False)
@@ -39,7 +39,10 @@ def tls_of(url: str) -> ssl.SSLContext:
 
 
 class Transport(httpx.HTTPTransport):
-    """The transport of httpx, with connections of `_Backend`. It can be reused after `close`."""
+    """The transport of the synchronous httpx client, with a time limit for the whole call.
+
+    `close` closes all connections, also those in use. The transport can be used again afterwards.
+    """
 
     def __init__(self, tls: ssl.SSLContext) -> None:
         super().__init__(verify=tls, trust_env=False, limits=LIMITS)
@@ -58,9 +61,9 @@ class Transport(httpx.HTTPTransport):
 
 
 class _Backend(httpcore.NetworkBackend):
-    """A backend that opens connections and remembers the open ones.
+    """The part of the transport that opens connections. It remembers them, to close them later.
 
-    This is needed because a pool, when closed, forgets connections that are still being opened.
+    httpcore's pool does not close connections that are still being opened.
     """
 
     def __init__(self) -> None:
@@ -77,7 +80,7 @@ class _Backend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
-        """Open a connection. If the name has several addresses, each gets a share of the time."""
+        """Open a TCP connection. If `host` has several addresses, each gets a share of the time."""
         closings = self._closings
         addresses = _addresses(host, port)
         for number, address in enumerate(addresses):
@@ -93,7 +96,7 @@ class _Backend(httpcore.NetworkBackend):
         raise httpcore.ConnectError(f"{host} has no address")
 
     def close(self) -> None:
-        """Close every connection. A thread that uses one gets an error."""
+        """Close every connection. A thread that uses a connection gets an error."""
         with self._lock:
             self._closings += 1
             found = [*self._open]
@@ -101,7 +104,10 @@ class _Backend(httpcore.NetworkBackend):
             each.close()
 
     def keep(self, stream: _Stream) -> _Stream:
-        """Return the stream. Raises ConnectError if all streams were closed in the meantime."""
+        """Remember an open connection, and return it.
+
+        If `close` was called since the connection was begun, close it and raise ConnectError.
+        """
         with self._lock:
             if stream.closings == self._closings:
                 self._open.add(stream)

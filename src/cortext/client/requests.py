@@ -1,4 +1,7 @@
-"""The requests to a server, and the meaning of its answers. This module sends nothing."""
+"""The HTTP requests to a server, and the values that its answers mean.
+
+This module sends nothing. Both clients use it.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +25,15 @@ from cortext.service.stores.port import (
 )
 
 MOST = 1000
-"""The maximum number of conversations or messages in one answer of a server."""
+"""The maximum number of conversations or messages that a client can request at once."""
 _BASE = "/v1/conversations"
 
 
 class Request(NamedTuple):
-    """One request. `again` is whether it may be repeated: a second time must do no harm."""
+    """One HTTP request to a server. `id` is the conversation that it is about, if any.
+
+    `again` is whether the client may repeat the request without harm after a failure.
+    """
 
     method: str
     path: str
@@ -58,9 +64,9 @@ class _Begin(msgspec.Struct):
 
 
 def create(metadata: Mapping[str, Any] | None, owner: str | None, id: str | None = None) -> Request:
-    """Return the request that creates a conversation, or finds the one with this id.
+    """Return the request that creates a conversation, or finds the conversation with this id.
 
-    An `id` that cannot be valid is left out. The owner None means any owner.
+    An `id` that cannot be valid is not sent. None as `owner` finds a conversation of any owner.
     """
     body: dict[str, Any] = {}
     if found := copied(metadata):
@@ -96,10 +102,11 @@ def add_message(id: str, message: Message) -> Request:
 
 
 def get_history(id: str, limit: int | None) -> Request:
-    """Return the request for the last messages.
+    """Return the request for the last `limit` messages of a conversation.
 
-    A server returns at most MOST messages, or without a limit its whole window. For a higher limit,
-    the whole window is requested, and `history` returns the last `limit` of it.
+    Without a limit, a server returns its window: as many of the last messages as it is set to. A
+    server accepts no limit above MOST. For a higher limit, the whole window is requested, and
+    `history` returns the last `limit` messages of it.
     """
     if limit is not None and (type(limit) is not int or limit < 0):
         raise ValueError(f"limit is a whole number from 0, not {limit!r}")
@@ -108,11 +115,11 @@ def get_history(id: str, limit: int | None) -> Request:
 
 
 class Pages:
-    """A list that is read page by page.
+    """A list of conversations that a client requests page by page.
 
-    `call` is the next request, or None when `found` is complete. A page begins at the creation time
-    of the last entry of the page before. Therefore no conversation is missed because of an equal
-    creation time or a deletion in the meantime.
+    `call` is the request for the next page, or None when `found` is complete. Pass the answer to
+    `take`. Each page begins with the creation time of the last conversation before it. Therefore no
+    conversation is missed if several have the same time, or if one is deleted in the meantime.
     """
 
     def __init__(self, limit: int | None, owner: str | None) -> None:
@@ -186,7 +193,7 @@ def in_short(call: Request, answer: ServerResponse) -> ConversationSummary | Non
 
 
 def history(call: Request, answer: ServerResponse, limit: int | None) -> Messages:
-    """Return the last `limit` messages, or none if there is no conversation."""
+    """Return the last `limit` messages in an answer. The list is empty without a conversation."""
     if is_missing(answer):
         return []
     messages = decode(checked(call.id, answer), _MessagesBody).messages
@@ -196,10 +203,10 @@ def history(call: Request, answer: ServerResponse, limit: int | None) -> Message
 
 
 def added(call: Request, answer: ServerResponse) -> bool:
-    """Return whether the message was new on the server.
+    """Return whether the message of the request was new on the server.
 
-    Raises ServiceError if the answer is about another message. A different program at this address
-    may answer 200 too.
+    Raises ServiceError if the answer does not name this message. Another program at the address of
+    the server may answer 200 too.
     """
     if decode(checked(call.id, answer), _Added).id != call.body.id:
         raise bad_answer(answer.url, "it is about another message", answer.status)
@@ -216,5 +223,8 @@ def parse_message(data: bytes) -> Message:
 
 
 def parse_begin(data: bytes) -> str:
-    """Return the id of the message after which a stream begins. "" is before the first message."""
+    """Return the id of the message after which a stream of events begins.
+
+    "" means that the stream begins with the first message of the conversation.
+    """
     return decode(ServerResponse(200, data), _Begin).after

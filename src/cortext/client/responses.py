@@ -1,4 +1,4 @@
-"""Conversion of a server's answer to a value or an error."""
+"""Decoding of a server's HTTP answer into a value or an error."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 
 class ServerResponse(NamedTuple):
-    """An answer of the server at `url`, with the headers that matter."""
+    """An HTTP answer of the server at `url`, with the headers that the client needs.
+
+    `kind` is its content type. `retry_after` and `location` are headers, or "".
+    """
 
     status: int
     body: bytes
@@ -47,14 +50,20 @@ class _Problem(msgspec.Struct):
 
 
 def checked(id: str, answer: ServerResponse) -> ServerResponse:
-    """Return the answer if it is a success. Otherwise raise the error that it describes."""
+    """Return the answer if its status is a success. Otherwise raise the error that it describes.
+
+    `id` is the conversation that the request was about.
+    """
     if 200 <= answer.status < 300:
         return answer
     raise failure(id, answer)
 
 
 def failure(id: str, answer: ServerResponse) -> CortextError:
-    """Return the error that an answer describes."""
+    """Return the error that an unsuccessful answer describes.
+
+    `id` is the conversation that the request was about.
+    """
     problem = _problem(answer)
     if problem.code == "not-found":
         return not_found(id)
@@ -78,7 +87,7 @@ _HINTS = {
 def _redirect(answer: ServerResponse) -> ServiceError:
     """Return the error for a redirect.
 
-    Redirects are not followed: the token is for one server only.
+    The client does not follow redirects, because its token is meant for one server only.
     """
     there = client_errors.shown(answer.location.partition("?")[0]) if answer.location else "nowhere"
     return ServiceError(

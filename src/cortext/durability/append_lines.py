@@ -1,4 +1,4 @@
-"""Durable appends to a file of lines that several processes may write to."""
+"""Durable appends to a file of lines, such as `messages.jsonl`, that several processes write."""
 
 from __future__ import annotations
 
@@ -20,12 +20,15 @@ _OPEN = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Appender:
-    """One file of lines, open for appending; safe to use from several threads.
+    """A file of lines that is open for appending; safe to use from several threads.
 
-    `append` returns when the lines are on stable storage. A line whose id is already in the file is
-    not written again. The appender knows the last few thousand ids that it wrote, or that it saw
-    other processes write. When it opens the file, it reads the ids in the last 64 KB and in the
-    last 100 lines (or `first_lines`), however long these lines are.
+    `append` returns when the lines are on stable storage. A line with a known id is not written
+    again. The appender knows the last few thousand ids that it or another process wrote. When the
+    appender opens the file, it reads the ids of the last `first_lines` lines, and of at least the
+    last 64 KB.
+
+    `is_record` returns whether a line without a newline is complete, and `ids_in` returns the ids
+    in a block of lines. `wait` is how many seconds to wait for the lock.
 
     A missing file raises FileNotFoundError. Any other failure raises SessionStorageError.
     """
@@ -54,12 +57,12 @@ class Appender:
         self._ids: dict[str, None] = {}
 
     def append(self, lines: Sequence[tuple[str, bytes]]) -> int:
-        """Write the `(id, line)` pairs whose id is new, and return how many were written.
+        """Append the lines whose id is not in the file yet, and return the number of these lines.
 
-        Each line includes its newline.
+        `lines` contains pairs of an id and a line. Each line includes its newline.
         """
         if self._pid and self._forked():
-            # A thread of the parent may hold the lock, and the child does not have that thread.
+            # After a fork, the lock may be held by a thread that exists only in the parent.
             self._threads = threading.Lock()
         try:
             with self._threads:
@@ -92,8 +95,8 @@ class Appender:
             fd, start = self._fd, self._seen
             self._write(data)
             self._remember(new)
-        # Sync outside the lock, so that waiting writers share one journal commit. Sync also if
-        # a retry found its lines in the file: returning acknowledges them.
+        # Sync outside the lock, so that waiting writers share one journal commit. Sync even if
+        # no line was new, because returning promises that all given lines are durable.
         try:
             sync_data(fd)
         except OSError as error:
@@ -111,7 +114,10 @@ class Appender:
         return self._pid != os.getpid()
 
     def _follow(self, now: os.stat_result) -> None:
-        """Open the file that the path names now, and read the ids that other processes wrote."""
+        """Open the current file again if it was replaced, and read the ids that others appended.
+
+        `now` is the `stat` result of the current file.
+        """
         cut = False
         if now.st_ino != self._inode or self._forked():
             first = self._inode < 0
@@ -119,8 +125,8 @@ class Appender:
             self._fd = os.open(self._path, _OPEN)
             now = os.fstat(self._fd)
             self._inode, self._pid = now.st_ino, os.getpid()
-            # A file that replaced the one we knew is read from its start: it may contain some
-            # of our lines, or none.
+            # If another process replaced the file, read all of the new file, because it may
+            # contain only some of our lines.
             self._seen = _first_look(self._fd, now.st_size, self._first_lines) if first else 0
             cut = self._seen > 0
         size = now.st_size
@@ -140,7 +146,10 @@ class Appender:
         self._seen = size
 
     def _mend_tail(self) -> int:
-        """End the last line with a newline if it is a record; otherwise move it to `PATH.torn`."""
+        """Repair a last line without a newline, and return the new size of the file.
+
+        A complete record gets its newline. Any other text is moved to `PATH.torn`.
+        """
         tail, _ = read_last_lines(self._path, 1)
         size = os.fstat(self._fd).st_size
         if self._is_record(tail):
@@ -158,7 +167,7 @@ class Appender:
                 del self._ids[id]
 
     def _write(self, data: bytes) -> None:
-        """Write under the lock. A failed write leaves no partial data in the file."""
+        """Write to the end of the file. If the write fails, remove any part that was written."""
         try:
             written = os.write(self._fd, data)
             if written < len(data):
@@ -169,16 +178,16 @@ class Appender:
         self._seen += len(data)
 
     def _undo(self, fd: int, start: int, data: bytes, error: OSError) -> None:
-        """Rewrite the file after a failed sync: nobody knows what is on the disk.
+        """Replace the file after a failed sync, because a second sync could wrongly succeed.
 
-        Syncing again could report success wrongly. If our lines are still the last ones, the new
-        file does not contain them. If others wrote after them, the new file is a full copy, and the
-        error says that the lines may be there.
+        If nobody wrote after our lines (`data` at offset `start`), the new file does not have them.
+        Otherwise the new file is a full copy, and SessionStorageError says that our lines may be
+        in the file.
         """
         with self._lock:
             end = os.fstat(fd).st_size
             if data and end == start + len(data) and self._is_current(fd):
-                # Readers may have seen our lines: only a new file makes them read again.
+                # Readers may know our lines already. They read again only if the file is new.
                 self._rewrite(fd, read_range(fd, 0, start))
                 return
             self._rewrite(fd, read_file(self._path))
@@ -203,7 +212,10 @@ class Appender:
 
 
 def _first_look(fd: int, size: int, lines: int) -> int:
-    """Return the offset at which the first read begins; it may be in the middle of a line."""
+    """Return an offset from which at least `lines` lines and 64 KB follow, or 0.
+
+    The offset may be in the middle of a line.
+    """
     start, ended = size, 0
     while start > 0 and ended <= lines:
         end, start = start, max(start - FIRST_LOOK, 0)

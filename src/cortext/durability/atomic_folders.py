@@ -1,4 +1,4 @@
-"""Folders of files that belong together: each folder appears, changes or disappears in one step."""
+"""Operations on whole folders: each folder appears, changes or disappears in one step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from cortext.durability.replace_file import link_or_copy, make_private_dir, temp
 
 
 def write_folder(temp_dir: str, files: Mapping[str, Iterable[bytes]]) -> str:
-    """Write the files, synced, into a new temporary folder in `temp_dir`, and return its path."""
+    """Create a temporary folder in `temp_dir` with the given files, and return its path.
+
+    `files` maps each file name to its content. The folder and its files are on stable storage.
+    """
     fresh = os.path.join(temp_dir, temp_name("new"))
     try:
         make_private_dir(fresh)
@@ -25,10 +28,10 @@ def write_folder(temp_dir: str, files: Mapping[str, Iterable[bytes]]) -> str:
 
 
 def place_folder(fresh: str, target: str, *, below: str) -> None:
-    """Move a fresh folder to `target`, durably.
+    """Rename the folder `fresh`, which `write_folder` created, to `target`.
 
-    The folders from the parent of `target` up to `below` are synced too, so that their names are
-    durable as well.
+    The rename is durable. The parent folders of `target` up to `below` are synced too, because they
+    may be new.
     """
     try:
         os.rename(fresh, target)
@@ -43,9 +46,9 @@ def place_folder(fresh: str, target: str, *, below: str) -> None:
 
 
 def swap_folder(fresh: str, target: str) -> None:
-    """Replace the folder `target` by the folder `fresh`, in one step where the system can.
+    """Replace the folder `target` by the folder `fresh`, in one step if the system supports that.
 
-    Files of `target` that `fresh` does not have are linked or copied into the new folder.
+    Files that only `target` has are first linked or copied into `fresh`.
     """
     try:
         new = os.listdir(fresh)
@@ -82,7 +85,7 @@ def _remove(folder: str, *, ignore_errors: bool = False) -> None:
 
 
 def _exchange(first: str, second: str) -> bool:
-    """Swap the names of two folders in one step; return False if the system cannot do that."""
+    """Swap two folders in one step, or return False if the system does not support that."""
     import ctypes
 
     libc = ctypes.CDLL(None, use_errno=True)

@@ -9,23 +9,23 @@ import sys
 if sys.platform == "darwin":
 
     def sync_file(fd: int) -> None:
-        """Put the file's data on stable storage. On macOS, fsync leaves it in the drive's cache."""
+        """Force an open file to stable storage. On macOS, fsync reaches only the drive's cache."""
         fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
 
     sync_data = sync_file
 else:
 
     def sync_file(fd: int) -> None:
-        """Put the file's data and metadata on stable storage."""
+        """Force the data and metadata of an open file to stable storage."""
         os.fsync(fd)
 
     def sync_data(fd: int) -> None:
-        """Put the file's data on stable storage, with only the metadata needed to read it."""
+        """Force the data of an open file to stable storage, with its size but not its times."""
         os.fdatasync(fd)
 
 
 def sync_dir(path: str) -> None:
-    """Put the names of the files in a folder on stable storage."""
+    """Force the list of files in a folder to stable storage, after files were added or renamed."""
     fd = os.open(path or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(fd)

@@ -1,7 +1,7 @@
-"""Locks between processes: flock on a separate lock file.
+"""Locks between processes, made with flock on a separate lock file.
 
-The lock file is never deleted. Otherwise two processes could each lock a different file of the same
-name.
+The lock file is never deleted. Otherwise two processes could each lock a different file with the
+same name.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _BUSY = (errno.EWOULDBLOCK, errno.EACCES)
 
 
 class FileLock:
-    """A lock between processes, and between several holders in one process. It is not reentrant.
+    """A lock between processes, and between several FileLocks in one process. It is not reentrant.
 
-    `with lock:` waits up to `wait` seconds and then raises SessionLockedError. The error names the
-    holder if the system knows it. With `keep_open`, the lock file stays open between uses, until
-    `close`. Several holders can have a `shared` lock at the same time, but not while somebody holds
-    an exclusive lock.
+    `with lock:` waits up to `wait` seconds and then raises SessionLockedError. The error names
+    `guards`, the file that the lock protects, and the process that holds the lock, if known. With
+    `keep_open`, the lock file stays open between uses, until `close`. Several processes can hold a
+    `shared` lock at the same time, but not while another process holds an exclusive lock.
     """
 
     def __init__(
@@ -120,7 +120,10 @@ def try_flock(fd: int, kind: int = fcntl.LOCK_EX) -> bool:
 
 
 def holder_of(fd: int) -> str:
-    """Return which process holds the lock on an open file, "another process" if unknown."""
+    """Return text such as "process 12 (python)" for the process that locked an open file.
+
+    If the process is unknown, the text is "another process".
+    """
     inode = f":{os.fstat(fd).st_ino}"
     try:
         with open("/proc/locks", encoding="ascii") as locks:

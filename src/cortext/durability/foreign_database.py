@@ -1,7 +1,8 @@
-"""Access to the SQLite databases of other programs.
+"""Safe access to the SQLite databases of other programs.
 
-Such a file may be damaged or malicious: a pipe, a view that never ends, a row of a gigabyte. Every
-database that cortext did not create is opened through this module, with limits on time and memory.
+Such a file may be damaged or malicious. It may be a pipe, or contain an endless view or a row of a
+gigabyte. This module opens every database that cortext did not create, with limits on time and
+memory.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from cortext.durability.read_files import open_file
 _LARGEST_ROW = 256 << 20
 _STEPS = 20_000_000
 """The number of SQLite VM instructions allowed for the smallest database: about a second."""
-_STEPS_PER_BYTE = 20  # a plain read of all rows takes less than one
+_STEPS_PER_BYTE = 20  # a plain read of all rows takes less than 1 step for each byte
 _STEPS_AT_ONCE = 10_000
 _BESIDE = ("-wal", "-shm", "-journal")
 _HARDENING = ("trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0")
@@ -29,14 +30,13 @@ _COMPUTED = "SELECT 1 FROM pragma_table_xinfo(?) WHERE hidden = 2"
 def open_foreign(
     path: str, *, timeout: float, immutable: bool = False
 ) -> Generator[sqlite3.Connection]:
-    """Open another program's database for reading.
+    """Open another program's database for reading, in a `with` statement.
 
     `timeout` is the number of seconds to wait if another process holds a lock. If `immutable` is
-    true, SQLite neither reads nor creates the files beside the database (`-wal`, `-shm`,
-    `-journal`).
+    true, SQLite ignores the extra files of a database that is in use (`-wal`, `-shm`, `-journal`).
 
     Raises:
-        OSError: The file, or a file that SQLite would read beside it, is not a regular file.
+        OSError: The database, or an extra file that SQLite would read, is not a regular file.
     """
     size = _size_of_regular(path)
     for suffix in () if immutable else _BESIDE:
@@ -53,17 +53,17 @@ def open_foreign(
 
 
 def find_tables(db: sqlite3.Connection) -> set[str]:
-    """Return the names of the ordinary tables.
+    """Return the names of the ordinary tables in a database.
 
-    Views, virtual tables and tables with computed columns are left out: reading one of their rows
-    may take unlimited time and memory.
+    Views, virtual tables and tables with computed columns are left out, because reading them may
+    take unlimited time and memory.
     """
     names = [name for (name,) in db.execute(_TABLES).fetchall()]
     return {name for name in names if db.execute(_COMPUTED, (name,)).fetchone() is None}
 
 
 def explain_failure(error: Exception) -> str:
-    """Return why a database could not be read, as text to print after its name."""
+    """Return why a database could not be read, as text to print after the name of the database."""
     code = getattr(error, "sqlite_errorcode", None)
     if code == sqlite3.SQLITE_INTERRUPT:
         return "reading it takes more work than a database of its size needs"
@@ -81,7 +81,7 @@ def _size_of_regular(path: str) -> int:
 
 
 def _budget(steps: int) -> Callable[[], bool]:
-    """Return a progress handler that stops SQLite when the steps are used up."""
+    """Return a SQLite progress handler that stops a query after `steps` VM instructions."""
     left = steps
 
     def is_used_up() -> bool:

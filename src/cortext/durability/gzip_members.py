@@ -1,7 +1,7 @@
-"""Compressed files that can grow: a sequence of gzip members, each with its length in its header.
+"""Gzip files that can grow. A gzip file is a sequence of members, which are compressed blocks.
 
-`zcat` reads these files. The length is in the extra field of a member's header, so the end of a
-file is found without decompressing the rest. Gzip files of other programs can be read as well.
+We write the length of each member into its header, in the extra field. So the members are found
+without decompressing the file. `zcat` reads these files, and we read gzip files of other programs.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ SUFFIX = ".gz"
 MOST = 1 << 20
 """The largest number of uncompressed bytes in one member."""
 _MAGIC = b"\x1f\x8b\x08"
-# Flag FEXTRA; no time, no system. Extra field of 12 bytes: `CX`, its length 8, two lengths.
+# The flag FEXTRA, no time, no system; then an extra field of 12 bytes: `CX`, 8, and two lengths.
 _BEGIN = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x0c\0CX\x08\0"
 _HEAD = struct.Struct(f"<{len(_BEGIN)}sII")
 _END = struct.Struct("<II")
 _LEVEL = 6
 _LARGEST = 1 << 28
-"""The largest size of a member to decompress; a larger one was made to fill the memory."""
+"""The largest uncompressed size of a member that we accept, as a protection against zip bombs."""
 _CACHED = 4
 
 
 class Member(NamedTuple):
-    """The position of a member in the compressed file, and of its bytes in the uncompressed data.
+    """The position of one compressed block of a gzip file.
 
-    `at` and `packed` are the offset and length in the file. `start` and `size` are the offset and
-    length in the uncompressed data.
+    `at` and `packed` are its offset and length in the compressed file. `start` and `size` are its
+    offset and length in the uncompressed data.
     """
 
     at: int
@@ -42,7 +42,7 @@ class Member(NamedTuple):
 
 
 class BrokenMemberError(ValueError):
-    """A member that cannot be decompressed completely; `data` holds the bytes that could be."""
+    """A member of a gzip file is damaged. `data` holds the bytes that could be decompressed."""
 
     def __init__(self, member: Member, data: bytes) -> None:
         self.member = member
@@ -54,7 +54,7 @@ class BrokenMemberError(ValueError):
 
 
 def pack(data: bytes | memoryview) -> bytes:
-    """Return the data compressed as one member."""
+    """Compress data to one gzip member, to append it to a file."""
     packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
     body = packer.compress(data) + packer.flush()
     end = _END.pack(zlib.crc32(data), len(data))
@@ -67,10 +67,10 @@ def is_packed(fd: int) -> bool:
 
 
 class Packed:
-    """An open compressed file with random access to its uncompressed data of `size` bytes.
+    """An open gzip file with random access to its uncompressed data, which has `size` bytes.
 
     `gaps` describes damaged parts. `end` is the offset after the last complete member. `rest` is
-    the number of bytes after that: the start of a write that failed, or that is still in progress.
+    the number of bytes after `end`, from a write that failed or is still in progress.
     """
 
     def __init__(self, fd: int) -> None:
@@ -98,7 +98,10 @@ class Packed:
         self.rest = length - self.end
 
     def _lengths(self) -> tuple[int, int] | None:
-        """Return the lengths in the header at `end`; None if no header of our format is there."""
+        """Return the compressed and uncompressed length from the header at offset `end`.
+
+        None if our program did not write the member at this offset.
+        """
         head = os.pread(self._fd, _HEAD.size, self.end)
         if len(head) < _HEAD.size:
             return None
@@ -106,7 +109,10 @@ class Packed:
         return (packed, size) if begin == _BEGIN and packed > _HEAD.size + _END.size else None
 
     def _foreign(self, length: int) -> tuple[int, int]:
-        """Return the lengths of a member of another program; zeros if it is not complete."""
+        """Return the compressed and uncompressed length of another program's member at `end`.
+
+        The member is decompressed to find its lengths. Both are 0 if the member is not complete.
+        """
         after, size = self.end, 0
         for data, place in _inflate(self._fd, self.end, length):
             after, size = place, size + len(data)
@@ -115,8 +121,8 @@ class Packed:
     def read(self, start: int, end: int, name: Callable[[str], None] | None = None) -> bytes:
         """Return bytes `start` to `end` of the uncompressed data.
 
-        Raises BrokenMemberError if a member in this range is damaged. With `name`, that function is
-        called with a description of the damage instead, and a newline replaces the missing bytes.
+        BrokenMemberError if a member in this range is damaged. If the function `name` is given, it
+        is called with a sentence about the damage instead, and a newline replaces missing bytes.
         """
         found: list[bytes] = []
         for member in self._between(start, end):
@@ -138,14 +144,14 @@ class Packed:
         return self.members[max(first, 0) : last]
 
     def member(self, member: Member) -> bytes:
-        """Return the verified, uncompressed bytes of a member; BrokenMemberError if damaged."""
+        """Decompress a member and verify its checksum; BrokenMemberError if it is damaged."""
         if (known := self._cache.get(member.at)) is not None:
             return known
         if member.size > _LARGEST:
             raise BrokenMemberError(member, b"")
         data = self.raw(member)
         try:
-            # Decompress no more than the stated size: the file may be made to fill the memory.
+            # Decompress no more than the size in the header, as a protection against zip bombs.
             inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
             unpacked = inflater.decompress(data, member.size + 1)
         except zlib.error:
@@ -158,15 +164,15 @@ class Packed:
         return unpacked
 
     def raw(self, member: Member) -> bytes:
-        """Return the compressed bytes of a member, as they are in the file."""
+        """Return a member as it is in the file, still compressed."""
         return read_range(self._fd, member.at, member.at + member.packed)
 
 
 def read_packed(path: str, name: Callable[[str], None] | None = None) -> Iterator[bytes]:
-    """Yield the uncompressed data of a file, from its beginning.
+    """Yield the uncompressed data of a gzip file, from its beginning.
 
-    Damage does not stop the reading. A newline follows the readable part of a damaged member, and
-    `name`, if given, is called with a sentence about each damaged part.
+    Reading continues after damage. A newline follows the readable part of a damaged member. The
+    function `name`, if given, is called with a sentence about each damaged part.
     """
     fd = open_file(path)
     try:
@@ -191,10 +197,10 @@ def read_packed(path: str, name: Callable[[str], None] | None = None) -> Iterato
 
 
 def _inflate(fd: int, at: int, length: int) -> Iterator[tuple[bytes, int]]:
-    """Yield the data of one gzip member in blocks, each with the offset of the next member.
+    """Decompress the gzip member at offset `at`, and yield its data in blocks.
 
-    Any program may have written the member. The offset is `at` until a block reaches the end of the
-    member.
+    The number beside the last block is the offset after the member. The number beside all other
+    blocks is `at`. `length` is the length of the file.
     """
     inflater, place = zlib.decompressobj(zlib.MAX_WBITS | 16), at
     while place < length and not inflater.eof:
@@ -212,7 +218,7 @@ def _inflate(fd: int, at: int, length: int) -> Iterator[tuple[bytes, int]]:
 
 
 def _salvage(data: bytes, most: int) -> bytes:
-    """Return the bytes that can be decompressed from a broken member, at most `most`."""
+    """Return the bytes that can be decompressed from a damaged member, but at most `most`."""
     inflater, found = zlib.decompressobj(zlib.MAX_WBITS | 16), b""
     for place in range(0, len(data), 256):
         block, before = data[place : place + 256], inflater.copy()
@@ -227,7 +233,10 @@ def _salvage(data: bytes, most: int) -> bytes:
 
 
 def _in_steps(decompress: Callable[[bytes], bytes], block: bytes) -> Iterator[bytes]:
-    """Decompress byte by byte, because a step that fails returns none of its data."""
+    """Decompress a damaged block byte by byte, and yield the data before the damage.
+
+    A call of `decompress` that fails returns nothing, so larger steps would lose data.
+    """
     for place in range(len(block)):
         try:
             yield decompress(block[place : place + 1])
@@ -236,7 +245,7 @@ def _in_steps(decompress: Callable[[bytes], bytes], block: bytes) -> Iterator[by
 
 
 def _find(fd: int, at: int, length: int) -> int | None:
-    """Return the offset of the next member in our format; None if there is none."""
+    """Return the offset of the first member in our format at or after `at`, or None."""
     while at < length:
         block = os.pread(fd, MOST, at)
         found = block.find(_BEGIN)

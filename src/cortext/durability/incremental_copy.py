@@ -1,7 +1,8 @@
-"""A compressed copy of a growing file: each update reads and compresses only the new part.
+"""Compressed copies of growing files, such as transcripts. An update adds only the new part.
 
-A copy never loses data. If the file is no longer a continuation of its copy, the copy is renamed to
-a number (`NAME.~1.gz`) and a new copy is begun. Only one process at a time may write a copy.
+A copy never loses data. If the original file no longer starts with the data of its copy, the copy
+is renamed to `NAME.~1.gz`, `NAME.~2.gz` and so on, and a new copy is started. Only one process at a
+time may write a copy.
 """
 
 from __future__ import annotations
@@ -18,20 +19,20 @@ from cortext.durability.read_files import open_file, read_range
 from cortext.durability.replace_file import make_private_dir, replace, storage_errors, write_all
 
 RESTS = 60.0
-"""Seconds without a change after which a last line without a newline counts as complete."""
+"""After this many seconds without a change, a last line without a newline counts as complete."""
 FOLD = 32
-"""The number of added members after which small members are joined."""
+"""The number of appended gzip members after which small members are joined to larger ones."""
 _TAIL = 1 << 16
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class CopyState(NamedTuple):
-    """What is known about a copy. A lost state can be computed again by decompressing the copy.
+    """The state of a copy. A lost state can be computed again by decompressing the copy.
 
-    `print` is the fingerprint of the file when the copy was complete, or "" if it is not. `length`
-    is the number of bytes of the file that the copy holds, and `packed` is the size of the copy.
-    `digest` is a checksum of the last bytes held. `added` is the number of members added since
-    small members were joined.
+    `print` is the fingerprint of the original file when the copy was last complete, or "" if the
+    copy is not complete. `length` is the number of bytes that were copied, and `packed` is the
+    compressed size. `digest` is a checksum of the last copied bytes. `added` is the number of gzip
+    members that were appended since small members were joined.
     """
 
     print: str = ""
@@ -42,10 +43,10 @@ class CopyState(NamedTuple):
 
 
 class Followed(NamedTuple):
-    """The result of an update: `change` is "new", "grown", "replaced", or "" if nothing changed.
+    """The result of an update of a copy.
 
-    `known` is the new state of the copy, and `read` the number of bytes that were read from the
-    file.
+    `change` is "new", "grown", "replaced", or "" if nothing changed. `known` is the new state of
+    the copy. `read` is the number of bytes that were copied from the original file.
     """
 
     known: CopyState
@@ -54,21 +55,22 @@ class Followed(NamedTuple):
 
 
 def print_of(found: os.stat_result) -> str:
-    """Return a fingerprint that changes whenever the file changes."""
+    """Return a file's fingerprint, made of its time, size and inode."""
     return f"{found.st_mtime_ns}-{found.st_size}-{found.st_ino}"
 
 
 def follow(
     source: str, target: str, known: CopyState | None, *, temp_dir: str, document: bool = False
 ) -> Followed:
-    """Update a copy from its file, and return what changed.
+    """Update the copy `target` of the file `source`, and return the new state of the copy.
 
-    A `document` is a file that is always rewritten as a whole, so its copy is replaced as a whole.
-    If the new version is shorter or incomplete, the old copy is stored under a number first. If a
-    file was only truncated, its copy stays as it is.
+    `known` is the state after the previous update, if the caller has it. If `document` is true,
+    programs always rewrite the whole file, so the whole copy is replaced. If the new document is
+    shorter or incomplete, the old copy is first renamed to `NAME.~1.gz`. If the file was only
+    truncated, its copy stays as it is.
 
     Raises:
-        OSError: The file cannot be read.
+        OSError: The file `source` cannot be read.
         SessionStorageError: The copy cannot be written.
     """
     if known and known.print == print_of(os.stat(source)) and _length(target) == known.packed:
@@ -121,7 +123,10 @@ def _take(
 
 
 class TailBuffer:
-    """A filter that passes blocks on, counts their bytes and remembers the last 64 KB."""
+    """A buffer of the last 64 KB of a stream. `seen` is the number of bytes that passed through.
+
+    `before` is the data before the stream.
+    """
 
     def __init__(self, before: bytes = b"") -> None:
         self._last = before
@@ -139,10 +144,11 @@ class TailBuffer:
 
 
 def extend(target: str, base: CopyState, blocks: Iterable[bytes], *, temp_dir: str) -> CopyState:
-    """Append blocks to a copy, durably, and return its state with new `packed` and `added`.
+    """Compress blocks, append them durably to a copy, and return `base` with new sizes.
 
-    The blocks follow the part that `base` describes. Any bytes after that part belong to an
-    unfinished write and are cut off. A failed write leaves the copy as it was.
+    `base` is the state of the copy. Bytes after its size `packed` come from an unfinished write and
+    are removed first. A failed write leaves the copy as it was. Only the fields `packed` and
+    `added` of the result are new.
     """
     make_private_dir(os.path.dirname(target))
     fd = os.open(target, _APPEND, 0o600)
@@ -190,12 +196,15 @@ def _pieces(blocks: Iterable[bytes]) -> Iterator[bytes | memoryview]:
 
 
 def stamp(target: str, mtime_ns: int) -> None:
-    """Set the time of a copy to the time of its file, because readers use it as a fallback."""
+    """Set the modification time of a copy to the time of its original file.
+
+    Readers of the copy use this time if the transcript states none.
+    """
     os.utime(target, ns=(mtime_ns, mtime_ns))
 
 
 def fold(target: str, *, temp_dir: str) -> int:
-    """Join the small members of a copy, and return the size of the copy.
+    """Join the small gzip members of a copy to larger ones, and return the new compressed size.
 
     Large members are copied unchanged. A damaged copy is not changed at all.
     """
@@ -228,10 +237,10 @@ def _joined(packed: Packed) -> Iterator[bytes]:
 
 
 def sound_copy(target: str, known: CopyState | None) -> CopyState:
-    """Return the state of a copy: `known` if it still matches, otherwise found by decompressing.
+    """Return the state of a copy. If `known` has another size than the copy, compute a new state.
 
-    If the copy is damaged before its end, it is stored under a number and the result is an empty
-    state, so that a new copy is begun.
+    A new state is computed by decompressing the copy. A damaged copy is renamed to `NAME.~1.gz`,
+    and the result is the empty state, so that the caller starts a new copy.
     """
     length = _length(target)
     if known and known.packed == length:
@@ -258,7 +267,7 @@ def sound_copy(target: str, known: CopyState | None) -> CopyState:
 
 
 def set_generation_aside(target: str) -> str:
-    """Rename a copy to the first free number, to make room for a new copy; return the new path."""
+    """Rename a copy to the first free name of `NAME.~1.gz`, `NAME.~2.gz` and so on; return it."""
     bare = target.removesuffix(SUFFIX)
     number = 1
     while os.path.lexists(kept := f"{bare}.~{number}{SUFFIX}"):
@@ -269,7 +278,10 @@ def set_generation_aside(target: str) -> str:
 
 
 def _continues(fd: int, size: int, base: CopyState) -> bool:
-    """Return whether the file begins with the data of its copy, judged by the end of that data."""
+    """Return whether a file starts with the data of its copy.
+
+    Only the last 64 KB of that data are compared.
+    """
     if size < base.length:
         return False
     if not base.length:
@@ -278,7 +290,7 @@ def _continues(fd: int, size: int, base: CopyState) -> bool:
 
 
 def _is_beginning(fd: int, size: int, target: str, base: CopyState) -> bool:
-    """Return whether the file is equal to its copy, or is a truncated version of it."""
+    """Return whether a file is equal to its copy, or was truncated since it was copied."""
     if size > base.length:
         return False
     start = max(size - _TAIL, 0)
@@ -295,7 +307,10 @@ def _is_beginning(fd: int, size: int, target: str, base: CopyState) -> bool:
 
 
 def _is_whole(fd: int, size: int, before: int) -> bool:
-    """Return whether a document has both its brackets and is no shorter than before."""
+    """Return whether a JSON document starts and ends with a bracket and did not become shorter.
+
+    `before` is its length when it was last copied.
+    """
     ends = os.pread(fd, 64, 0).lstrip()[:1] + os.pread(fd, 64, max(size - 64, 0)).rstrip()[-1:]
     return size >= before and ends in (b"{}", b"[]")
 

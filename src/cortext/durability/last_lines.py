@@ -12,8 +12,8 @@ CHUNK = 32 * 1024
 def read_last_lines(path: str, count: int) -> tuple[bytes, bool]:
     """Return the last `count` lines of a file, and whether they are the whole file.
 
-    A last line without a newline counts as a line. The read grows until it contains all these
-    lines, so a huge line costs only its own size.
+    A last line without a newline counts as a line. Only the end of the file is read, and more of
+    it if a line is long.
     """
     fd = open_file(path)
     try:
@@ -33,7 +33,10 @@ def read_last_lines(path: str, count: int) -> tuple[bytes, bool]:
 
 
 def _start_of_last(data: bytes, count: int) -> int:
-    """Return where the last `count` lines begin, or -1 if `data` may not contain all of them."""
+    """Return the offset in `data` at which its last `count` lines start.
+
+    Return -1 if the first of these lines may start before `data`.
+    """
     if count <= 0:
         return len(data)
     cut = len(data) - 1 if data.endswith(b"\n") else len(data)

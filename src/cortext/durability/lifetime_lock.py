@@ -1,6 +1,7 @@
-"""Marks that show which sessions are open: a process holds a lock for as long as it runs.
+"""Marks that show which sessions are open in which process.
 
-The lock file contains the process id of the holder.
+A mark is a lock file that a process keeps locked while it has the session open. The file contains
+the id of the process.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ _OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class LiveMark:
-    """A mark that says that this process has a session open.
+    """A lock file that shows other processes that this process has a session open.
 
-    The operating system releases the mark when the process ends.
+    The operating system releases the lock when the process ends.
     """
 
     def __init__(self, path: str) -> None:
@@ -25,7 +26,7 @@ class LiveMark:
         self._fd = -1
 
     def take(self) -> str | None:
-        """Take the mark; return None on success, otherwise which process holds it."""
+        """Lock the mark and return None, or return text that describes the process that has it."""
         if self._fd >= 0:
             return None
         make_private_dir(os.path.dirname(self._path))
@@ -52,15 +53,18 @@ class LiveMark:
 
 
 def mark_path(folder: str, id: str = "") -> str:
-    """Return the path of a session's mark, or of the folder of all marks if `id` is empty.
+    """Return the path of the lock file for a session that is stored in `folder`.
 
-    `folder` is the folder that the session is stored in.
+    If `id` is empty, return the path of the folder that contains the lock files.
     """
     return f"{folder}/.cortext/live/{id}"
 
 
 def live_holder(path: str) -> str | None:
-    """Return a description of the process that has a session open, or None. Nothing is written."""
+    """Return text that describes the process that has a session open; None if no process has.
+
+    `path` is the lock file of the session. Nothing is written.
+    """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:

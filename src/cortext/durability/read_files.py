@@ -1,4 +1,4 @@
-"""Reading of regular files, without locks and without writing anything."""
+"""Functions that read regular files, without locks."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 
 
 def open_file(path: str) -> int:
-    """Open a regular file for reading and return its descriptor; OSError for anything else.
+    """Open a regular file for reading, and return its file descriptor.
 
-    A folder, pipe or device is refused.
+    OSError if the path is a folder, a pipe or a device.
     """
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
@@ -38,7 +38,7 @@ def read_small_file(path: str, most: int) -> bytes:
 
 
 def read_file_and_stat(path: str) -> tuple[bytes, os.stat_result]:
-    """Return all bytes of a file, and the `stat` result of the file they were read from."""
+    """Return all bytes of a file, and the `stat` result of the same file."""
     fd = open_file(path)
     try:
         found = os.fstat(fd)
@@ -48,7 +48,7 @@ def read_file_and_stat(path: str) -> tuple[bytes, os.stat_result]:
 
 
 def read_first_line(path: str, most: int) -> bytes:
-    """Return the first line of a file without its newline, at most `most` bytes of it."""
+    """Return the first line of a file without its newline, cut after `most` bytes."""
     fd = open_file(path)
     try:
         return os.pread(fd, most, 0).partition(b"\n")[0]
@@ -57,14 +57,14 @@ def read_first_line(path: str, most: int) -> bytes:
 
 
 def stat_all(fd: int, names: Iterable[str]) -> list[int]:
-    """Return the time in nanoseconds, the size and the inode of each file, in one flat list.
+    """Return the modification time, the size and the inode of each file, in one flat list.
 
-    The names are relative to the folder that is open as `fd`. A file that does not exist, or a
-    broken link, has -1 three times.
+    The times are in nanoseconds. The names are relative to the open folder `fd`. A missing file or
+    a broken link gives -1 three times.
     """
     found: list[int] = []
     stat = os.stat
-    # A plain loop, because a list of many files spends most of its time here.
+    # A plain loop, because listing many conversations spends most of its time in this function.
     for name in names:
         try:
             now = stat(name, dir_fd=fd)
@@ -76,9 +76,10 @@ def stat_all(fd: int, names: Iterable[str]) -> list[int]:
 
 
 def read_blocks(path: str, size: int = 1 << 20) -> Iterator[bytes]:
-    """Yield a file in blocks of whole lines; only the last block may end without a newline.
+    """Yield a file in blocks of about `size` bytes, each of which consists of whole lines.
 
-    Lines that are appended during the reading are not included.
+    Only the last block may end without a newline. Lines that are appended in the meantime are not
+    included.
     """
     fd = open_file(path)
     try:

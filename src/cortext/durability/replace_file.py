@@ -22,7 +22,10 @@ _OPEN = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @contextmanager
 def storage_errors(doing: str, path: str) -> Generator[None]:
-    """Turn an OSError inside the block into a SessionStorageError: what failed, where and why."""
+    """Turn an OSError inside the `with` block into a SessionStorageError.
+
+    Its message is "could not DOING PATH: REASON".
+    """
     try:
         yield
     except OSError as error:
@@ -39,7 +42,10 @@ def storage_errors(doing: str, path: str) -> Generator[None]:
 
 @contextmanager
 def collect_errors(failures: list[CortextError], doing: str, path: str) -> Generator[None]:
-    """Add an error inside the block to `failures`, as one sentence, and suppress it."""
+    """Catch an error inside the `with` block and add it to `failures`.
+
+    The message of an OSError becomes "could not DOING PATH: REASON".
+    """
     try:
         with storage_errors(doing, path):
             yield
@@ -48,7 +54,7 @@ def collect_errors(failures: list[CortextError], doing: str, path: str) -> Gener
 
 
 def hint_for(error: OSError) -> str:
-    """Return what a person can do about an error, or "" if that is unknown."""
+    """Return advice for the user about an error, or "" if we have no advice."""
     return _HINTS.get(error.errno or 0, "")
 
 
@@ -84,10 +90,10 @@ def make_private_dir(path: str) -> None:
 
 
 def side_dir(folder: str) -> str:
-    """Return the path of `.cortext` inside a folder, and create that if it is missing.
+    """Return the path of `.cortext` inside a folder, and create `.cortext` if it is missing.
 
-    It contains our locks, temporary files and indexes. Its `.gitignore` makes git ignore all of
-    them.
+    This folder holds our locks, temporary files and indexes. Its `.gitignore` makes git ignore all
+    of them.
     """
     path = os.path.join(folder, ".cortext")
     ignore = os.path.join(path, ".gitignore")
@@ -104,10 +110,10 @@ def side_dir(folder: str) -> str:
 def replace(
     path: str, chunks: Iterable[bytes | memoryview], *, temp_dir: str | None = None
 ) -> os.stat_result:
-    """Replace the file `path` durably by one with these chunks, and return its `stat` result.
+    """Write a file durably, replacing any file at `path`, and return its `stat` result.
 
-    A symbolic link at `path` is refused with an OSError. The temporary file is written in
-    `temp_dir`, by default beside the file.
+    The new content is first written to a temporary file in `temp_dir`, by default the folder of
+    `path`. OSError if `path` is a symbolic link.
     """
     folder, name = os.path.split(path)
     refuse_link(path)
@@ -123,10 +129,7 @@ def replace(
 
 
 def write_new(path: str, chunks: Iterable[bytes | memoryview]) -> os.stat_result:
-    """Create a file with these bytes, sync it and return its `stat` result.
-
-    FileExistsError if the file exists already.
-    """
+    """Create a file durably and return its `stat` result; FileExistsError if `path` exists."""
     fd = os.open(path, _OPEN, 0o600)
     try:
         for chunk in chunks:
@@ -157,9 +160,9 @@ def remove_if_there(path: str) -> bool:
 
 
 def link_over(source: str, target: str, temp_dir: str) -> None:
-    """Make `target` a hard link to the file `source`, or a copy where links are not supported.
+    """Make `target` a hard link to the file `source`, replacing any file at `target`.
 
-    An existing `target` is replaced.
+    If the file system does not support hard links, `target` becomes a copy.
     """
     temp = os.path.join(temp_dir, temp_name(os.path.basename(target)))
     link_or_copy(source, temp)
@@ -171,10 +174,10 @@ def link_over(source: str, target: str, temp_dir: str) -> None:
 
 
 def set_aside(path: str, suffix: str) -> str:
-    """Give a file a second name, `PATH.SUFFIX` or `PATH.SUFFIX-N`, and return that name.
+    """Preserve a file under a second name before the caller replaces it, and return that name.
 
-    A name that is in use is never overwritten. The file also keeps its first name, and the caller
-    can then replace it. If the file already has such a second name, that name is returned.
+    The name is `PATH.SUFFIX`, or `PATH.SUFFIX-2` and so on if it is in use. The file also keeps its
+    first name. If the file already has such a second name, that name is returned.
     """
     for number in range(1, 10_000):
         kept = f"{path}.{suffix}" if number == 1 else f"{path}.{suffix}-{number}"
@@ -200,16 +203,15 @@ def link_or_copy(source: str, target: str) -> None:
 
 
 def remove_set_aside(path: str) -> None:
-    """Remove everything that was set aside from a file."""
+    """Remove all files that `set_aside` created for a file, such as `PATH.torn`."""
     for other in all_set_aside(path):
         os.unlink(other)
 
 
 def all_set_aside(path: str) -> list[str]:
-    """Return the paths of the files that were set aside from a file.
+    """Return the paths of all files that `set_aside` created for a file, such as `PATH.torn-2`.
 
-    Their names are checked in turn, because listing a folder of very many files takes longer. The
-    numbers go up from 1, but a person may have removed some of the files.
+    Each possible name is checked, which is faster than listing a folder of very many files.
     """
     return sorted(
         each for kind in ("torn", "corrupt", "replaced") for each in _numbered(f"{path}.{kind}")
@@ -217,7 +219,10 @@ def all_set_aside(path: str) -> list[str]:
 
 
 def _numbered(path: str) -> Iterator[str]:
-    """Yield each of `path`, `path-2`, `path-3` and so on that exists."""
+    """Yield those of the paths `path`, `path-2`, `path-3` and so on that exist.
+
+    The user may have removed some of the files, so gaps in the numbers are skipped.
+    """
     number = last = 1
     while number <= last + _LONGEST_GAP:
         name = path if number == 1 else f"{path}-{number}"
@@ -233,7 +238,10 @@ def temp_name(name: str) -> str:
 
 
 def sweep_temps(folder: str) -> None:
-    """Remove old temporary files of writers that were killed: they may contain deleted text."""
+    """Remove temporary files older than an hour, which killed processes left in a folder.
+
+    Such files may contain text that the user deleted.
+    """
     limit = time.time() - _ABANDONED_SECONDS
     for name in filter(_TEMP.fullmatch, os.listdir(folder)):
         # A writer may have renamed its file in the meantime, or another process removed it.

@@ -1,4 +1,4 @@
-"""The trash: deleted files with their original paths, until the trash is emptied."""
+"""The trash, which stores deleted files and their original paths until it is emptied."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _INFO = "info.json"
 
 
 class TrashEntry(NamedTuple):
-    """One entry of the trash, with the original paths of its files."""
+    """One entry of the trash, such as a conversation. `origins` has its original paths."""
 
     id: str
     label: str
@@ -36,15 +36,18 @@ class TrashEntry(NamedTuple):
 
 
 class Trash:
-    """A folder of entries. Each entry holds numbered files and a note with their paths."""
+    """The trash folder. Each entry is a folder with numbered files and `info.json`.
+
+    `info.json` has the label, the time of deletion and the original paths of the entry.
+    """
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
 
     def put(self, label: str, paths: list[str]) -> TrashEntry:
-        """Move files or folders into the trash as one entry.
+        """Move files or folders into the trash as one entry with the name `label`.
 
-        The note with their original paths is written first, so a crash loses no path.
+        Their original paths are written first, so a crash loses no path.
         """
         with storage_errors("move to the trash", paths[0]):
             for path in paths:
@@ -66,10 +69,10 @@ class Trash:
         return entry
 
     def list(self) -> list[TrashEntry]:
-        """Return the entries, the latest first.
+        """Return the entries of the trash, the latest first.
 
-        A folder without a valid note is left out. SessionStorageError if a note exists but cannot
-        be read.
+        A folder without a valid `info.json` is left out. SessionStorageError if the operating
+        system cannot read an `info.json`.
         """
         try:
             names = os.listdir(self._folder)
@@ -81,8 +84,8 @@ class Trash:
     def restore(self, id: str) -> TrashEntry:
         """Move all files of an entry back to their original paths.
 
-        If one of these paths is in use again, nothing is moved and a SessionStorageError is raised.
-        SessionNotFoundError if the trash has no such entry.
+        SessionNotFoundError if the trash has no entry with this id. SessionStorageError if one of
+        the original paths exists again; nothing is moved then.
         """
         entry = self._read(check_id(id))
         if entry is None:
@@ -108,7 +111,10 @@ class Trash:
         return entry
 
     def empty(self, older_than_days: float = 0) -> list[TrashEntry]:
-        """Permanently remove the entries deleted at least that many days ago, and return them."""
+        """Remove the entries that were deleted at least `older_than_days` ago, and return them.
+
+        The files of these entries are lost.
+        """
         limit = clock.now() - timedelta(days=older_than_days)
         gone = [entry for entry in self.list() if entry.deleted_at <= limit]
         for entry in gone:
@@ -117,12 +123,12 @@ class Trash:
         return gone
 
     def _remove(self, id: str) -> None:
-        """Remove an entry in one step: files without their note would be unidentifiable."""
+        """Remove an entry in one step, because files without their `info.json` are of no use."""
         remove_folder(os.path.join(self._folder, id), os.path.dirname(self._folder))
 
     def _read(self, name: str) -> TrashEntry | None:
         path = os.path.join(self._folder, name, _INFO)
-        # Report an unreadable note: a skipped entry would survive when the trash is emptied.
+        # Report an unreadable `info.json`: emptying the trash must not silently skip the entry.
         with storage_errors("read", path):
             try:
                 with open(path, "rb") as file:
@@ -158,9 +164,9 @@ def move(source: str, target: str) -> None:
 
 
 def _copy_whole(source: str, target: str) -> None:
-    """Copy under a temporary name, and rename when everything is there.
+    """Copy a file or folder under a temporary name, and rename the copy when it is complete.
 
-    `doctor` recognizes the temporary name that a crash may leave behind.
+    If a crash leaves the temporary name behind, `cortext doctor` recognizes it.
     """
     folder, name = os.path.split(target)
     temp = os.path.join(folder, temp_name(name))

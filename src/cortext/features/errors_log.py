@@ -1,4 +1,7 @@
-"""The log of errors in hooks and background work, which have nobody to report to."""
+"""The log of errors in hooks and background processes, which cannot show errors to the user.
+
+`cortext doctor` shows this log.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,9 @@ _KEPT = 64 << 10
 
 
 def write_error(doing: str, error: BaseException) -> None:
-    """Append one line to the log, and cut a large log to its last part.
+    """Append an error to the log that `cortext doctor` shows, and cut a large log to its last part.
 
-    If the log cannot be written, do nothing.
+    `doing` says what the process was doing. If the log cannot be written, do nothing.
     """
     sentence = " ".join(str(error).split())[:1000]
     when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
@@ -41,7 +44,7 @@ def write_error(doing: str, error: BaseException) -> None:
 
 
 def last_errors(count: int = 20) -> list[str]:
-    """Return the last lines of the log, oldest first."""
+    """Return the last `count` lines of the error log, oldest first; [] if there is no log."""
     try:
         with open(paths.log_file(), "rb") as file:
             file.seek(max(os.fstat(file.fileno()).st_size - _KEPT, 0))

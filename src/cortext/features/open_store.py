@@ -1,4 +1,4 @@
-"""Open a conversation store by its URL; a `file:` store uses the session logs."""
+"""Open a conversation store by its URL. A `file:` store writes session logs."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
 """Commit the files of one conversation to git, and no other file.
 
-The commit is built without the index: first the blobs, then the trees that change, then the commit
-object. After that the branch moves to the commit, if it has not moved meanwhile. Last, the index
-gets the same blobs, for these paths only.
+The commit is built without git's index: first the blobs, then the trees that change, then the
+commit object. After that the branch moves to the commit, if the branch has not moved meanwhile.
+Last, the index gets the same blobs, for these paths only.
 
 If the process is killed before the branch moves, git has only unused objects. If it is killed after
 that, the commit is complete, but the index is behind: `git status` shows staged changes that would
-undo the commit. The next stop of the conversation repairs the index, and so does
-`git reset -- FOLDER`.
+undo the commit. The next stop of the conversation repairs the index, and so does `git reset --
+FOLDER`.
 """
 
 from __future__ import annotations
@@ -44,10 +44,11 @@ _UNKNOWN_PERSON = re.compile(
 
 
 class _Task(NamedTuple):
-    """The files to record.
+    """The files of a conversation to record in git.
 
-    `inside` is the folder's path in the repository, and all other paths begin with it. In `files`,
-    a deleted file has None instead of an entry.
+    `inside` is the conversation's folder relative to the repository, and all paths start with it.
+    In `files`, a deleted file has None instead of an entry. `had` has the entries of the index.
+    `ignored` and `left_out` are paths that are not recorded.
     """
 
     repository: Repository
@@ -77,6 +78,7 @@ def record(
     `off`, do nothing. The files on disk replace staged versions, as in `git commit FILE`. Files of
     the folder that are in the index, but not on disk, are recorded as deleted.
 
+    `title`, `id` and `verb` (the command that saves, such as "stop") are for the commit message.
     `allow` is called for each file with its name in the folder and the bytes to store. If it
     returns False for one file, nothing is recorded. A failure of git is returned as an outcome with
     a note. Raises CortextError only for an unknown mode and for a file outside the folder.
@@ -98,7 +100,7 @@ def record(
             return _stage(task)
         return _commit(task, title, id, verb)
     except NotRecorded as error:
-        # `auto` was not requested by the person, so a missing repository is no news.
+        # `auto` is the default, so a missing repository is not worth a note.
         quiet = mode == "auto" and error.outcome in ("no-repository", "not-root")
         paths = error.paths if isinstance(error, NotAllowed) else []
         return Recorded(error.outcome, "", paths, [], "" if quiet else error.note)
@@ -231,7 +233,10 @@ def _bring_index_in_step(task: _Task) -> list[str]:
 
 
 def _note(task: _Task, more: str = "") -> str:
-    """Return a note about the files that are not recorded, with the reasons; "" if none."""
+    """Return a note about the files that are not recorded, with the reasons; "" if there are none.
+
+    `more` is a text that comes first.
+    """
     parts = [more] if more else []
     if task.ignored:
         parts.append(f"ignored by git, so not recorded: {_names(task, task.ignored)}")

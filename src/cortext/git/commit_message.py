@@ -14,9 +14,10 @@ _LONGEST = 60
 
 
 def what_is_saved(paths: Iterable[str], session: str) -> str:
-    """Return the first words of the subject of a commit of these files.
+    """Return the first words of the subject of a commit of these paths.
 
-    `session` is the path prefix of the session files.
+    `session` is the path prefix of the session files. The words say whether only session files,
+    only other files, or both are committed.
     """
     of_session = {path.startswith(session) for path in paths}
     if of_session == {True}:
@@ -25,7 +26,7 @@ def what_is_saved(paths: Iterable[str], session: str) -> str:
 
 
 def subject(title: str, what: str) -> str:
-    """Return the first line of a commit message, with the title shortened."""
+    """Return the first line of a commit message: `what` and the title, shortened if too long."""
     text = one_line(title)
     if len(text) > _LONGEST:
         text = text[: _LONGEST - 1].rstrip() + "…"
@@ -33,6 +34,9 @@ def subject(title: str, what: str) -> str:
 
 
 def message(title: str, id: str, verb: str, what: str) -> bytes:
-    """Return a complete commit message, encoded in UTF-8."""
+    """Return a complete commit message, encoded in UTF-8.
+
+    `verb` is the cortext command that saves, and `what` has the first words of the subject.
+    """
     first = subject(one_line(title) or id, what)
     return f"{first}\n\nConversation: {one_line(id)}\nSaved by: cortext {one_line(verb)}\n".encode()

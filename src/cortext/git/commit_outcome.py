@@ -1,4 +1,4 @@
-"""The outcome of recording files in git."""
+"""The outcome of an attempt to record files in git."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _HIDDEN = ("Cc", "Cf", "Cs")
 
 
 class Recorded(NamedTuple):
-    """The result of recording files.
+    """The result of recording a conversation's files in git.
 
     Only "committed" moves HEAD. "committed" and "staged" change the index. "unchanged" can change
     the index too, to repair it after an earlier commit was interrupted. `paths` (the recorded
-    files) and `ignored` are relative to the top of the repository. `note` is one line for the
-    person that says what to do, or "".
+    files) and `ignored` are relative to the top of the repository. `note` is one line for the user
+    that says what to do, or "".
     """
 
     outcome: Outcome
@@ -51,12 +51,13 @@ class NotRecorded(Exception):
 
     @property
     def note(self) -> str:
+        """The reason as one line for the user; "" if there is none."""
         why = one_line(str(self))
         return f"not recorded in git: {why}" if why else ""
 
 
 class NotAllowed(NotRecorded):
-    """The caller's `allow` function refused the contents of a file."""
+    """The caller's `allow` function refused the contents of the files `paths`."""
 
     def __init__(self, paths: list[str]) -> None:
         super().__init__("not-allowed", "")
@@ -64,7 +65,7 @@ class NotAllowed(NotRecorded):
 
 
 class GitFailed(NotRecorded):
-    """A git command failed. `said` is git's own reason."""
+    """A git command failed. `said` is the reason that git printed."""
 
     def __init__(self, command: str, said: str) -> None:
         self.said = said

@@ -10,7 +10,7 @@ from cortext.git.repository import Repository, find_repository, has_git_above
 from cortext.git.run_git import find_git
 
 _MOST = 50
-"""The maximum number of commits to search, the newest first."""
+"""The maximum number of commits whose versions are read, the newest first."""
 
 
 def committed(path: str) -> Iterator[bytes]:
@@ -36,7 +36,7 @@ def committed(path: str) -> Iterator[bytes]:
 
 
 def has_committed(folder: str, files: Sequence[str]) -> bool:
-    """Return whether a commit of any branch has one of these files of a folder.
+    """Return whether a commit of any branch has one of these files, which are in `folder`.
 
     Raises NotRecorded if the folder is in a repository, but git cannot be used.
     """

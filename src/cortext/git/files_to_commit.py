@@ -19,14 +19,14 @@ from cortext.git.trees import FILE, PROGRAM, TreeEntry
 
 _AT_ONCE = 64
 _ODD = (errno.ELOOP, errno.ENOTDIR, errno.ENXIO)
-"""The errors of opening a link, a file below a link, or a socket."""
+"""The errors that opening a link, a file below a link, or a socket gives."""
 
 
 class Hashed(NamedTuple):
-    """The result of `hash_files`.
+    """The files of a conversation after their contents were stored in git.
 
-    `entries` has the entries of stored files by path. `gone` are the paths without a file. `odd`
-    are the paths of links, sockets and the like.
+    `entries` has the git entries of the stored files, by path. `gone` has the paths without a file.
+    `odd` has the paths of links, sockets and the like, which are not stored.
     """
 
     entries: dict[str, TreeEntry]
@@ -35,7 +35,10 @@ class Hashed(NamedTuple):
 
 
 def names_inside(folder: str, files: Sequence[str]) -> list[str]:
-    """Return the files relative to their folder. Raises CortextError for a file outside of it."""
+    """Return the paths of files relative to `folder`, sorted and each once.
+
+    Raises CortextError for a file outside the folder or inside a `.git`.
+    """
     names = [os.path.relpath(file, folder) for file in files]
     for name, file in zip(names, files, strict=True):
         parts = name.split(os.sep)
@@ -99,9 +102,9 @@ def hash_files(
     paths: dict[str, str],
     allow: Callable[[str, bytes], bool] | None = None,
 ) -> Hashed:
-    """Store the contents of files in git, unchanged.
+    """Store the contents of files in git, unchanged, and return their entries.
 
-    `paths` has the path in the repository for each name in the folder. `allow` is called with each
+    `paths` maps each name in the folder to its path in the repository. `allow` is called with each
     name and the bytes to store. If it returns False for one file, nothing is stored and NotAllowed
     is raised. If a file cannot be read, nothing is stored and NotRecorded is raised.
     """
@@ -134,7 +137,10 @@ def hash_files(
 
 
 def _hash(repository: Repository, contents: Sequence[bytes]) -> list[str]:
-    """Store contents from unnamed temporary files, so that git reads exactly these bytes."""
+    """Store contents in git, and return their object ids.
+
+    Git reads them from unnamed temporary files, so that it stores exactly these bytes.
+    """
     with ExitStack() as opened:
         try:
             files = [opened.enter_context(_holding(data)) for data in contents]
@@ -160,7 +166,7 @@ def _holding(data: bytes) -> IO[bytes]:
 
 
 def _read_inside(folder: str, name: str) -> tuple[bytes, str]:
-    """Return content and mode of a regular file in a folder, without following links."""
+    """Return content and git mode of a regular file in a folder, without following links."""
     fd = _open_inside(folder, name)
     try:
         found = os.fstat(fd)

@@ -1,4 +1,4 @@
-"""Find the repository of a folder, and check whether cortext may commit to it."""
+"""Find the git repository of a folder, and check whether cortext may commit to it."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _FALSE = ("false", "no", "off", "0", "")
 
 
 class Repository(NamedTuple):
-    """A work tree and its git folder.
+    """A git work tree and its git folder.
 
-    `top` is the real path of the work tree, without links. `must_run` has the required filters: git
-    refuses a file whose required filter does not run. `keeps_modes` says whether the file system
-    stores the executable bit of files.
+    `top` is the real path of the work tree, without links. `algorithm` is sha1 or sha256.
+    `must_run` has the names of required filters: git refuses a file whose required filter does not
+    run. `keeps_modes` says whether the file system stores the executable bit of files.
     """
 
     git: Git
@@ -48,6 +48,7 @@ class Repository(NamedTuple):
 
     @property
     def is_detached(self) -> bool:
+        """Whether HEAD is a commit and not a branch."""
         try:
             with open(f"{self.git_dir}/HEAD", "rb") as head:
                 return not head.read(5).startswith(b"ref:")
@@ -56,7 +57,7 @@ class Repository(NamedTuple):
 
 
 def has_git_above(folder: str) -> bool:
-    """Return whether a folder or one of its parents has a `.git`, without running git."""
+    """Return whether a folder or one of its parents contains `.git`, without running git."""
     while not os.path.lexists(os.path.join(folder, ".git")):
         folder, below = os.path.dirname(folder), folder
         if folder == below:
@@ -65,9 +66,10 @@ def has_git_above(folder: str) -> bool:
 
 
 def find_repository(program: str, folder: str) -> Repository:
-    """Return the repository that contains a folder, which is given as a real path.
+    """Return the repository that contains a folder.
 
-    Raises NotRecorded if there is no repository, or if cortext must not use it.
+    `program` is the path of git, and `folder` must be a real path. Raises NotRecorded if there is
+    no repository, or if cortext must not use the repository.
     """
     while not os.path.isdir(folder):
         folder = os.path.dirname(folder)
@@ -125,7 +127,7 @@ def _is_true(value: str | None) -> bool:
 
 
 def _filters(settings: dict[str, str | None]) -> dict[str, bool]:
-    """Return the configured filters, and whether each of them is required."""
+    """Return the names of the configured filters, and whether each of them is required."""
     filters: dict[str, bool] = {}
     for key, value in settings.items():
         name, dot, what = key.removeprefix("filter.").rpartition(".")
@@ -139,7 +141,7 @@ def _filters(settings: dict[str, str | None]) -> dict[str, bool]:
 
 
 def _disable_filters(filters: Iterable[str]) -> dict[str, str]:
-    """Return settings that disable all filters.
+    """Return settings that disable these filters, so that git does not run their programs.
 
     When git writes an index, it filters every file that changed within the last clock tick, even
     files that the command does not name.
@@ -161,6 +163,7 @@ def _disable_hooks(settings: Iterable[str]) -> dict[str, str]:
 
 
 def _refusal(asked: GitResult, folder: str) -> NotRecorded:
+    """Return the error to raise after `git rev-parse` failed in a folder."""
     why = reason(asked.err)
     if "not a git repository" in why and has_git_above(folder):
         return GitFailed("rev-parse", why)  # the repository cannot be read, or is damaged
@@ -178,7 +181,7 @@ def _refusal(asked: GitResult, folder: str) -> NotRecorded:
 
 
 def _owned(err: str, folder: str) -> str:
-    """Return the folder to mark as safe: the one in quotes in git's message, or `folder`."""
+    """Return the folder that git's message quotes, for `safe.directory`; otherwise `folder`."""
     found = err.partition("'")[2].partition("'")[0]
     return found if os.path.isabs(found) else folder
 
@@ -186,7 +189,7 @@ def _owned(err: str, folder: str) -> str:
 def _refuse_borrowed(top: str, git_dir: str, common: str) -> None:
     """Raise NotRecorded if `.git` leads to the repository of another work tree.
 
-    A `.git` that is a file or a link may lead to any repository of the person. Linked work trees,
+    A `.git` that is a file or a link may lead to any repository of the user. Linked work trees,
     submodules and `--separate-git-dir` are accepted.
     """
     owner = top

@@ -1,9 +1,10 @@
 """Run git so that no setting of a repository can start another program.
 
 The configuration of a repository can name programs: monitors, hooks, filters, pagers, signers and
-helpers. Only plumbing commands are run. They read few of these settings, and those are overridden.
-Porcelain commands read more: `git log`, for example, can verify signatures. `GIT_*` environment
-variables are removed, except those for the person's identity and configuration.
+helpers. This module runs only git's plumbing commands (the low-level ones). They read few of these
+settings, and those are overridden. Porcelain commands read more: `git log`, for example, can verify
+signatures. `GIT_*` environment variables are removed, except those for the user's identity and
+configuration.
 """
 
 from __future__ import annotations
@@ -84,15 +85,17 @@ _KEPT = frozenset(
 
 
 class GitResult(NamedTuple):
+    """The exit code, the output and the error output of a git command."""
+
     code: int
     out: bytes
     err: str
 
 
 class Git:
-    """The git program in one folder.
+    """The git program, run in one folder.
 
-    With `git_dir`, commands use that repository only. `settings` override every configuration file.
+    With `git_dir`, commands use only that repository. `settings` override every configuration file.
     """
 
     def __init__(
@@ -110,10 +113,11 @@ class Git:
             self._own |= {"GIT_DIR": git_dir, "GIT_WORK_TREE": folder}
 
     def run(self, *args: str, given: bytes | None = None, fds: Sequence[int] = ()) -> GitResult:
-        """Run a command and return its result. `given` is the input of the command.
+        """Run a git command and return its result.
 
-        Raises GitFailed if git cannot be started or exceeds the time-out, and ValueError for a
-        command that is not in the list of safe ones.
+        `given` is the input of the command, and `fds` are file descriptors that it inherits. Raises
+        GitFailed if git cannot be started or exceeds the time-out. Raises ValueError for a command
+        that is not in the list of safe commands.
         """
         import subprocess
 
@@ -136,7 +140,10 @@ class Git:
             raise GitFailed(_name(args), str(error)) from error
 
     def read(self, *args: str, given: bytes | None = None, fds: Sequence[int] = ()) -> bytes:
-        """Run a command and return its output. Raises GitFailed if the command fails."""
+        """Run a git command and return its output. Raises GitFailed if the command fails.
+
+        The arguments are those of `run`.
+        """
         result = self.run(*args, given=given, fds=fds)
         if result.code:
             raise GitFailed(_name(args), reason(result.err))
@@ -144,7 +151,7 @@ class Git:
 
 
 def find_git() -> str | None:
-    """Return the path of git from PATH, or None.
+    """Return the path of the git program, found with PATH; None if git is not installed.
 
     Relative entries of PATH are ignored, because they could lead into a workspace.
     """
@@ -156,7 +163,7 @@ def find_git() -> str | None:
 
 
 def reason(err: str) -> str:
-    """Return the line of git's error output that has the reason for a failure."""
+    """Return the line of git's error output that states the reason for a failure."""
     lines = [line for line in err.splitlines() if line.startswith(("fatal: ", "error: "))]
     said = (lines or err.splitlines() or [""])[-1]
     return one_line(said.removeprefix("fatal: ").removeprefix("error: "))
@@ -169,7 +176,7 @@ def _name(args: Sequence[str]) -> str:
 def _environment() -> dict[str, str]:
     kept = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k in _KEPT}
     if "GEMINI_CLI" in kept:
-        # Gemini CLI hides the person's git configuration, and so their name, from programs that
+        # Gemini CLI hides the user's git configuration, and so their name, from programs that
         # its agent starts. Settings that could run a program are overridden anyway.
         for name in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"):
             kept.pop(name, None)
@@ -199,7 +206,7 @@ def _communicate(process: Popen[bytes], command: str, given: bytes | None) -> Gi
 
 
 def _end(process: Popen[bytes]) -> None:
-    """Terminate git, so that it removes its locks. Kill it only if it does not end in time."""
+    """Terminate git, so that it removes its locks. Kill git only if it does not end in time."""
     from subprocess import TimeoutExpired
 
     process.terminate()

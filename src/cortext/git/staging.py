@@ -1,4 +1,4 @@
-"""Read the entries of a conversation in git's index, and write entries in one step."""
+"""Read a conversation's entries in git's index, and write index entries in one step."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _PAUSE = 0.02
 class StagedFiles(NamedTuple):
     """The index entries of a folder.
 
-    `entries` has the entries of the given paths. `skipped` has the given paths that git does not
-    compare with the disk: "assume unchanged" or sparse files. `others` has the other paths in the
-    folder.
+    `entries` has the entries of the paths that the caller named. `skipped` has the named paths that
+    git does not compare with the disk: "assume unchanged" or sparse files. `others` has all other
+    paths in the folder.
     """
 
     entries: dict[str, TreeEntry]
@@ -32,7 +32,7 @@ class StagedFiles(NamedTuple):
 
 
 def wait_for_index(repository: Repository) -> None:
-    """Wait until no process locks the index. Raises NotRecorded if the lock remains."""
+    """Wait until no process locks git's index. Raises NotRecorded if the lock remains."""
     deadline = time.monotonic() + WAIT
     while os.path.lexists(repository.index_lock):
         if time.monotonic() >= deadline:
@@ -41,9 +41,9 @@ def wait_for_index(repository: Repository) -> None:
 
 
 def read_index(repository: Repository, folder: str, paths: Collection[str]) -> StagedFiles:
-    """Return the index entries of a folder, separated into `paths` and others.
+    """Return the index entries of a folder, separated into the named `paths` and others.
 
-    Raises NotRecorded with the outcome "busy" if one of the paths has a merge conflict.
+    Raises NotRecorded with the outcome "busy" if one of the named paths has a merge conflict.
     """
     below = [folder] if folder else []
     out = repository.git.read("--literal-pathspecs", "ls-files", "-z", "-v", "-s", "--", *below)
@@ -64,7 +64,7 @@ def read_index(repository: Repository, folder: str, paths: Collection[str]) -> S
 
 
 def write_index(repository: Repository, files: Mapping[str, TreeEntry | None]) -> None:
-    """Set the index entries of paths, and remove the paths whose entry is None.
+    """Set the index entries of these paths, and remove the paths whose entry is None.
 
     No other entry changes. Raises NotRecorded if another process keeps the index locked.
     """
@@ -89,6 +89,7 @@ def write_index(repository: Repository, files: Mapping[str, TreeEntry | None]) -
 
 
 def _locked(repository: Repository) -> NotRecorded:
+    """Return the error to raise if another process keeps the index locked."""
     return NotRecorded(
         "busy",
         "another git process is at work there; if none is, remove "

@@ -22,6 +22,8 @@ _FOUND = re.compile(rb"([0-9a-f]{40,64}) (\w+) (\d+)")
 
 
 class TreeEntry(NamedTuple):
+    """The mode and the object id of a file or folder in a git tree."""
+
     mode: str
     oid: str
 
@@ -39,6 +41,7 @@ class Head(NamedTuple):
     trees: dict[str, Tree]
 
     def entry(self, path: str) -> TreeEntry | None:
+        """Return the entry of a path in HEAD; None if HEAD does not have the path."""
         folder, name = os.path.split(path)
         return self.trees[folder].get(name)
 
@@ -68,7 +71,10 @@ def read_head(repository: Repository, paths: Iterable[str]) -> Head:
 
 
 def build_tree(repository: Repository, head: Head, files: Mapping[str, TreeEntry | None]) -> str:
-    """Write HEAD's tree with these files changed, and return its id. None deletes a file."""
+    """Write HEAD's tree with these files changed to git, and return the id of the new tree.
+
+    An entry of None deletes the file.
+    """
     trees = {folder: dict(tree) for folder, tree in head.trees.items()}
     for path, entry in files.items():
         _put(trees, path, entry)
@@ -110,7 +116,7 @@ def _put(trees: dict[str, Tree], path: str, entry: TreeEntry | None) -> None:
 
 
 def _objects(out: bytes, count: int) -> list[tuple[str, bytes]]:
-    """Parse the output of cat-file into ids and contents; both are empty for a missing object."""
+    """Parse the output of `git cat-file` into ids and contents. A missing object has neither."""
     objects: list[tuple[str, bytes]] = []
     at = 0
     for _ in range(count):
@@ -127,7 +133,7 @@ def _objects(out: bytes, count: int) -> list[tuple[str, bytes]]:
 
 
 def _expected(commit: bytes, trees: dict[str, Tree], folder: str) -> str:
-    """Return the id of a folder's tree according to its parent tree; "" if it is missing.
+    """Return the id of a folder's tree according to its parent tree; "" if the folder is missing.
 
     Raises NotRecorded if the entry in the parent is not a folder.
     """
@@ -156,7 +162,7 @@ def _parse(data: bytes, size: int) -> Tree:
 
 
 def _id(tree: Tree, algorithm: str) -> str:
-    """Return the id that git computes for a tree, which sorts folders as if they ended with "/"."""
+    """Return the id that git computes for a tree. Git sorts folders as if they ended with "/"."""
     rows = sorted(
         (os.fsencode(name) + (b"/" if entry.mode == _FOLDER else b""), name, entry)
         for name, entry in tree.items()
@@ -171,6 +177,7 @@ def _id(tree: Tree, algorithm: str) -> str:
 
 
 def _listing(tree: Tree) -> bytes:
+    """Return a tree in the input format of `git mktree`."""
     kinds = {_FOLDER: "tree", _SUBMODULE: "commit"}
     rows = [
         f"{entry.mode} {kinds.get(entry.mode, 'blob')} {entry.oid}\t{name}\0"

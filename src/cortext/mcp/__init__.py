@@ -1,5 +1,6 @@
-"""The MCP server: what agents ask of past conversations.
+"""The MCP server, through which agents search, read and resume past conversations.
 
-`server.py` is the only module that knows the protocol. A tool is a function of `Reach` and its
-arguments, and returns an `Answer`: facts, and the same as text.
+`mcp_server.py` speaks the protocol, and `tool_table.py` lists the tools that an agent can call. A
+tool is a function. Its arguments are a `Reach`, which says what the agent may see, and a struct of
+`tool_arguments.py`. It returns a `ToolAnswer`: facts for programs, and the same facts as text.
 """

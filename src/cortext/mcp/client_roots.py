@@ -1,4 +1,4 @@
-"""The folders that a client says it works in."""
+"""The roots of an MCP client: the folders in which it works, as the client reports them."""
 
 from __future__ import annotations
 
@@ -15,19 +15,22 @@ from mcp.shared.exceptions import MCPError
 
 _log = logging.getLogger("cortext.mcp")
 _PATIENCE = 2.0
-"""Seconds that a client has to say them."""
+"""Seconds that a client has to answer a request for its roots."""
 _MOST = 100
 
 
 class Roots:
-    """Asked for anew with each request, so a client that changes them is followed at once. One that
-    does not answer in time is not asked again until it says that they changed."""
+    """The roots of all clients of the server.
+
+    A client is asked for its roots at each request, so a change takes effect at once. A client that
+    does not answer in time is not asked again until it reports a change of its roots.
+    """
 
     def __init__(self) -> None:
         self._silent: deque[object] = deque(maxlen=_MOST)
 
     async def of(self, request: ServerRequestContext[Any]) -> list[str]:
-        """None if the client says nothing of that."""
+        """Ask the client that sent a request for its folders. Return [] if it reports none."""
         session, client = request.session, request.session.client_params
         able = session.client_capabilities
         if able is None or able.roots is None or not session.can_send_request:
@@ -54,7 +57,7 @@ class Roots:
 
 
 def folder_of(uri: str) -> str:
-    """The folder of this machine that an address means; "" if it means none."""
+    """Return the local folder of a `file:` URI; "" if the URI names no local folder."""
     try:
         parts = urlsplit(uri)
     except ValueError:

@@ -1,4 +1,8 @@
-"""The parts of a conversation that can be read, as what is told of each, counted from 1."""
+"""The parts of a conversation that an agent can read: messages, document and sub-agents.
+
+A part is a sequence of entries, which are numbered from 1. An entry is a message, or a piece of the
+document.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +26,11 @@ MESSAGES, DOCUMENT, AGENTS = "messages", "document", "agents"
 
 
 class Told(NamedTuple):
-    """How many there are; what is told, each with its number; and the option of `cortext show` that
-    shows one whole, in which {} stands for its number."""
+    """A part of a conversation.
+
+    `total` is the number of entries. `past` yields the entries, each with its number. `option` is
+    the option of `cortext show` that prints one entry in full; `{}` in it is the entry's number.
+    """
 
     total: int
     past: Iterator[tuple[int, Past]]
@@ -31,9 +38,19 @@ class Told(NamedTuple):
 
 
 def told(row: ConversationRow, id: str, part: str, *, first: int, full: bool, longest: int) -> Told:
-    """A part of a conversation; what is asked for `first` is in it, also if it is a result that
-    stands in the line of its call. Of a document, pieces of so many characters at most are counted.
-    CortextError if it has no such part."""
+    """Return the entries of one part of a conversation.
+
+    Raise CortextError if the conversation has no such part.
+
+    Args:
+        row: The conversation.
+        id: The id of the conversation for error messages and hints.
+        part: `MESSAGES`, `DOCUMENT` or `AGENTS`.
+        first: The number of a message that is included in any case. Without `full`, other tool
+            results appear only in the line of their call.
+        full: Whether tool calls and results are included in full.
+        longest: The most characters in one piece of a document.
+    """
     if part == DOCUMENT:
         pieces = _pieces(row, id, longest)
         return Told(len(pieces), ((n, p) for n, p in enumerate(pieces, 1)), "--at document")

@@ -1,4 +1,4 @@
-"""Tools for one conversation: reading it, saving it, going on with it."""
+"""The MCP tools that read or save one conversation."""
 
 from __future__ import annotations
 
@@ -26,11 +26,14 @@ from cortext.mcp.visibility import Reach
 from cortext.model import record_dicts
 
 BUDGET = 40_000
-"""Characters of one answer: tools refuse or cut what is much longer."""
+"""The approximate number of characters in one answer. AI tools reject or cut longer answers."""
 
 
 class MessageFacts(AnswerFacts, kw_only=True):
-    """A message, or a line on what was left out. `message` counts from 1."""
+    """A message of a conversation, or a note about text that was left out of a long message.
+
+    `message` is the number of the message, counted from 1. A note has the role "omitted".
+    """
 
     message: int
     role: str
@@ -39,8 +42,11 @@ class MessageFacts(AnswerFacts, kw_only=True):
 
 
 class MessagesAnswer(AnswerFacts, kw_only=True):
-    """Messages of a conversation, or pieces of its document. `next` is the `from` of the next page;
-    None is the end."""
+    """Messages of a conversation, or pieces of its document.
+
+    `total` is the number of all messages or pieces. `next` is the `from` of the next page; None
+    means that this is the last page.
+    """
 
     notice: str = NOTICE
     conversation: ConversationFacts
@@ -72,8 +78,13 @@ def page(
     full: bool = False,
     part: str = MESSAGES,
 ) -> ToolAnswer:
-    """Return messages of a conversation from a number on, in about `BUDGET` characters; or of
-    another part of it. New messages are captured first."""
+    """Capture new messages of a conversation, and return a page of its messages.
+
+    The page starts with the message `first`. It ends after `limit` messages, or after about
+    `BUDGET` characters. With `full`, tool calls are included in full, otherwise as one line each.
+    `part` selects the messages, the document or the sub-agents. Raise CortextError if there is no
+    message `first` or no such part.
+    """
     row = capture_pending(row)
     id, nonce = reach.name(row), new_nonce()
     total, told, option = conversation_parts.told(
@@ -134,7 +145,10 @@ def save_conversation(reach: Reach, given: tool_arguments.Save) -> ToolAnswer:
 
 
 def _cut(past: Past, number: int, show: str) -> Sequence[Past | Left]:
-    """A message without its middle, if it alone would be too much; `show` has it all."""
+    """Split a message that is too long into its beginning, a note and its end.
+
+    The note contains `show`, the command that prints the whole message.
+    """
     half = BUDGET // 4
     if len(past.text) <= 2 * half:
         return [past]

@@ -1,7 +1,8 @@
-"""The server over HTTP, for clients that start no programs: on this machine only.
+"""The MCP server over HTTP, for clients that cannot start a program.
 
-Every request needs the token. Beside it, a page in a browser can neither pretend to be this host
-nor send a request here: the `Host` has to be ours, and an `Origin`, where there is one, too.
+Only this machine can connect, and every request needs the token. The `Host` header must name this
+server, and the `Origin` header, if there is one, must do the same. For this reason a web page in a
+browser can neither pretend to be this host nor send requests to this server.
 """
 
 from __future__ import annotations
@@ -28,8 +29,11 @@ _SHORTEST = 16
 
 
 def serve_http(port: int, tell: Callable[[str, str], None]) -> None:
-    """Serve until a signal ends it. `tell` is given the address and the token; a port of 0 is any
-    that is free."""
+    """Run the MCP server over HTTP until a signal stops it.
+
+    Call `tell` with the URL and the token as soon as clients can connect. A port of 0 means any
+    free port. Raise CortextError if the server cannot listen on the port.
+    """
     token = given_token() or os.urandom(24).hex()
     with socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -40,7 +44,7 @@ def serve_http(port: int, tell: Callable[[str, str], None]) -> None:
                 f"cannot listen on {LOOPBACK}:{port}: {os.strerror(error.errno or 0).lower()}",
                 hint="`--http 0` takes any port that is free",
             ) from None
-        # Who is told the address can ask at once.
+        # Listen before `tell` reports the URL, so that clients can connect at once.
         listener.listen()
         port = listener.getsockname()[1]
         tell(f"http://{LOOPBACK}:{port}{PATH}", token)
@@ -49,7 +53,10 @@ def serve_http(port: int, tell: Callable[[str, str], None]) -> None:
 
 
 def given_token() -> str:
-    """The token that a person chose; "" if none."""
+    """Return the token that the user set in the environment variable; "" if it is not set.
+
+    Raise CortextError if the token is too short or not ASCII.
+    """
     token = os.environ.get(VARIABLE, "")
     if token and (len(token) < _SHORTEST or not token.isascii()):
         raise CortextError(
@@ -60,7 +67,7 @@ def given_token() -> str:
 
 
 def guarded_app(port: int, token: str) -> ASGIApp:
-    """The server, behind checks of each request."""
+    """Return the MCP server as an ASGI application that checks the host, origin and token."""
     hosts = [f"{name}:{port}" for name in (LOOPBACK, "localhost")]
     origins = [f"http://{host}" for host in hosts]
     security = TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)
@@ -72,7 +79,7 @@ def guarded_app(port: int, token: str) -> ASGIApp:
             await app(scope, receive, send)
             return
         given: list[tuple[bytes, bytes]] = list(scope.get("headers", ()))
-        # A header that is there twice is read by one as the first and by another as the last.
+        # If a header occurs twice, some programs use the first value and others the last.
         names = [value.decode("latin-1") for name, value in given if name == b"host"]
         pages = [value.decode("latin-1") for name, value in given if name == b"origin"]
         tokens = [value for name, value in given if name == b"authorization"]

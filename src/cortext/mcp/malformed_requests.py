@@ -1,5 +1,7 @@
-"""What a client sends that is no message of the protocol: it is answered, so that nobody waits for
-an answer that never comes. The SDK passes over it."""
+"""Error responses to lines that are not valid messages of the protocol.
+
+The SDK ignores such lines. Without a response, the client would wait forever.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,10 @@ Item = SessionMessage | Exception
 
 @asynccontextmanager
 async def answered(incoming: Any, outgoing: Any) -> AsyncGenerator[ObjectReceiveStream[Item]]:
-    """The stream of messages that are some; what is none is answered on the way."""
+    """Return a context with the stream of valid messages from `incoming`.
+
+    An invalid message gets an error response on `outgoing`.
+    """
     good, messages = anyio.create_memory_object_stream[Item](0)
 
     async def sort() -> None:
@@ -36,7 +41,10 @@ async def answered(incoming: Any, outgoing: Any) -> AsyncGenerator[ObjectReceive
 
 
 def refusal(error: Exception) -> types.JSONRPCError | None:
-    """The answer to what was no message; None for an empty line and for an answer to us."""
+    """Return the error response to an invalid message. `error` is the SDK's parse error.
+
+    Return None for an empty line, and for an invalid response to a request of this server.
+    """
     text, found = _sent(error)
     if not text.strip() and found is None:
         return None
@@ -55,7 +63,10 @@ def refusal(error: Exception) -> types.JSONRPCError | None:
 
 
 def _sent(error: Exception) -> tuple[str, Any]:
-    """The line, if it could not be read at all, and what it says as far as that can be told."""
+    """Return the invalid line, and its content as far as it can be parsed.
+
+    The line is "" if it is valid JSON but not a valid message.
+    """
     if not isinstance(error, ValidationError):
         return "?", None
     told = error.errors(include_url=False)
@@ -65,10 +76,10 @@ def _sent(error: Exception) -> tuple[str, Any]:
             return text, json.loads(text)
         except (ValueError, RecursionError):
             return text, None
-    # Nothing is every kind of message, so one kind misses something in the whole.
+    # An object never fits all kinds of messages, so some error is about a missing field of it.
     return "", next((each["input"] for each in told if each["type"] == "missing"), ())
 
 
 def _is_text(id: str | int) -> bool:
-    """Whether it can be sent back: a lone surrogate cannot."""
+    """Return whether an id can be sent back. Text with a lone surrogate cannot be encoded."""
     return isinstance(id, int) or not any("\ud800" <= sign <= "\udfff" for sign in id)

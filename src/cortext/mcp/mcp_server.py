@@ -1,4 +1,8 @@
-"""The server itself: the only module that imports the SDK, which costs a second."""
+"""The MCP server: it connects the tools, prompts and resources to the SDK of the protocol.
+
+`cortext mcp` imports this module only when the server starts, because the SDK takes a second to
+import.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +38,10 @@ from cortext.mcp.visibility import Reach, folder_here
 T = TypeVar("T")
 Request = ServerRequestContext[Any]
 _WAIT = 4.0
-"""Seconds that a call waits for what is new to be read; clients wait for an answer about as long as
-they like, and some no longer than this and a little."""
+"""The most seconds that a call waits while new messages are read.
+
+Some clients give up if an answer takes much longer than this.
+"""
 _LOOK = 0.05
 _PAGE = 50
 _LONGEST = 1000
@@ -54,7 +60,7 @@ PROMPTS = {
 
 
 def serve_stdio() -> None:
-    """Serve the one client that is at the other end of stdin and stdout, until it leaves."""
+    """Serve one client over stdin and stdout, until it disconnects."""
 
     async def run() -> None:
         server = Face().server
@@ -65,14 +71,17 @@ def serve_stdio() -> None:
         ):
             await server.run(messages, outgoing, options)
 
-    # A thread waits for stdin that nothing can call off: an interrupt ends all of it, at once.
+    # A thread that waits for stdin cannot be cancelled, so an interrupt must end the process.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     anyio.run(run)
 
 
 class Face:
-    """What the server answers. Work is done in threads, one at a time: what one call reads anew
-    the next one has. What is new is read from when a client is there, before it asks."""
+    """The handlers of the MCP server: tools, prompts and resources.
+
+    Calls run in threads, one after the other, so each call uses what earlier calls have read. A
+    background thread starts to read new messages as soon as a client connects.
+    """
 
     def __init__(self) -> None:
         self._one = anyio.CapacityLimiter(1)
@@ -92,7 +101,7 @@ class Face:
             on_list_resource_templates=self._list_templates,
             on_read_resource=self._read_resource,
         )
-        # As arguments of `Server` these would warn that the protocol will drop them.
+        # As arguments of `Server`, these handlers would cause a deprecation warning.
         hear = self.server.add_notification_handler
         hear("notifications/roots/list_changed", types.NotificationParams, self._roots.changed)
         hear("notifications/initialized", types.NotificationParams, self._begin)
@@ -111,7 +120,7 @@ class Face:
     async def _list_tools(
         self, request: Request, given: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        # A client of today's protocol does not say that it is there.
+        # A client of the current protocol does not send `notifications/initialized`.
         if request.protocol_version in MODERN_PROTOCOL_VERSIONS:
             self._warming.start()
         return types.ListToolsResult(tools=[_tool(name, tool) for name, tool in TOOLS.items()])
@@ -209,7 +218,10 @@ class Face:
         return await self._do(lambda: Reach(folder_here(roots)))
 
     async def _catch_up(self, request: Request) -> int:
-        """Have what is new read, for as long as a call can wait; how many conversations are not."""
+        """Wait up to `_WAIT` seconds while new messages are read, and report the progress.
+
+        Return the number of conversations that are not read yet.
+        """
         warming = self._warming
         warming.start()
         end, told = anyio.current_time() + _WAIT, 0
@@ -221,7 +233,7 @@ class Face:
         return max(warming.unlisted + warming.unread, int(warming.goes_on))
 
     async def _tell(self, work: Callable[..., T], *args: Any) -> T:
-        """The work, whose errors become errors of the protocol."""
+        """Run `work` in a thread, and raise its errors as errors of the protocol."""
         try:
             return await self._do(work, *args)
         except _FAILURES as error:
@@ -236,7 +248,10 @@ def uri_of(id: str) -> str:
 
 
 def id_in(uri: str) -> str:
-    """The id in the address of a resource."""
+    """Return the conversation id in the URI of a resource.
+
+    Raise MCPError if the URI is not one that `uri_of` returns.
+    """
     try:
         scheme, host, path, *_ = urlsplit(uri)
     except ValueError:
@@ -270,7 +285,10 @@ def _text(text: str) -> types.TextContent:
 
 
 def _told(error: Exception) -> str:
-    """The sentence and the hint, in which nothing hides: a client may have asked for that."""
+    """Return the message and the hint of an error, without hidden characters.
+
+    An error may quote text of the client, which may contain such characters.
+    """
     hint = "`cortext doctor` looks for why"
     if isinstance(error, OSError):
         where = f" {error.filename}" if error.filename else ""

@@ -1,5 +1,8 @@
-"""What an agent is told where nothing has what it asked for: why, what comes near, and what may
-have been meant. All of it is of the conversations that it may see."""
+"""The answer to an agent whose search finds nothing.
+
+It contains the reason, texts that match partly, and words or titles that the agent may have meant.
+All of these come from conversations that the agent may see.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,13 @@ _NOTHING = "Nothing was found."
 
 
 class Near(NamedTuple):
-    """A sentence of ours; texts that come near, and the words that these are without; words that
-    may be meant, else titles; and the arguments without which there is something."""
+    """The explanation of a search without results.
+
+    `first` is a sentence with the reason. `hits` are texts that match partly, and `without` are the
+    words that are missing in them. `words` are similar words that do occur. `titles` are
+    conversations with a similar title, given only if there are no such words. `narrowed` are the
+    arguments without which the search finds something.
+    """
 
     first: str
     hits: Sequence[SearchHit] = ()
@@ -30,7 +38,10 @@ class Near(NamedTuple):
 
 
 def near(finder: Finder, question: SearchRequest) -> Near:
-    """What there is to say of a question that nothing answers."""
+    """Explain why a search found nothing, and find partial matches and similar words.
+
+    `finder` contains the conversations that the agent may see. `question` is the search.
+    """
     why = explain_no_results(finder, question)
     if not why.asked or why.excluded:
         return Near(_excluded(why))

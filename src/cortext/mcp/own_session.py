@@ -1,4 +1,4 @@
-"""The session of a tool that this server was started in."""
+"""The AI tool that started this MCP server, and the tool's session that uses the server."""
 
 from __future__ import annotations
 
@@ -11,22 +11,25 @@ from cortext.tools.running_sessions import live_sessions, tool_process
 
 
 class Own(NamedTuple):
-    """A tool, and its sessions that go on in the process which started us."""
+    """The AI tool that started this process, and the ids of the tool's sessions in its process."""
 
     tool: str
     ids: tuple[str, ...]
 
 
 def own_session() -> Own | None:
-    """The tool that started us, with its sessions: none if it has written none yet."""
+    """Return the AI tool that started this process, with its sessions; None if no tool did.
+
+    The sessions are empty if the tool has not written its session yet.
+    """
     above = {process.pid for process in ancestors()}
     live = live_sessions()
     for tool in tool_names():
         if tool_process(tool) is None:
             continue
-        # A tool may have started its own program once more: any of them has the session.
+        # A tool may start its own program again, so any of these processes may have the session.
         ids = [id for (name, id), pid in live.items() if name == tool and pid in above]
-        # What a tool says of itself is from when it started us: it may be in another session now.
+        # The variable is only a fallback: the tool may have changed its session since then.
         if not ids and (told := os.environ.get(find_tool(tool).session_variable or "")):
             ids = [told]
         return Own(tool, tuple(ids))

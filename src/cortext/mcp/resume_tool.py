@@ -1,4 +1,4 @@
-"""The tool that goes on with a conversation in the session of the client, and the prompts."""
+"""The MCP tool that resumes a conversation in the client's session, and the MCP prompts."""
 
 from __future__ import annotations
 
@@ -25,8 +25,11 @@ from cortext.mcp.visibility import Reach
 
 
 class Resumed(AnswerFacts, kw_only=True):
-    """`briefing` is all that an agent needs to go on. `is_kept`: what is said from now on in this
-    session belongs to the conversation."""
+    """A conversation that was resumed in the client's session.
+
+    `briefing` is the text with which an agent can continue the conversation. `is_kept` is True if
+    new messages of this session are added to the conversation.
+    """
 
     conversation: ConversationFacts
     warnings: list[str]
@@ -110,8 +113,11 @@ def _check(reach: Reach, row: ConversationRow, *, reopen: bool) -> None:
 
 
 def _bind(row: ConversationRow, own: Own | None, folder: str) -> bool:
-    """Bind the client's session, which works in `folder`, to a conversation. Return False if it is
-    not known which session the client has."""
+    """Bind the client's session to a conversation, so that new messages are captured.
+
+    `own` is the tool that started this server, and `folder` is where the session works. Return
+    False if the client's session is unknown.
+    """
     if own is None or len(own.ids) != 1:
         return False
 

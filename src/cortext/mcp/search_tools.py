@@ -1,4 +1,4 @@
-"""Tools that find: texts, what is known about a topic, conversations, decisions."""
+"""The MCP tools that find passages, topics, conversations and decisions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from cortext.mcp.visibility import Reach, read_row
 
 _PLACES = {"title": "its title", "document": "its document", "agents": "its sub-agents"}
 _PASSAGES = 3
-"""Texts of one conversation in a context."""
+"""The number of passages of each conversation that `get_context` returns."""
 _LOOKED = 200
 _HOW = (
     "get_conversation shows more: an `id`, and `from` with the number of a message, or `part` with "
@@ -49,13 +49,16 @@ _OUTSIDE = "`all: true` looks outside this workspace, if the person wants that."
 
 
 class SearchAnswer(AnswerFacts, kw_only=True):
-    """Texts, the newest first. `next` is the `from` of the next page; None is the end. The last
-    `without_signs` of them have the words that were asked for, but not their signs. `unread`:
-    conversations that are not read yet, so that there may be more.
+    """The passages that a search found, the newest first.
 
-    Where there are none: `near` are texts that come near, `without` the words that these are
-    without, `did_you_mean` words or titles that may be meant, and `narrowed_by` the arguments
-    without which there is something."""
+    `next` is the `from` of the next page; None means that this is the last page. The last
+    `without_signs` passages contain the words of the query, but not its punctuation. `unread` is
+    the number of conversations that are not read yet: a later search may find more.
+
+    If nothing was found, `near` are passages that match partly, and `without` are the words that
+    are missing in them. `did_you_mean` are similar words or titles. `narrowed_by` are the arguments
+    without which the search finds something.
+    """
 
     notice: str = NOTICE
     hits: list[Text]
@@ -69,14 +72,17 @@ class SearchAnswer(AnswerFacts, kw_only=True):
 
 
 class TopicConversation(AnswerFacts, kw_only=True):
-    """A conversation, and what was said in it about the topic."""
+    """A conversation, and the passages in it that match the topic."""
 
     conversation: ConversationFacts
     texts: list[Text]
 
 
 class ContextAnswer(AnswerFacts, kw_only=True):
-    """What fits best comes first. `unread` as with `SearchAnswer`."""
+    """The conversations about a topic, the best match first.
+
+    `unread` is the number of conversations that are not read yet.
+    """
 
     notice: str = NOTICE
     conversations: list[TopicConversation]
@@ -84,8 +90,11 @@ class ContextAnswer(AnswerFacts, kw_only=True):
 
 
 class ListAnswer(AnswerFacts, kw_only=True):
-    """Conversations, the latest first. `next` is the `from` of the next page; None is the end.
-    `unread` as with `SearchAnswer`."""
+    """Conversations, the most recently active first.
+
+    `total` is the number of conversations on all pages. `next` is the `from` of the next page; None
+    means that this is the last page. `unread` is the number of conversations that are not read yet.
+    """
 
     notice: str = NOTICE
     conversations: list[ConversationFacts]
@@ -95,7 +104,11 @@ class ListAnswer(AnswerFacts, kw_only=True):
 
 
 class DecisionFacts(AnswerFacts, kw_only=True):
-    """A sentence that decides. `message_id` is the id of the message itself."""
+    """A sentence that states a decision, and the message that contains the sentence.
+
+    `id` is the id of the conversation. `message` is the number of the message, counted from 1, and
+    `message_id` is the id of the message.
+    """
 
     id: str
     title: str
@@ -107,7 +120,10 @@ class DecisionFacts(AnswerFacts, kw_only=True):
 
 
 class DecisionsAnswer(AnswerFacts, kw_only=True):
-    """What fits best comes first. `unread` as with `SearchAnswer`."""
+    """The decisions about a topic, the best match first.
+
+    `unread` is the number of conversations that are not read yet.
+    """
 
     notice: str = NOTICE
     decisions: list[DecisionFacts]
@@ -150,7 +166,10 @@ def search_workspace(reach: Reach, given: tool_arguments.SearchArguments) -> Too
 
 
 def _nothing(reach: Reach, question: SearchRequest, everywhere: bool) -> ToolAnswer:
-    """Why nothing was found, and what comes near; what is outside the workspace comes last."""
+    """Return the answer to a search that found nothing: the reason, and texts that match partly.
+
+    If the search was limited to the workspace, the last line says how to search outside of it.
+    """
     told, nonce = near(reach.finder(everywhere=everywhere), question), new_nonce()
     texts = [_text(reach, hit, nonce) for hit in told.hits]
     titles = [short(row.title) for row in told.titles]
@@ -254,8 +273,10 @@ def get_decisions(reach: Reach, given: tool_arguments.DecisionsArguments) -> Too
 def _by_conversation(
     reach: Reach, topic: str, everywhere: bool
 ) -> list[tuple[ConversationRow, list[SearchHit]]]:
-    """The conversations that have words of a topic: those with more of them first, of these the
-    ones that speak of it most."""
+    """Return the conversations that contain words of a topic, each with its search hits.
+
+    Conversations with more of the words come first, then those with more hits, then the newest.
+    """
     words = list(dict.fromkeys(" ".join(term.tokens) for term in parse(topic).terms))
     any_of = " OR ".join(f'"{word}"' for word in words)
     found: dict[tuple[str, str], tuple[ConversationRow, list[SearchHit]]] = {}
@@ -276,7 +297,10 @@ def _by_conversation(
 
 
 def _telling(hits: Sequence[SearchHit]) -> list[SearchHit]:
-    """What people and agents said, before the markdown and what tools printed."""
+    """Return hits in messages of users and agents first, then hits in other texts.
+
+    Hits in titles are left out.
+    """
     told = [hit for hit in hits if hit.role in ("user", "assistant")]
     return told + [hit for hit in hits if hit.number and hit not in told]
 

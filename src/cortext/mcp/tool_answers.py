@@ -1,9 +1,12 @@
-"""What a tool answers: facts for programs, and text for a model.
+"""The answer of an MCP tool: facts for programs, and the same facts as text for a model.
 
-Both hold text of the past, and both mark it: it stands between two lines with a nonce, each line of
-it behind a bar. In the text these lines are around all of it, and what is ours begins with the
-nonce; among the facts they are around each text, and every other string is one line. Some tools
-give a model the one, some the other.
+Some AI tools give the model the facts, and others the text. Both quote past conversations, and the
+model must not mistake these quotes for instructions. For this reason quotes are between two marker
+lines with a nonce, which is a random text, and each quoted line starts with a bar.
+
+In the text, one pair of marker lines surrounds all quotes, and cortext's own lines between them
+start with the nonce. In the facts, each quote has its own pair of marker lines, and every other
+string is inert: one line that cannot be mistaken for a marker.
 """
 
 from __future__ import annotations
@@ -28,12 +31,15 @@ T = TypeVar("T")
 _SHORT = 200
 _LONG = 600
 _FENCED = frozenset(("text", "briefing"))
-"""Fields of facts that hold fenced text."""
+"""The fields of facts that contain quotes between marker lines. All other fields are inert."""
 
 
 class AnswerFacts(msgspec.Struct, kw_only=True):
-    """Facts of an answer. Every string in them, such as an id, a path, a role or a time, is one
-    inert line, whatever is in the file it comes from. Only fenced fields have several lines."""
+    """The facts of an answer.
+
+    Every string in them, such as an id, a path, a role or a time, is made inert: one line that
+    cannot be mistaken for a marker. Only the fields in `_FENCED` may have several lines.
+    """
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
@@ -42,14 +48,17 @@ class AnswerFacts(msgspec.Struct, kw_only=True):
 
 
 class QuotedBlock(NamedTuple):
-    """A line of ours, and the text of the past that stands below it, behind bars."""
+    """A heading that cortext writes, and the quote below it, with a bar before each line."""
 
     head: str
     text: str = ""
 
 
 class ToolAnswer(NamedTuple):
-    """What a tool found: facts by their names, and the text of them."""
+    """The answer of a tool: the facts, and the same facts as text.
+
+    `plain` are the facts as a dict of plain values, for the protocol.
+    """
 
     facts: AnswerFacts
     text: str
@@ -60,7 +69,10 @@ class ToolAnswer(NamedTuple):
 
 
 class ConversationFacts(AnswerFacts, kw_only=True):
-    """A conversation as lists have it. `id` is what every command and tool takes."""
+    """A conversation of a list. All tools and `cortext` commands accept its `id`.
+
+    `messages` is None if the number is unknown. `resume` is the command that continues it.
+    """
 
     id: str
     title: str
@@ -76,7 +88,11 @@ class ConversationFacts(AnswerFacts, kw_only=True):
 
 
 class Text(AnswerFacts, kw_only=True):
-    """Something that was said. `message` counts from 1; None is a title or a file."""
+    """A passage of a conversation.
+
+    `message` is the number of the message, counted from 1. None means a title, a document or a
+    sub-agent.
+    """
 
     id: str
     title: str
@@ -91,8 +107,10 @@ class Text(AnswerFacts, kw_only=True):
 
 
 def with_unread(answer: ToolAnswer, count: int) -> ToolAnswer:
-    """The answer, which says that so many conversations were not read for it yet; as it is, if it
-    is not about all of them."""
+    """Return the answer with a note that `count` conversations were not read yet.
+
+    Return the answer unchanged if `count` is 0, or if the answer is about one conversation only.
+    """
     if not count or "unread" not in answer.facts.__struct_fields__:
         return answer
     facts = msgspec.structs.replace(answer.facts, unread=count)
@@ -101,22 +119,28 @@ def with_unread(answer: ToolAnswer, count: int) -> ToolAnswer:
 
 
 def new_nonce() -> str:
-    """For one answer only: nobody who wrote what is in it could know it."""
+    """Return a random text for the marker lines of one answer.
+
+    The text is new for each answer, so no author of a quoted message can know it.
+    """
     return os.urandom(8).hex()
 
 
 def marked(text: str, nonce: str) -> str:
-    """What was said, as it stands among facts."""
+    """Return a quote for the facts: between two marker lines, with a bar before each line."""
     return f"[PAST {nonce}]\n{render_text(text)}\n[END PAST {nonce}]"
 
 
 def bars(text: str) -> str:
-    """What is between the two lines that `marked` put around it."""
+    """Return a quote that `marked` returned, without its two marker lines."""
     return text.partition("\n")[2].rpartition("\n")[0]
 
 
 def fenced(nonce: str, first: str, blocks: Iterable[QuotedBlock], last: Sequence[str] = ()) -> str:
-    """The text of an answer: a line of ours, what was found between two marks, further lines."""
+    """Return the text of an answer: a first line, the quotes between marker lines, and last lines.
+
+    `first` and `last` are lines that cortext writes, and `blocks` are the quotes.
+    """
     lines = [make_inert(first), NOTICE, f"[PAST {nonce}]"]
     for block in blocks:
         lines.append(f"{nonce} {make_inert(block.head)}")
@@ -125,7 +149,7 @@ def fenced(nonce: str, first: str, blocks: Iterable[QuotedBlock], last: Sequence
 
 
 def conversation(row: ConversationRow, id: str) -> ConversationFacts:
-    """A row, by the id that names it."""
+    """Return the facts about a conversation that an answer contains. `id` is the id in them."""
     return ConversationFacts(
         id=id,
         title=short(row.title),
@@ -142,7 +166,10 @@ def conversation(row: ConversationRow, id: str) -> ConversationFacts:
 
 
 def make_inert(value: T) -> T:
-    """Return a string, and each string of a list, as one inert line; other values as they are."""
+    """Return a string, or each string in a list, as one line without hidden characters and markers.
+
+    Return any other value unchanged.
+    """
     if isinstance(value, str):
         return value if is_inert(value) else cast("T", escape_field(value))
     if isinstance(value, list):
@@ -151,7 +178,7 @@ def make_inert(value: T) -> T:
 
 
 def barred(line: str) -> str:
-    """A line that `short` made, as text of the past."""
+    """Return a line that `short` returned as a quote, with a bar before it; "" if it is empty."""
     return f"| {line}" if line else ""
 
 
@@ -160,6 +187,6 @@ def when(micros: int) -> str:
 
 
 def short(text: str, longest: int = _SHORT) -> str:
-    """On one line, in which nothing hides and nothing looks like a mark of ours."""
+    """Return at most `longest` characters on one line, without hidden characters and markers."""
     line = one_line(text[: 4 * longest])
     return line if len(line) <= longest else line[: longest - 1] + "…"

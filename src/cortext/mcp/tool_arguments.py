@@ -1,4 +1,4 @@
-"""The arguments of the tools, with what they may be."""
+"""The arguments of the MCP tools, with the allowed values."""
 
 from __future__ import annotations
 

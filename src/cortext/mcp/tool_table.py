@@ -1,4 +1,4 @@
-"""The tools, by name."""
+"""The table of all tools that the MCP server offers to agents, by name."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from cortext.mcp.tool_answers import AnswerFacts, ToolAnswer
 from cortext.mcp.visibility import Reach
 
 _THEIRS = ("wait_for_previous",)
-"""What Gemini CLI adds to the arguments of every tool, and passes on."""
+"""Arguments that Gemini CLI adds to the calls of all tools. They are ignored."""
 
 
 class BadArgumentsError(CortextError, ValueError):
-    """Arguments that a tool does not take."""
+    """A tool was called with arguments that are not valid. The hint lists its arguments."""
 
     def __init__(self, tool: str, why: str, names: list[str]) -> None:
         self.tool = tool
@@ -26,8 +26,12 @@ class BadArgumentsError(CortextError, ValueError):
 
 
 class McpTool(NamedTuple):
-    """A tool: what it takes, what its facts are, whether it changes anything, and whether it needs
-    the words of all conversations."""
+    """A tool that agents can call.
+
+    `run` does the work. `takes` is the struct of its arguments, and `gives` the struct of the facts
+    that it returns. `changes` is True if the tool changes files. `reads_all` is True if the tool
+    searches the texts of all conversations, so new messages must be read first.
+    """
 
     run: Callable[[Reach, Any], ToolAnswer]
     takes: type[msgspec.Struct]
@@ -41,7 +45,11 @@ class McpTool(NamedTuple):
         return " ".join((self.run.__doc__ or "").split())
 
     def call(self, name: str, reach: Reach, arguments: dict[str, Any]) -> ToolAnswer:
-        """CortextError says what is wrong with the arguments, or could not be done."""
+        """Check the arguments, run the tool called `name`, and return its answer.
+
+        `reach` says which conversations the agent may see. Raise BadArgumentsError if the arguments
+        are not valid. Raise CortextError if the tool fails.
+        """
         meant = {key: value for key, value in arguments.items() if key not in _THEIRS}
         try:
             given = msgspec.convert(meant, self.takes)
@@ -104,7 +112,7 @@ TOOLS = {
 
 @cache
 def schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
-    """The JSON schema of a struct, with an object at its root as clients want it."""
+    """Return the JSON schema of a struct. Its root is an object, as MCP clients require."""
     _, parts = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
     root = cast("dict[str, Any]", parts.pop(kind.__name__))
     return {**root, "$defs": parts} if parts else root

@@ -1,4 +1,8 @@
-"""What a client may see: the conversations of its own folder, and more only when it asks."""
+"""The conversations that an MCP client may see.
+
+By default these are the conversations of the client's folder. A call that asks for more, with the
+argument `everywhere`, sees all conversations of this machine.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +31,16 @@ from cortext.workspace.conversation_types import Types, UnknownTypeError
 EVERY = "all"
 _PATIENCE = 1.0
 _SAID = ("CLAUDE_PROJECT_DIR",)
-"""What tools say, to the servers that they start, of the folder that they work in."""
+"""Environment variables in which AI tools pass their working folder to their MCP servers."""
 
 
 def folder_here(roots: Sequence[str] = ()) -> str:
-    """The folder that a client works in: of those that it names the first which belongs to a
-    workspace, else the first; else what its tool says, else the current one."""
+    """Return the folder in which an MCP client works.
+
+    `roots` are the folders that the client names. Return the first root that belongs to a
+    workspace. Otherwise return the first existing folder of these: a root, the folder in an
+    environment variable of the AI tool, the current folder.
+    """
     there = [os.path.realpath(root) for root in roots if os.path.isdir(root)]
     personal = paths.personal_workspace()
     for root in there:
@@ -44,10 +52,14 @@ def folder_here(roots: Sequence[str] = ()) -> str:
 
 
 class Reach:
-    """The conversations of the workspace that a folder is in; outside any, those that were had in
-    the folder or below. With `everywhere`, a call reaches all of this machine. Some clients start
-    their servers in `/` or in the home folder, below which everything is: there, only what was had
-    in that very folder is reached.
+    """The conversations that a client in a folder may see.
+
+    These are the conversations of the workspace that contains the folder. Outside of a workspace,
+    they are the conversations that took place in the folder or below. With `everywhere`, a method
+    uses all conversations of this machine.
+
+    Some clients start their servers in `/` or in the home folder, which contain everything. In
+    these two folders, conversations in subfolders are not included.
     """
 
     def __init__(self, folder: str) -> None:
@@ -65,14 +77,23 @@ class Reach:
         copies: bool = False,
         capture: bool = False,
     ) -> list[ConversationRow]:
-        """Return the rows that the agent may see, as `ConversationList.list` does."""
+        """Return the rows of the conversations that the agent may see, filtered by `wanted`.
+
+        New transcripts are read for about `patience` seconds; None means no limit. With `capture`,
+        first capture new messages of AI tools into their conversations. With `copies`, also list
+        the copies of a conversation in other copies of its workspace.
+        """
         conversations = ConversationList(self.root, everywhere=everywhere)
         conversations.folder = self.folder
         rows = conversations.list(wanted, capture=capture, patience=patience, copies=copies).rows
         return rows if everywhere else [row for row in rows if self._has(row)]
 
     def one(self, id: str, *, everywhere: bool = False) -> ConversationRow:
-        """The conversation that is meant: its id, the beginning of it, or words of its title."""
+        """Return the row of the conversation that `id` names.
+
+        `id` is an id, the beginning of an id, or words of a title. Raise AmbiguousIdError if
+        several conversations match, and SessionNotFoundError if none does.
+        """
         rows = self.rows(ListFilter(), everywhere=everywhere, patience=None, copies=True)
 
         def find(name: str) -> list[ConversationRow]:
@@ -95,11 +116,14 @@ class Reach:
         raise missing
 
     def kind(self, type: str) -> str | None:
-        """A type of conversation; None for all of them. UnknownTypeError if there is none such."""
+        """Return the conversation type for a tool's argument; None for "all", which means any type.
+
+        Raise UnknownTypeError if no workspace has such a type.
+        """
         if type == EVERY:
             return None
         known = {*Types(self.root).names(), "chat"}
-        # One of another workspace is known by its conversations.
+        # A type of another workspace is known only from the conversations there.
         if type in known or any(row.kind == type for row in self._search.rows):
             return type
         raise UnknownTypeError(type, [EVERY, *sorted(known)])
@@ -114,7 +138,11 @@ class Reach:
         everywhere: bool,
         after: SearchCursor | None = None,
     ) -> list[SearchHit]:
-        """The newest texts that have the words, but for those of the client's own session."""
+        """Return the newest search hits for a query, at most `most`.
+
+        `kind` limits the search to one type, and `span` to a time span. `after` is the cursor of
+        the last hit on the previous page. The client's own session is not searched.
+        """
         narrow = TextFilter(since=span.since, until=span.until)
 
         def takes(row: ConversationRow) -> bool:
@@ -124,7 +152,10 @@ class Reach:
         return find(text, ListFilter(kind=kind), narrow, most=most, after=after, takes=takes)
 
     def finder(self, *, everywhere: bool) -> Finder:
-        """A search of what is reached, but for the client's own session."""
+        """Return a finder over the conversations that the client may see.
+
+        The client's own session is not included.
+        """
         return self._search.only(lambda row: self._takes(row, everywhere=everywhere))
 
     def search_once(
@@ -137,8 +168,11 @@ class Reach:
         everywhere: bool,
         after: SearchCursor | None = None,
     ) -> list[SearchHit]:
-        """The same, without titles of conversations in which something else has the words, and
-        without documents that have them only as their heading."""
+        """Return search hits as `search` does, without hits that only repeat a title.
+
+        A hit in a title is left out if another text of the conversation also matches. A hit in a
+        document is left out if only its heading matches.
+        """
         found: list[SearchHit] = []
         while len(found) < most:
             page = self.search(
@@ -160,14 +194,17 @@ class Reach:
         return found[:most]
 
     def _says_more(self, title: SearchHit, text: str, span: Span) -> bool:
-        """Whether something else in the conversation has the words."""
+        """Return whether another text than the title of the conversation matches the query."""
         narrow = TextFilter(since=span.since, until=span.until)
         same = title.row.identity
         found = self._search.find(text, narrow=narrow, most=3, takes=lambda r: r.identity == same)
         return any(map(_says, found))
 
     def name(self, row: ConversationRow) -> str:
-        """Return the id by which tools find a conversation, as one inert line."""
+        """Return the id by which the tools find a conversation.
+
+        The id is one line that cannot be mistaken for a marker of an answer.
+        """
         return escape_field(self._names.of(row))
 
     @cached_property
@@ -188,8 +225,11 @@ class Reach:
         return own_session()
 
     def _takes(self, row: ConversationRow, *, everywhere: bool) -> bool:
-        """Whether it is searched. The client's own session has every word that is asked for, and so
-        has the conversation that it belongs to."""
+        """Return whether a conversation is searched.
+
+        The client's own session is not searched, because it contains the words of the query. The
+        same applies to the conversation to which this session is bound.
+        """
         own = self._own
         if (
             own
@@ -204,12 +244,18 @@ class Reach:
 
 
 def _says(hit: SearchHit) -> bool:
-    """Whether it is more than what its conversation is called."""
+    """Return whether a hit is in a text, and not only in the title of its conversation.
+
+    A document that matches without a found word in its snippet matches only by its heading.
+    """
     return hit.number != TITLE and (hit.number != MARKDOWN or bool(hit.snippet.spans))
 
 
 def read_row(row: ConversationRow) -> Session:
-    """All that was said in a conversation, as far as it can be read."""
+    """Read the session of a conversation, without the parts that cannot be read.
+
+    A conversation that has only a document gives a session without messages.
+    """
     if not row.status:
         return Session(row.id, title=row.title, kind=row.kind)
 

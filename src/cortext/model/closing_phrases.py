@@ -1,7 +1,7 @@
-"""Closing phrases: what people say when they leave a conversation for now.
+"""Detection of closing phrases, which users type to leave a conversation ("see you tomorrow").
 
-A prompt counts only if it says nothing else. The prompt is split into clauses. Each clause must be
-a closing phrase or a polite phrase, and at least one must be a closing phrase.
+A prompt counts as closing only if it says nothing else. The prompt is split into clauses. Each
+clause must be a closing phrase or a polite phrase, and at least one must be a closing phrase.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ good job|good progress|great progress|good session|well done|much appreciated|ap
 
 
 def is_closing(prompt: str) -> bool:
-    """Return whether a prompt says only that the conversation ends for now."""
+    """Return whether a user's prompt only says goodbye, such as "thanks, that's all for today"."""
     text = prompt.strip()
     if not text or len(text) > _LONGEST:
         return False
@@ -135,7 +135,7 @@ def _is_phrase(words: list[str]) -> bool:
 
 
 def _ends(words: list[str], places: set[int], phrase: list[str]) -> set[int]:
-    """Return the places at which the phrase can end, if it begins at one of `places`."""
+    """Return the indexes in `words` at which a phrase can end that starts at one of `places`."""
     for token in phrase:
         places = _after(words, places, token)
         if not places:
@@ -156,13 +156,16 @@ def _after(words: list[str], places: set[int], token: str) -> set[int]:
 
 @cache
 def _phrases(name: str) -> list[list[str]]:
-    """Return the alternatives for a word in capitals, or all phrases for "", as lists of words."""
+    """Return all closing phrases for "", or the alternatives of a placeholder such as "STOP".
+
+    Each phrase is a list of words.
+    """
     text = _WORDS[name] if name else _PHRASES.strip().replace("\n", "|")
     return [[*phrase.split()] for phrase in text.split("|")]
 
 
 def _without_politeness(words: list[str]) -> list[str]:
-    """Remove all polite phrases at the beginning and at the end."""
+    """Return the words of a clause without polite phrases at its beginning and end."""
     while size := _polite_size([tuple(words[:n]) for n in range(len(words) + 1)]):
         words = words[size:]
     while size := _polite_size([tuple(words[len(words) - n :]) for n in range(len(words) + 1)]):
@@ -171,7 +174,7 @@ def _without_politeness(words: list[str]) -> list[str]:
 
 
 def _polite_size(parts: list[Words]) -> int:
-    """Return the length of the longest part that is a polite phrase; 0 if there is none."""
+    """Return the number of words of the longest part that is a polite phrase, or 0."""
     return max((len(part) for part in parts if part in _polite()), default=0)
 
 

@@ -1,4 +1,4 @@
-"""Session ids for programs that name their sessions by keys of their own."""
+"""Session ids for agent frameworks that identify their sessions by keys of any form."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ _LONGEST_NAME = 80
 
 
 def id_of(*key: str) -> str:
-    """Return the session id for a key of a framework: the key itself if that is a valid id.
+    """Return the session id for the key of a framework's session, which may have several parts.
 
-    Otherwise the id consists of a readable part of the key and a hash. Equal keys have equal ids.
+    A key of one part that is a valid id is returned unchanged. Any other key becomes a readable
+    text and a hash. Equal keys always have equal ids.
     """
     if len(key) == 1:
         try:
@@ -29,5 +30,8 @@ def id_of(*key: str) -> str:
 
 
 def name_of(*key: str) -> str:
-    """Return the readable part of the id for a key, so ids of keys that begin alike begin alike."""
+    """Return the readable text with which the id of a key starts, without the hash.
+
+    The ids of all keys with the same first parts start with the same text.
+    """
     return _NO_NAME.sub("-", "-".join(key)).strip("-._")[:_LONGEST_NAME]

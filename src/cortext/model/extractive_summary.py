@@ -65,9 +65,10 @@ def digest(messages: Sequence[SessionMessage], limit: int = LONGEST) -> str:
 
 
 def _requests(said: list[tuple[str, list[str]]]) -> list[list[str]]:
-    """Return the requests of the person, one list for each message.
+    """Return the sentences in which the user requests something, one list for each message.
 
-    Small talk and mere answers to a question of the agent are left out.
+    `said` contains the role and the sentences of each message. Small talk is left out, and so are
+    answers to a question of the agent.
     """
     found, answers = list[list[str]](), False
     for role, sentences in said:
@@ -79,7 +80,7 @@ def _requests(said: list[tuple[str, list[str]]]) -> list[list[str]]:
 
 
 def _sentences(text: str) -> list[str]:
-    """Return the sentences of a message; of a long message, those at both ends."""
+    """Return the sentences of a message, or those at the start and end of a long message."""
     text = without_command(text)
     head, tail = text[:_HEAD], text[max(_HEAD, len(text) - _TAIL) :]
     if command := _COMMAND.match(head):
@@ -93,7 +94,10 @@ def _sentences(text: str) -> list[str]:
 
 
 def _prose(text: str, *, code: bool = False) -> list[str]:
-    """Return sentences without markup and, unless `code`, without code, tables and traces."""
+    """Split text into sentences without markup.
+
+    Code, tables and tracebacks are left out unless `code` is true.
+    """
     for pattern, kept in _MARKUP:
         text = pattern.sub(kept, text)
     paragraphs, fenced = [""], False
@@ -155,7 +159,10 @@ def _is_question(sentence: str) -> bool:
 
 
 def _weight(sentence: str) -> int:
-    """Count the informative words: names count twice, scripts without spaces count by length."""
+    """Return the number of informative words in a sentence.
+
+    Names count twice. In scripts without spaces, every four characters count as a word.
+    """
     telling = [word for word in _words(sentence) if word.lower() not in summary_phrases.COMMON]
     long = [word for word in telling if len(word) > 3 or word[1:] != word[1:].lower()]
     named = sum(word[1:] != word[1:].lower() for word in long)
@@ -167,7 +174,7 @@ def _asks(sentence: str) -> bool:
 
 
 def _best(sentences: list[str]) -> str:
-    """Return the sentence of a request that says most about what the person wants."""
+    """Return the sentence that says most about what the user wants."""
 
     def score(sentence: str) -> int:
         weight = _weight(sentence)
@@ -177,7 +184,7 @@ def _best(sentences: list[str]) -> str:
 
 
 def _cue(sentence: str, known: Sequence[str]) -> int:
-    """Return where the first of the known cues begins in a sentence, or -1."""
+    """Return the position of the first phrase of `known` that occurs in a sentence, or -1."""
     text = sentence.lower().replace("’", "'")
     for cue in known:
         at = text.find(cue)
@@ -187,10 +194,13 @@ def _cue(sentence: str, known: Sequence[str]) -> int:
 
 
 def _decision(said: list[tuple[str, list[str]]]) -> tuple[str, str]:
-    """Return the last sentence that decides, or else that advises, and the part of it to show."""
+    """Return the last sentence that states a decision, and the part of the sentence to show.
+
+    Without a decision, return the last advice of the agent. Both are "" if there is none.
+    """
     advice = ""
     for role, sentences in reversed(said):
-        # "Let's use X" is a decision if a person says it; an agent only means its next step.
+        # "Let's use X" is a decision if the user says it. An agent only means its next step.
         known = summary_phrases.DECIDED + (
             summary_phrases.CHOSEN if role == "user" else summary_phrases.ADVISED
         )
@@ -209,7 +219,10 @@ def _decision(said: list[tuple[str, list[str]]]) -> tuple[str, str]:
 
 
 def _open_question(said: list[tuple[str, list[str]]]) -> str:
-    """Return the last unanswered question, or else the last point that is called open, or ""."""
+    """Return the last question without an answer.
+
+    Without such a question, return the last sentence that calls something open, or "".
+    """
     for role, sentences in reversed(said):
         near = sentences if role == "user" else sentences[-2:]
         if asked := [s for s in near if _is_question(s) and _cue(s, summary_phrases.FILLER) < 0]:
@@ -226,7 +239,7 @@ def _open_question(said: list[tuple[str, list[str]]]) -> str:
 
 
 def _polished(sentence: str) -> str:
-    """Return a sentence without its greeting and politeness, with punctuation at its end."""
+    """Remove greetings and polite phrases from a sentence, and add a period at its end."""
     text = sentence
     for _ in range(3):
         if (lead := summary_phrases.LEAD.match(text)) and lead.end() < len(text):
@@ -241,7 +254,7 @@ def _polished(sentence: str) -> str:
 
 
 def _line(parts: list[str], limit: int) -> str:
-    """Join the parts on one line, and shorten the longest parts until all of them fit."""
+    """Join the parts of a summary, and shorten the longest parts until all fit into `limit`."""
     parts = parts[: max(1, limit // 40)]
     room = limit - len(parts) + 1
     longest = max([0, *map(len, parts)])
@@ -251,7 +264,7 @@ def _line(parts: list[str], limit: int) -> str:
 
 
 def _cut(text: str, longest: int) -> str:
-    """Shorten text between words, or otherwise between visible characters."""
+    """Shorten text to `longest` characters, between two words if possible."""
     if len(text) <= longest:
         return text
     end = max(longest - 1, 0)

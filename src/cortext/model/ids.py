@@ -1,4 +1,4 @@
-"""Ids of sessions. An id is also used as a file name, so its characters are restricted."""
+"""Ids of sessions and records. A session's id is also a file name, so few characters are valid."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ def new_id() -> str:
 
 
 def derived_id(*parts: str) -> str:
-    """Return a stable id for a record that was stored without an id."""
+    """Return an id for a record that was stored without an id.
+
+    `parts` are fields of the record. The same parts always give the same id.
+    """
     text = "\x1f".join(parts).encode("utf-8", "surrogatepass").decode("latin-1")
     return str(uuid.uuid5(_RECORD_NAMESPACE, text))
 
@@ -31,10 +34,10 @@ def check_id(id: str) -> str:
 
 
 def check_workspace_id(id: str) -> str:
-    """Return `id` if it can name a conversation; InvalidIdError otherwise.
+    """Return `id` if it is a valid conversation id in a workspace; InvalidIdError otherwise.
 
-    The rules are those of `check_id`, but letters of any script are allowed. So is a leading
-    `YYYY-MM-DD/`, because the same id may exist on two days.
+    The id may contain letters of any script. It may also start with `YYYY-MM-DD/`, because two
+    conversations of different days can have the same id.
     """
     if type(id) is not str:
         raise InvalidIdError(id)

@@ -1,6 +1,6 @@
-"""The JSON codec of cortext: msgspec, and the standard library for what msgspec refuses.
+"""The JSON codec of cortext. It uses msgspec, and `json` for values that msgspec refuses.
 
-The standard library's module is imported only when it is needed, which is rare.
+The module `json` is imported only when it is needed, which is rare.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ _fast_decode = msgspec.json.Decoder().decode
 
 
 def encode(value: Any) -> bytes:
-    r"""Return `value` as one line of JSON. Lone surrogates are written as `\udXXX`."""
+    r"""Return `value` as one line of JSON; ValueError if it is nested too deeply.
+
+    Lone surrogates are written as `\udXXX`.
+    """
     try:
         return _fast_encode(value)
     except UnicodeEncodeError:
@@ -29,7 +32,7 @@ def encode(value: Any) -> bytes:
 
 
 def pretty(value: Any, indent: int = 2) -> bytes:
-    """Return `value` as indented JSON, for people."""
+    """Return `value` as JSON on indented lines."""
     data = encode(value)
     try:
         return msgspec.json.format(data, indent=indent)
@@ -40,10 +43,10 @@ def pretty(value: Any, indent: int = 2) -> bytes:
 
 
 def decode(data: bytes, notes: list[str] | None = None) -> Any:
-    """Return the value of `data`; ValueError if it is not JSON.
+    """Parse JSON and return its value; ValueError if `data` is not JSON.
 
-    Some files contain what JSON does not allow. NaN and infinite numbers are read as null, and a
-    byte order mark is skipped. Each case adds a sentence to `notes`.
+    Two things that JSON does not allow are accepted. NaN and infinite numbers become None, and a
+    byte order mark is skipped. Each of them adds a sentence to `notes`.
     """
     try:
         return _fast_decode(data)

@@ -1,4 +1,4 @@
-"""The values that a session may hold: values that JSON can store and return unchanged."""
+"""Checks for the values in a session, which JSON must be able to store and return unchanged."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ __all__ = ["UTC", "as_utc", "json_copy", "parse_time"]
 
 
 DEEPEST = 200
-"""The deepest nesting of a value. A reader may have less of the call stack left than the writer."""
+"""The deepest allowed nesting of a value, so that every reader can parse it recursively."""
 
 
 def json_copy(value: Any, where: str = "value", *, around: int = 0) -> Any:
-    """Return a deep copy of `value`; ValueError if JSON could not return an equal value.
+    """Return a deep copy of `value`; ValueError if JSON cannot store the value unchanged.
 
-    `where` names the value in the error. `around` is the number of extra levels for a container
-    whose values may have the full depth.
+    `where` names the value in the error. `around` is the number of nesting levels that are allowed
+    in addition to `DEEPEST`, for a container such as a whole message.
     """
     return _copy(value, where, DEEPEST + around)
 
@@ -56,7 +56,7 @@ def _key(key: Any, where: str) -> str:
 
 
 def as_utc(when: datetime) -> datetime:
-    """Return a time in UTC; a time without a zone is read as UTC."""
+    """Convert a time to UTC. A time without a time zone counts as UTC."""
     if not isinstance(when, datetime):  # pyright: ignore[reportUnnecessaryIsInstance]  entry
         raise ValueError(f"a time is a datetime, not {type(when).__name__}")
     zone: tzinfo | None = when.tzinfo
@@ -71,9 +71,9 @@ def as_utc(when: datetime) -> datetime:
 
 
 def parse_time(value: Any) -> datetime:
-    """Return the time that a file has as ISO 8601 text, in seconds or in milliseconds.
+    """Convert a JSON value to a time in UTC; ValueError if the value is not a time.
 
-    ValueError if the value is not a time.
+    The value is ISO 8601 text, or a number of seconds or milliseconds since 1970.
     """
     if isinstance(value, str):
         return as_utc(datetime.fromisoformat(value))

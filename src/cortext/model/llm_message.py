@@ -1,4 +1,4 @@
-"""Conversion between our messages and those of chat-completions APIs."""
+"""Conversion between our messages and the messages of chat-completions APIs."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
     from cortext.model.message import SessionMessage
 
 _KEY = "llm_message"
-"""The key in `extra` for parts of an API message that `SessionMessage` has no field for.
+"""The key in `extra` for the data of an API message that `SessionMessage` has no field for.
 
-These are content that is not plain text, and unknown keys.
+Such data is content that is not plain text, and unknown keys.
 """
 _OPTIONAL = ("tool_calls", "tool_call_id", "name")
 
 
 def to_llm_message(message: SessionMessage) -> dict[str, Any]:
-    """Return a message in the form of an API. The caller may change the result."""
+    """Convert a message to the form of chat-completions APIs. The caller may change the result."""
     data: dict[str, Any] = {"role": message.role, "content": message.content}
     for name in _OPTIONAL:
         value = getattr(message, name)
@@ -34,7 +34,7 @@ def to_llm_message(message: SessionMessage) -> dict[str, Any]:
 
 
 def fields_of_llm_message(data: Any) -> dict[str, Any]:
-    """Return the fields of the `SessionMessage` for an API's message.
+    """Convert a message of a chat-completions API to the fields of a `SessionMessage`.
 
     ValueError if the content is neither text nor a list of parts.
     """
@@ -53,7 +53,7 @@ def fields_of_llm_message(data: Any) -> dict[str, Any]:
 
 
 def _read_text(content: Any) -> str | None:
-    """Return the text of a content or of its parts; None if the content has the wrong type."""
+    """Return the text in the content of an API message; None if the content has the wrong type."""
     if content is None:
         return ""
     if isinstance(content, str):

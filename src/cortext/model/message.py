@@ -26,11 +26,12 @@ EXTRA_WIRE_NAME = f"extra {new_id()}"
 
 
 NO_TIME = datetime.min  # noqa: DTZ901  without a zone, no time that was given is equal to it
-"""The placeholder for a missing time. The constructor replaces it, and a decoder does not."""
+"""The placeholder for a missing time. Constructors replace it by the current time; decoders do not.
+"""
 
 
 def _require(name: str, value: Any, *kinds: type[Any]) -> None:
-    """Raise ValueError unless a value has one of these types."""
+    """Raise ValueError unless the field `name` has a value of one of the types `kinds`."""
     if type(value) not in kinds:
         words = " or ".join(kind.__name__ for kind in kinds)
         raise ValueError(f"{name} is {words}, not {type(value).__name__}")
@@ -46,15 +47,15 @@ def complete_identity(value: SessionMessage | ToolInvocation) -> None:
 
 
 def all_complete(values: Sequence[SessionMessage] | Sequence[ToolInvocation]) -> bool:
-    """Return whether all decoded values have an id and a UTC time, as constructed values do."""
+    """Return whether all of these decoded records have an id and a time in UTC."""
     return all([value.id and value.timestamp.tzinfo is UTC for value in values])  # noqa: C419  faster
 
 
 class _Checked(StructMeta):
-    """A metaclass that checks and completes a value when a caller constructs it.
+    """A metaclass that calls `complete` on every record that a caller constructs.
 
-    Decoders bypass this check: they check types themselves, and share nested values with nobody. If
-    decoded values are not `all_complete`, the decoder must construct them one by one.
+    Decoders of msgspec bypass the constructor and check types themselves. If the decoded records
+    are not `all_complete`, the code that decoded them must construct each record again.
     """
 
     if not TYPE_CHECKING:
@@ -75,10 +76,14 @@ class SessionMessage(
     # Lines of a log have this tag, so that typed decoding needs no second pass.
     tag_field="type",
     tag="turn",
-    # Frozen values with copies of JSON cannot form a cycle. Loading is a third faster without gc.
+    # Frozen records with copied JSON values cannot form a cycle. Without gc, loading is 30% faster.
     gc=False,
 ):
-    """One record of a session. Nested values are copied on entry and must not be mutated."""
+    """One message of a session: what the user, the agent or a tool said at a certain time.
+
+    The constructor copies nested values. The values of a message must not be changed afterwards.
+    `extra` holds unknown keys that were read from a file.
+    """
 
     role: Role
     content: str
@@ -120,7 +125,7 @@ class SessionMessage(
             force_setattr(self, "extra", json_copy(self.extra, "extra"))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the message as a document stores it, without empty optional fields."""
+        """Return the message as a dict for JSON, without empty optional fields."""
         return record_dicts.message_to_dict(self)
 
     @classmethod
@@ -128,29 +133,27 @@ class SessionMessage(
         return message_from_dict(json_copy(data, "the message", around=8))
 
     def to_llm_message(self) -> dict[str, Any]:
-        """Return the message in the form of chat-completions APIs.
+        """Convert the message to a dict in the form of chat-completions APIs.
 
-        The result has `role`, `content` and, where present, `tool_calls`, `tool_call_id` and
-        `name`, as they were recorded. It has no id and no time.
+        The dict has `role`, `content` and, if present, `tool_calls`, `tool_call_id` and `name`. It
+        has no id and no time.
         """
         return to_llm_message(self)
 
     @classmethod
     def from_llm_message(cls, message: dict[str, Any]) -> SessionMessage:
-        """Return a new message for a message of an API; ValueError if that message is invalid.
+        """Create a message from a message of a chat-completions API; ValueError if it is invalid.
 
-        The API is a chat-completions API. `content` is the text of its content, which may be a list
-        of parts. The parts and unknown keys are stored in `extra`, so `to_llm_message` returns an
-        equal message without its null keys.
+        If the content is a list of parts, the new message has their text. The parts and unknown
+        keys are stored in `extra`, so `to_llm_message` returns them all, except for null values.
         """
         return cls(**fields_of_llm_message(message))
 
 
 of_decoded: Callable[..., SessionMessage] = partial(StructMeta.__call__, SessionMessage)
-"""Create a message from values that a decoder returned, without checks.
+"""A fast constructor for messages that skips all checks, for the many messages of transcripts.
 
-The values must have the right types, be complete, and be shared with nobody. Transcripts contain
-very many messages, so this function saves the time for the checks.
+The caller must give a UTC time, an id, and values of the right types that no other code changes.
 """
 
 
@@ -162,7 +165,7 @@ class ToolInvocation(
     rename={"extra": EXTRA_WIRE_NAME},
     gc=False,
 ):
-    """One recorded tool call."""
+    """One tool call of a session with its result. `duration` is in seconds."""
 
     tool_name: str
     arguments: dict[str, Any] = {}
@@ -191,7 +194,7 @@ class ToolInvocation(
             force_setattr(self, "extra", json_copy(self.extra, "extra"))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the tool call as a dict of all fields, including the empty ones."""
+        """Return the tool call as a dict for JSON, with all fields, including the empty ones."""
         return record_dicts.invocation_to_dict(self)
 
     @classmethod
@@ -202,11 +205,14 @@ class ToolInvocation(
 def message_from_dict(
     data: dict[str, Any], names: Mapping[str, str] = record_dicts.NO_NAMES
 ) -> SessionMessage:
-    """Return the message in a dict read from a file; ValueError if a field does not fit."""
+    """Convert a dict from a file to a message; ValueError if a field has a wrong value.
+
+    `names` maps field names to other keys in the dict.
+    """
     return record_dicts.record_from_dict(data, names, SessionMessage, ("role", "content"))
 
 
 def invocation_from_dict(data: dict[str, Any]) -> ToolInvocation:
-    """Return the tool call in a dict read from a file; ValueError if a field does not fit."""
+    """Convert a dict from a file to a tool call; ValueError if a field has a wrong value."""
     names = record_dicts.NO_NAMES
     return record_dicts.record_from_dict(data, names, ToolInvocation, ("tool_name",))

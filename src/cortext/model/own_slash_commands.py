@@ -1,4 +1,4 @@
-"""The slash commands of cortext in a person's text. They say nothing about the topic."""
+"""Removal of our own slash commands from messages, so that titles and summaries ignore them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import re
 
 _OURS = re.compile(r"\s*+/(?:workspace\.([\w-]++)|cortext)(?:\s++|\Z)")
 _NO_WORDS = (None, "resume", "stop-conversation")
-"""Commands that find or end a conversation. The words after them say nothing about its topic."""
+"""Commands that find or end a conversation. Titles and summaries also ignore their arguments.
+
+None is the command `/cortext`.
+"""
 
 
 def without_command(text: str) -> str:
-    """Return a person's text without a leading slash command of cortext.
+    """Return a user's message without a slash command of cortext at its start.
 
-    If that command finds or ends a conversation, the result is "".
+    If the command finds or ends a conversation, the result is "", because its arguments say nothing
+    about the topic.
     """
     found = _OURS.match(text)
     if found is None:

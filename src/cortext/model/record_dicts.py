@@ -1,8 +1,8 @@
-"""Conversion of records to plain dicts and back, with any table of field names.
+"""Conversion of messages and tool calls to plain dicts and back.
 
-Unknown keys are stored in `extra` and written beside the known keys. A format may need such a key
-for itself. The key is then written under `cortext_extra`, so that a session is equal after a round
-trip through every format.
+Unknown keys of a dict are stored in the field `extra` and written beside the known keys. If a
+format uses the same key for itself, the unknown key is written into the object `cortext_extra`. So
+a session is equal after a round trip through every format.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 
 def merge_extra(data: dict[str, Any], extra: Mapping[str, Any], reserved: frozenset[str]) -> None:
-    """Write unknown keys beside ours, and unknown keys in `reserved` under `cortext_extra`."""
+    """Add the unknown keys `extra` to the dict `data` of a record.
+
+    Keys in `reserved`, which the format uses itself, are added inside of `cortext_extra`.
+    """
     escaped = {key: value for key, value in extra.items() if key in reserved or key == ESCAPED}
     if not escaped:
         data.update(extra)
@@ -35,7 +38,7 @@ def merge_extra(data: dict[str, Any], extra: Mapping[str, Any], reserved: frozen
 
 
 def take_extra(unknown: dict[str, Any]) -> dict[str, Any]:
-    """Return `extra` from the keys that are not ours, as the inverse of `merge_extra`."""
+    """Return the field `extra` from the unknown keys of a dict, as the inverse of `merge_extra`."""
     escaped = unknown.pop(ESCAPED, None)
     if isinstance(escaped, dict):
         unknown.update(cast("dict[str, Any]", escaped))
@@ -45,7 +48,7 @@ def take_extra(unknown: dict[str, Any]) -> dict[str, Any]:
 
 
 def as_dict(value: Any) -> dict[str, Any]:
-    """Return `value` if it is a JSON object; ValueError otherwise."""
+    """Return `value` if it is a dict (a JSON object); ValueError otherwise."""
     if isinstance(value, dict):
         return cast("dict[str, Any]", value)
     found = _JSON_WORDS.get(cast("type[Any]", type(value)), "a value")
@@ -53,7 +56,10 @@ def as_dict(value: Any) -> dict[str, Any]:
 
 
 def dicts(value: Any, where: str) -> list[dict[str, Any]]:
-    """Return a list of JSON objects, or an empty list for None; ValueError for anything else."""
+    """Return `value` if it is a list of dicts, or an empty list for None; ValueError otherwise.
+
+    `where` names the value in the error.
+    """
     if value is None:
         return []
     if not isinstance(value, list):
@@ -68,7 +74,7 @@ _JSON_WORDS: dict[type[Any], str] = {
 
 
 def convert(data: dict[str, Any], kind: type[_Struct]) -> _Struct:
-    """Return the typed value of a dict; ValueError says which field does not fit."""
+    """Convert a dict to a struct of the type `kind`; ValueError names a field of the wrong type."""
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
@@ -111,7 +117,7 @@ def invocation_to_dict(invocation: ToolInvocation) -> dict[str, Any]:
 
 
 def iso(when: datetime) -> str:
-    """Return a time in UTC as ISO 8601 text, the form that every file of cortext has."""
+    """Return a UTC time as ISO 8601 text that ends with `Z`, as in all files of cortext."""
     return when.isoformat().replace("+00:00", "Z")
 
 
@@ -119,7 +125,7 @@ _OPTIONAL = ("tool_calls", "tool_call_id", "name", "tokens", "structured_data")
 
 
 def message_keys(names: Mapping[str, str] = NO_NAMES) -> frozenset[str]:
-    """Return the keys that the fields of a message use."""
+    """Return the keys of a message's dict. `names` maps field names to other keys."""
     ours = ("role", "content", "timestamp", "id", *_OPTIONAL)
     return frozenset(names.get(name, name) for name in ours)
 
@@ -127,10 +133,10 @@ def message_keys(names: Mapping[str, str] = NO_NAMES) -> frozenset[str]:
 def record_from_dict(
     data: dict[str, Any], names: Mapping[str, str], kind: type[_Struct], identity: tuple[str, ...]
 ) -> _Struct:
-    """Return the record in a dict; ValueError if a field does not fit.
+    """Convert a dict to a message or tool call, as `kind` says; ValueError if a field is wrong.
 
-    A record without an id gets an id derived from its time and the fields in `identity`, so that
-    the record has the same id at every reading.
+    `names` maps field names to other keys in the dict. A record without an id gets an id that is
+    computed from its time and the fields in `identity`. So every reading gives the same id.
     """
     unknown = dict(data)
     known: dict[str, Any] = {}

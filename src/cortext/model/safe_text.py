@@ -1,6 +1,6 @@
-"""Text that is safe to print.
+"""Removal of characters that make text unsafe to print in a terminal.
 
-Stored text cannot move the cursor, change colours or reverse the direction of text.
+Such characters move the cursor, change colours or reverse the direction of text.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _KEPT = frozenset("\n\t\u200c\u200d")
 def clean(text: str, *, lines: bool = True) -> str:
     """Return text with each control, format or surrogate character replaced by `\ufffd`.
 
-    The result is on one line unless `lines` is true.
+    If `lines` is false, all white space becomes single spaces, so that the result is one line.
     """
     if not lines:
         text = " ".join(text.split())

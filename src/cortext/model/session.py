@@ -1,4 +1,8 @@
-"""The session: a head and an append-only list of records."""
+"""The session: the durable record of one conversation.
+
+A session has messages, tool calls, and a head. The head is everything else, such as title and
+status.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,10 @@ _ALL_BUT_ID = tuple(name for name in (*FIELDS, "extra") if name != "id")
 
 
 class Session(Struct, weakref=True):
-    """The durable record of one conversation. Times have a zone and are in UTC."""
+    """The durable record of one conversation. All times are in UTC and have a time zone.
+
+    `native` lists the bindings to sessions of AI tools. `extra` holds unknown keys from a file.
+    """
 
     id: str = field(default_factory=new_id)
     title: str = ""
@@ -71,7 +78,7 @@ class Session(Struct, weakref=True):
         return self.total_prompt_tokens + self.total_completion_tokens
 
     def touch(self) -> None:
-        """Set `updated_at` to now, or to a microsecond later than before if that is later."""
+        """Set `updated_at` to the current time, but at least one microsecond later than before."""
         try:
             later = as_utc(self.updated_at) + timedelta(microseconds=1)
         except OverflowError:
@@ -116,7 +123,7 @@ class Session(Struct, weakref=True):
         self.touch()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the session as a document stores it, with times as ISO strings."""
+        """Return the session as a dict for JSON, with times as ISO 8601 text."""
         data = encode_head(self, HEAD)
         data["messages"] = [message.to_dict() for message in self.messages]
         data["tool_history"] = [invocation.to_dict() for invocation in self.tool_history]
@@ -124,14 +131,14 @@ class Session(Struct, weakref=True):
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Session:
-        """Return the session of a dict from `to_dict`; ValueError says what does not fit."""
+        """Create a session from a dict of `to_dict`; ValueError if the dict is invalid."""
         return cls.from_decoded(json_copy(data, "the session", around=8))
 
     @classmethod
     def from_decoded(cls, data: dict[str, Any]) -> Session:
-        """Return a session as `from_dict` does, without a copy of the dict.
+        """Create a session from a dict as `from_dict` does, but without copying the dict.
 
-        Nobody else may use the dict afterwards.
+        The caller must not use the dict afterwards.
         """
         head = dict(data)
         messages = record_dicts.dicts(head.pop("messages", None), "messages")
@@ -143,7 +150,7 @@ class Session(Struct, weakref=True):
         return session
 
     def to_json(self, indent: int | None = 2) -> str:
-        """Return the session as JSON: on indented lines, or on one line if `indent` is None."""
+        """Return the session as JSON text, on one line if `indent` is None."""
         data = self.to_dict()
         return (json_codec.pretty(data, indent) if indent else json_codec.encode(data)).decode(
             "utf-8"

@@ -1,4 +1,8 @@
-"""Conversion of a session's head to a dict and back, with a table of names for each dialect."""
+"""Conversion of a session's head to a dict and back.
+
+The head is everything of a session but its messages and tool calls. Each file format uses its own
+names for the fields of the head: its dialect.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +22,10 @@ VERSION = "1.0"
 
 
 class HeadField(NamedTuple):
-    """The place of one field of the head in a dialect.
+    """The place of one field of a session's head in the dict of a file format.
 
-    `ours` is the name of the field and `path` its keys in the dict. A field with `always` is
-    written even if it is empty.
+    `ours` is the name of the field in `Session`. `path` has the keys that lead to the field in the
+    dict. If `always` is true, the field is written even if it is empty.
     """
 
     ours: str
@@ -30,10 +34,10 @@ class HeadField(NamedTuple):
 
 
 class HeadTable(NamedTuple):
-    """The head of one dialect.
+    """A dialect: the names that one file format uses for the fields of a session's head.
 
-    `reserved` contains the top-level keys that the dialect uses. `words` maps each status to the
-    dialect's own word. With `nulls`, required fields that are empty are written as null.
+    `reserved` contains the top-level keys that the format uses. `words` maps a status to the word
+    that the format uses for it. If `nulls` is true, empty fields that are always written are null.
     """
 
     keys: tuple[HeadField, ...]
@@ -51,10 +55,11 @@ def table(
     words: Mapping[str, str] | None = None,
     nulls: bool = False,
 ) -> HeadTable:
-    """Return the dialect with these fields.
+    """Create the dialect of a file format that has the fields `names` in this order.
 
-    `rename` maps some of the fields to a dotted path in the dict. `own` contains further keys that
-    the dialect uses.
+    Fields in `always` are written even if they are empty. `rename` maps fields to a dotted path in
+    the dict. `own` contains further keys that the format uses. `words` and `nulls` are those of
+    `HeadTable`.
     """
     places = rename or {}
     required = frozenset(always)
@@ -80,7 +85,7 @@ HEAD = table(
     ),
     own=("messages", "tool_history"),
 )  # fmt: skip
-"""The head of a document. `Session.to_dict` uses the same names."""
+"""The dialect of documents and of `Session.to_dict`: every field has its own name."""
 
 _EMPTY: Mapping[str, Any] = {
     "status": "active",
@@ -121,7 +126,10 @@ _TIMES = frozenset(("created_at", "updated_at"))
 
 
 def check_head(session: Session, names: Iterable[str] = (*FIELDS, "extra")) -> None:
-    """Raise ValueError if a field of the session holds a value of the wrong type."""
+    """Raise ValueError if a field of the session has a value of the wrong type.
+
+    `names` are the fields of the head to check. `messages` and `tool_history` are always checked.
+    """
     for ours in names:
         value = getattr(session, ours)
         fits, kind = _KINDS.get(ours, _TEXT)
@@ -134,7 +142,7 @@ def check_head(session: Session, names: Iterable[str] = (*FIELDS, "extra")) -> N
 
 
 def encode_head(session: Session, dialect: HeadTable) -> dict[str, Any]:
-    """Return the head as a plain dict; ValueError if it contains what JSON cannot store."""
+    """Convert a session's head to a dict; ValueError if it has values that JSON cannot store."""
     check_head(session)
     data: dict[str, Any] = {"version": VERSION}
     for ours, path, always in dialect.keys:
@@ -157,7 +165,7 @@ def encode_head(session: Session, dialect: HeadTable) -> dict[str, Any]:
 
 
 def decode_head(data: dict[str, Any], dialect: HeadTable) -> dict[str, Any]:
-    """Return the fields of a `Session` from a plain dict; unknown keys are in `extra`.
+    """Convert the dict of a head to the fields of a `Session`; unknown keys go into `extra`.
 
     ValueError if `created_at` is missing, or if a time cannot be parsed.
     """
@@ -189,7 +197,7 @@ def decode_head(data: dict[str, Any], dialect: HeadTable) -> dict[str, Any]:
 
 
 def newer_version(data: Mapping[str, Any]) -> str | None:
-    """Return the version of a head that a later release wrote; None if we can read the head."""
+    """Return the version in the dict of a head if this release cannot read it, otherwise None."""
     found = data.get("version")
     if isinstance(found, bool) or not isinstance(found, (str, int, float)):
         return None
@@ -202,7 +210,7 @@ def newer_version(data: Mapping[str, Any]) -> str | None:
 
 
 def _is_no_version(found: str | float) -> bool:
-    """Return whether a version is so long that Python would refuse to convert it."""
+    """Return whether a version is too long to be a version, and slow to convert to a number."""
     digits = 20
     return len(found) > digits if isinstance(found, str) else abs(found) >= 10**digits
 
@@ -229,7 +237,10 @@ def _take(data: dict[str, Any], path: tuple[str, ...]) -> Any:
 def _merge_nested(
     data: dict[str, Any], extra: dict[str, Any], parent: str, dialect: HeadTable
 ) -> None:
-    """Write unknown keys back into their nested object, unless one has the name of a known key."""
+    """Move unknown keys from `extra` back into the nested object `parent` they were read from.
+
+    If one of them has the name of a known key, all of them stay in `extra`.
+    """
     unknown = extra.get(parent)
     ours = {key.path[1] for key in dialect.keys if key.path[0] == parent}
     if isinstance(unknown, dict) and unknown and not ours.intersection(cast("Any", unknown)):

@@ -1,4 +1,4 @@
-"""The part of a session that a list shows, without its records."""
+"""The part of a session that a list of sessions shows, without messages and tool calls."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class SessionSummary(Struct, frozen=True, kw_only=True):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a dict of all fields, with times as ISO strings."""
+        """Return all fields as a dict for JSON, with times as ISO 8601 text."""
         data = {name: getattr(self, name) for name in self.__struct_fields__}
         data["created_at"] = record_dicts.iso(self.created_at)
         data["updated_at"] = record_dicts.iso(self.updated_at)

@@ -1,4 +1,4 @@
-"""Slugs: the readable part of a folder's name, made from a topic in any script."""
+"""Slugs: the readable part of a conversation's folder name, such as `fix-login-bug`."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import unicodedata
 
 LONGEST = 60
 _MOST_BYTES = 150
-"""The longest slug in bytes. With number and type, it fits into a file name."""
+"""The longest slug in bytes, so that a number and a type also fit into the folder's name."""
 
 
 def slugify(topic: str) -> str:
-    """Return a topic in lower case, with hyphens between words; "untitled" if nothing is left.
+    """Return the words of a topic in lower case, joined by hyphens; "untitled" if it has no words.
 
-    Words consist of letters, digits and combining marks. All other characters separate words.
+    Words consist of letters and digits of any script. All other characters separate words.
     """
     text = unicodedata.normalize("NFKC", topic).lower()
     words = "".join(c if _is_word(c) else " " for c in text).split()

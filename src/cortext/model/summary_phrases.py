@@ -1,4 +1,4 @@
-"""Words that identify small talk, requests, decisions and open questions, for summaries."""
+"""Phrases by which a summary recognises small talk, requests, decisions and open questions."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ ASKING = re.compile(
     r"|upgrade|what|which|why|write|i (?:want|need)|i'd like|we need)\s",
     re.IGNORECASE,
 )
-# Cues are in lower case and match only at the beginning of a word.
+# The phrases below are in lower case and match only at the beginning of a word.
 DECIDED = _list(
     """we decided|we've decided|we have decided|i decided|i've decided|we agreed|agreed:
 |agreed on|agreed to|we settled on|decided to|decided on|decided against|decision:|going with

@@ -5,13 +5,16 @@ from __future__ import annotations
 from cortext.model.session import Session
 
 LONGEST = 50
-"""The longest title of a document in characters, as the specification requires."""
+"""The longest title of a session document in characters, as the specification requires."""
 WHOLE = 200
-"""The longest title anywhere else, in characters. A view shortens it to the available space."""
+"""The longest title of any other session, in characters. A list shortens it to the space it has."""
 
 
 def generate_title(session: Session, longest: int = LONGEST) -> str:
-    """Return the first line of the first request, or else a title with the session's start time."""
+    """Return the first line of the user's first message as a title for the session.
+
+    Without such a line, the title is "Session" and the time when the session started.
+    """
     for message in session.messages:
         if message.role == "user":
             for line in message.content.splitlines():

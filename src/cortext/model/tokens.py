@@ -1,4 +1,4 @@
-"""Token counts of conversations, used by heads, lists and statistics."""
+"""The number of tokens in a conversation, reported by an AI tool or estimated."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _MOST = 10**15
 
 
 class TokenCount(NamedTuple):
-    """The tokens of a conversation.
+    """The number of prompt and completion tokens of a conversation.
 
-    If `reported` is true, a tool counted them. Otherwise they are estimated as one token for four
-    characters.
+    If `reported` is true, an AI tool counted them. Otherwise every four characters count as one
+    token.
     """
 
     prompt: int
@@ -28,7 +28,10 @@ class TokenCount(NamedTuple):
 
 
 def tokens_of(session: Session, messages: Sequence[SessionMessage]) -> TokenCount:
-    """Return the token count of a session: the totals of its head, or a sum over `messages`."""
+    """Return the token counts that the session states, or the sum over its `messages`.
+
+    If the messages have no token counts either, the counts are estimated from their length.
+    """
     if session.total_tokens > 0:
         totals = session.total_prompt_tokens, session.total_completion_tokens
         return TokenCount(_bounded(totals[0]), _bounded(totals[1]), True)

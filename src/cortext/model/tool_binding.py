@@ -1,8 +1,8 @@
-"""The binding of an AI tool's session to a conversation.
+"""Bindings, which say that the messages of an AI tool's session belong to a conversation.
 
-A head lists its bindings under `native` as JSON objects. Only this module knows the keys of these
-objects. Anybody may have written the file, so a binding keeps the object that it was read from.
-Unknown keys, values of the wrong type and the order of the keys survive a rewrite.
+`Session.native` lists the bindings as JSON objects. Only this module knows the keys of these
+objects. Other programs may have written an object, so a binding keeps a copy of it. Unknown keys,
+values of the wrong type and the order of the keys are then preserved.
 """
 
 from __future__ import annotations
@@ -18,22 +18,25 @@ _MOST_PID = 1 << 31
 
 
 class ToolBinding(Struct, frozen=True, kw_only=True):
-    """The part of a tool's session that belongs to a conversation.
+    """The part of an AI tool's session that belongs to a conversation.
 
-    A field is None if its key is absent. Until the tool's session is known, `session_id` is "". The
-    fields `pid` and `process_start` then name the process that will create the session.
+    A field is None if the JSON object has no such key. `session_id` is "" until the tool's session
+    is known. Until then, `pid` and `process_start` identify the process that creates the session.
     """
 
     tool: str
     session_id: str = ""
     path: str = ""
-    """The path of the transcript when it was last seen."""
+    """The path at which the tool's transcript was last found."""
     start: str | None = None
-    """The id or time of the last message before the conversation; "" is the session's beginning."""
+    """The id or time of the last message before the conversation.
+
+    "" means that the conversation starts with the session.
+    """
     end: str | None = None
-    """The id or time of the conversation's last message; "" means that it has not ended."""
+    """The id or time of the conversation's last message; "" if more messages may follow."""
     start_time: str | None = None
-    """The time of the message `start`, for a session that no longer has that message."""
+    """The time of the message `start`, in case that the tool removes this message."""
     end_time: str | None = None
     """The time of the message `end`."""
     pid: int | None = None
@@ -42,11 +45,11 @@ class ToolBinding(Struct, frozen=True, kw_only=True):
     cwd: str | None = None
     """The working folder of the process."""
     nonce: str | None = None
-    """A random text that our command printed, so that exactly one transcript contains it."""
+    """A random text that our command printed into the tool, to recognize the tool's transcript."""
     seen_digest: str | None = None
     """A digest of the ids of the messages that the conversation had when the session was bound."""
     tokens: tuple[int, int] | None = None
-    """The prompt and completion tokens of the session, if the conversation is the whole session."""
+    """The prompt and completion tokens of the tool's session, if all of it is the conversation."""
     malformed: tuple[str, ...] = ()
     """The keys of `source` whose value has the wrong type."""
     source: Mapping[str, Any] | None = None
@@ -54,29 +57,32 @@ class ToolBinding(Struct, frozen=True, kw_only=True):
 
     @property
     def is_open(self) -> bool:
-        """Whether new messages of the session belong to the conversation."""
+        """Whether new messages of the tool's session belong to the conversation."""
         return not self.end
 
     @property
     def is_pending(self) -> bool:
-        """Whether the process is known but its session is not known yet."""
+        """Whether the tool's process is known, but not yet the tool's session."""
         return not self.session_id and self.pid is not None and self.process_start is not None
 
     @property
     def label(self) -> str:
-        """The session as `TOOL:ID`."""
+        """The tool and the id of its session, as `TOOL:ID`."""
         return f"{self.tool}:{self.session_id}"
 
     def is_of(self, tool: str, session_id: str) -> bool:
         return (self.tool, self.session_id) == (tool, session_id)
 
     def is_open_for(self, tool: str, session_id: str) -> bool:
-        """Return whether new messages of the given session belong to the conversation."""
+        """Return whether new messages of the given tool's session belong to the conversation."""
         return self.is_open and self.is_of(tool, session_id)
 
 
 def binding_from_json(source: Mapping[str, Any]) -> ToolBinding:
-    """Return the binding of a JSON object. A value of the wrong type counts as empty."""
+    """Convert a JSON object of `Session.native` to a binding.
+
+    A value of the wrong type counts as empty.
+    """
     known = {key: source[key] for key in _KEYS.keys() & source.keys()}
     values = {key: _READERS[key](value) for key, value in known.items()}
     bad = tuple(key for key in _KEYS if key in known and values[key] is None)
@@ -90,7 +96,10 @@ def binding_from_json(source: Mapping[str, Any]) -> ToolBinding:
 
 
 def binding_to_json(binding: ToolBinding) -> dict[str, Any]:
-    """Return the JSON object of a binding. Fields that did not change keep their stored value."""
+    """Convert a binding to a JSON object for `Session.native`.
+
+    Fields that did not change since the binding was read keep the value of its `source`.
+    """
     data = dict(binding.source or {})
     before = None if binding.source is None else binding_from_json(data)
     for key, name in _KEYS.items():
@@ -105,12 +114,12 @@ def binding_to_json(binding: ToolBinding) -> dict[str, Any]:
 
 
 def native_entry(tool: str, session_id: str, path: str) -> dict[str, Any]:
-    """Return the `native` entry for a session that a tool's reader decoded."""
+    """Return the JSON object for `Session.native` that binds a whole session of an AI tool."""
     return binding_to_json(ToolBinding(tool=tool, session_id=session_id, path=path))
 
 
 def bindings_of(session: Session) -> list[ToolBinding]:
-    """Return the bindings of a session, in the order of their creation."""
+    """Return the bindings in `session.native`, the oldest first."""
     return [binding_from_json(each) for each in session.native]
 
 
@@ -121,7 +130,7 @@ def set_bindings(session: Session, bindings: Iterable[ToolBinding]) -> None:
 def change_bindings(
     session: Session, matches: Callable[[ToolBinding], bool], **changes: Any
 ) -> None:
-    """Change the given fields in all bindings of a session that match."""
+    """Set the fields `changes` in those bindings of a session for which `matches` is true."""
     set_bindings(
         session,
         (

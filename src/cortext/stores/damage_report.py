@@ -19,10 +19,10 @@ IN_A_WORKSPACE = (
 
 
 def read_session_file(id: str, path: str) -> tuple[bytes, os.stat_result]:
-    """Return the bytes and the file status of a session's file.
+    """Return the content and the `stat` result of the file of session `id`.
 
-    SessionNotFoundError is raised if there is no file, SessionCorruptedError if it is not a regular
-    file, and SessionStorageError if reading fails.
+    SessionNotFoundError is raised if there is no file at `path`. SessionCorruptedError is raised if
+    it is not a regular file, and SessionStorageError if reading fails.
     """
     with storage_errors("read", path):
         try:
@@ -36,9 +36,9 @@ def read_session_file(id: str, path: str) -> tuple[bytes, os.stat_result]:
 
 
 def raise_if_damaged(damages: Sequence[Damage], hint: str = LEFT_ALONE) -> None:
-    """Raise SessionCorruptedError for the first damage that lost data.
+    """Raise SessionCorruptedError for the first fatal damage, which is damage that lost data.
 
-    Log the others as warnings.
+    If no damage is fatal, log each one as a warning. `hint` is the hint of the error.
     """
     refuse_damage(damages, hint)
     for damage in damages:
@@ -53,7 +53,10 @@ def warn_of(damage: Damage) -> None:
 
 
 def refuse_damage(damages: Sequence[Damage], hint: str = LEFT_ALONE) -> None:
-    """Raise SessionCorruptedError for the first damage that lost data."""
+    """Raise SessionCorruptedError for the first fatal damage, which is damage that lost data.
+
+    `hint` is the hint of the error. Other damage is ignored.
+    """
     for damage in damages:
         if damage.fatal:
             raise SessionCorruptedError(damage.path, damage.detail, line=damage.line, hint=hint)
@@ -66,9 +69,10 @@ def refuse_newer(head: Mapping[str, Any], path: str) -> None:
 
 
 def name_mismatch(found: str, id: str) -> list[Damage]:
-    """Return a non-fatal damage if a file contains another id than its name says.
+    """Return a non-fatal damage if the id `found` in a session's file differs from `id`.
 
-    This happens when a file was copied or renamed.
+    `id` is the id in the name of the file. They differ if someone copied or renamed the file. The
+    list is empty if both are equal or if the file contains no id.
     """
     if found in (id, ""):
         return []

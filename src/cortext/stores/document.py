@@ -1,6 +1,6 @@
-"""A store of documents: each session is one file `{id}.json`.
+"""The document store: each session is one JSON file, `{id}.json`.
 
-The version before the last save is in `{id}.backup`.
+`{id}.backup` holds the session as it was before the last save.
 """
 
 from __future__ import annotations
@@ -57,30 +57,33 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _INDEX = "index"
-"""The name of the exported index, `index.json`. No session may have this id."""
+"""The id that no session may have, because `index.json` is the exported index of all sessions."""
 
 _RESTORE = "recover_from_backup(id) brings back the version before it; nothing was changed"
 
 
 class _Seen(NamedTuple):
-    """A document as this store last read or wrote it, with its records already encoded."""
+    """A session's file as this store last read or wrote it.
+
+    The records are stored in encoded form, so that the next save need not encode them again.
+    """
 
     fingerprint: Fingerprint
     messages: EncodedRecords
     history: EncodedRecords
 
     def records(self, id: str) -> Session:
-        """Return a session that has the records and an empty head."""
+        """Return a session with these records and an otherwise empty head."""
         return Session(
             id, messages=list(self.messages.items), tool_history=list(self.history.items)
         )
 
 
 class SessionStorage(SessionStore):
-    """A folder of session documents, for programs with one conversation at a time.
+    """A session store in a folder of JSON files, for programs with one conversation at a time.
 
-    A save replaces the whole file, but does not encode again the records that the file already
-    holds. If the old file can be read, the save turns it into the backup.
+    A save replaces the whole file of a session. Records that the old file already contains are not
+    encoded again. If the old file can be read, it becomes the backup.
     """
 
     def __init__(
@@ -110,7 +113,7 @@ class SessionStorage(SessionStore):
 
     @property
     def index_path(self) -> str:
-        """The path of the exported index."""
+        """The path of `index.json`, the exported index of all sessions in the folder."""
         return f"{self._folder}/{_INDEX}.json"
 
     @property
@@ -152,9 +155,10 @@ class SessionStorage(SessionStore):
         *messages: SessionMessage,
         tool_invocations: Sequence[ToolInvocation] = (),
     ) -> int:
-        """Add messages as the contract in `SessionStore` says.
+        """Add messages at the end of a session and return how many of them were new.
 
-        The whole file is rewritten, so an append takes longer in a long session.
+        The contract is `SessionStore.append`. The whole file is rewritten, so an append takes
+        longer in a long session.
         """
         path = self._path(id)
         with storage_errors("write", path), self._lock(id):
@@ -174,7 +178,7 @@ class SessionStorage(SessionStore):
         return session
 
     def load_or_none(self, id: str) -> Session | None:
-        """Return the session, or None if it is missing or cannot be read."""
+        """Return the session as `load` does, or None if it does not exist or is damaged."""
         try:
             return self.load(id)
         except (SessionNotFoundError, SessionCorruptedError):
@@ -209,8 +213,8 @@ class SessionStorage(SessionStore):
     def recover_from_backup(self, id: str) -> bool:
         """Replace the session by its backup. Return False if there is no readable backup.
 
-        The replaced file is set aside next to the session: as `{id}.json.replaced` if it can be
-        read, otherwise as `{id}.json.corrupt`.
+        The replaced file stays in the folder under another name: `{id}.json.replaced` if it can be
+        read, otherwise `{id}.json.corrupt`.
         """
         path, backup = self._path(id), self._backup(id)
         with storage_errors("recover", path), self._lock(id):
@@ -228,10 +232,10 @@ class SessionStorage(SessionStore):
         return True
 
     def cleanup_old_sessions(self, max_age_days: float = 30, keep_minimum: int = 10) -> list[str]:
-        """Remove sessions not updated for `max_age_days`, permanently, and return their ids.
+        """Permanently remove sessions not updated for `max_age_days`, and return their ids.
 
-        The newest `keep_minimum` sessions are never removed. A file that cannot be read is not
-        removed, and does not count as one of the newest sessions.
+        The `keep_minimum` sessions with the latest updates are never removed. Files that cannot be
+        read are not removed and do not count as sessions.
         """
         ages = [
             (session.updated_at, id)
@@ -244,10 +248,10 @@ class SessionStorage(SessionStore):
         return [id for id in old if self._delete_if_older(id, limit)]
 
     def cleanup_old_backups(self, max_age_days: float = 7) -> list[str]:
-        """Remove backups older than `max_age_days`. Return the ids of their sessions.
+        """Remove backup files older than `max_age_days`. Return the ids of their sessions.
 
-        A backup stays if its session is missing or cannot be read: the backup is then the only
-        copy.
+        A backup is not removed if its session is missing or cannot be read: the backup is then the
+        only copy.
         """
         limit = _days_ago(max_age_days).timestamp()
         ids = session_names(self._folder, ".backup")
@@ -258,7 +262,7 @@ class SessionStorage(SessionStore):
         return removed
 
     def get_storage_size(self) -> int:
-        """Return the total size of all files in the folder, in bytes.
+        """Return the total size in bytes of all files in the folder and its subfolders.
 
         This includes sessions, backups and the index.
         """
@@ -270,17 +274,18 @@ class SessionStorage(SessionStore):
         return total
 
     def summarize(self, id: str) -> SessionSummary:
-        """Return the summary of a session for a list.
+        """Return the summary of a session, as lists of sessions show it.
 
-        The file is checked as in `load`. Unlike `load`, the store does not remember the session for
-        a later `save`.
+        The same errors are raised as in `load`. Unlike `load`, a later `save` does not treat the
+        session as loaded by this store.
         """
         return SessionSummary.from_session(self._load(id)[0])
 
     def fingerprint(self, id: str) -> Fingerprint | None:
-        """Return the fingerprint of a session's file when this store last read or wrote it.
+        """Return the fingerprint that a session's file had when this store last read or wrote it.
 
-        Return None if this store has not used the session recently. The file itself is not checked.
+        Return None if this store has not used the session recently. The fingerprint is remembered:
+        this call does not look at the file.
         """
         seen = self._seen.get(_check(id))
         return seen.fingerprint if seen else None
@@ -303,10 +308,10 @@ class SessionStorage(SessionStore):
             self.on_change(id)
 
     def _save(self, session: Session, path: str, seen: _Seen | None) -> None:
-        """Replace the stored file.
+        """Write the session to `path` and turn the old file into the backup.
 
-        `seen` describes the file that is there now. None means that it is missing or cannot be
-        read; an unreadable file is set aside.
+        `seen` describes the old file. If it is None, the old file is missing or cannot be read; an
+        unreadable file is renamed to `*.corrupt` instead.
         """
         messages = (seen.messages if seen else EncodedRecords()).extended(session.messages)
         history = (seen.history if seen else EncodedRecords()).extended(session.tool_history)
@@ -332,7 +337,11 @@ class SessionStorage(SessionStore):
         return there
 
     def _delete_if_older(self, id: str, limit: datetime) -> bool:
-        """Delete a session unless someone continued it since the first check."""
+        """Delete a session if its last update is before `limit`. Return whether it was deleted.
+
+        The update time is read again while the session is locked, because another process may have
+        continued the session.
+        """
         with storage_errors("delete", self._path(id)), self._lock(id):
             session = self._load_quietly(id)
             gone = session is not None and session.updated_at < limit and self._delete(id)
@@ -351,7 +360,10 @@ class SessionStorage(SessionStore):
                 return unneeded and remove_if_there(backup)
 
     def _look(self, id: str, path: str) -> _Seen | None:
-        """Return what a save will replace, or None if there is no readable session."""
+        """Return a description of the file that a save will replace, or None if it is unreadable.
+
+        None is also returned if there is no file.
+        """
         seen = self._seen.get(id)
         if seen is not None and seen.fingerprint == Fingerprint.at(path):
             return seen

@@ -10,9 +10,9 @@ T = TypeVar("T")
 
 
 class Fingerprint(NamedTuple):
-    """A file's inode, size and time of change.
+    """A file's inode, size and modification time, to notice that the file has changed.
 
-    Two files with the same fingerprint have the same content, because writers only replace files or
+    If the fingerprint is the same, the content is the same, because writers only replace files or
     append to them.
     """
 
@@ -37,7 +37,10 @@ class Fingerprint(NamedTuple):
 
 
 class Recent(Generic[T]):
-    """A cache of the values put most recently, by key. The oldest value is dropped first."""
+    """A cache of the `most` values that were put in most recently, by key.
+
+    If the cache is full, the value that was put in first is dropped.
+    """
 
     def __init__(self, most: int = 16) -> None:
         self._most = most

@@ -1,4 +1,8 @@
-"""A store of workspace folders: each session is in `conversations/DATE/ID/.session/`."""
+"""The folder store of a workspace: each session is in `conversations/DATE/ID/.session/`.
+
+`session.json` is the head, which is everything of a session except its messages. The messages are
+in `messages.jsonl`. A *place* is the path of one conversation's folder.
+"""
 
 from __future__ import annotations
 
@@ -55,17 +59,17 @@ _OURS = ("session.json", "messages.jsonl")
 
 
 class FolderStore(LineStore):
-    """The sessions of one workspace.
+    """A session store for the conversations of one workspace.
 
-    An id usually names one session. If the same id exists on several days, `DATE/ID` names the
-    session. The path of its folder below the workspace always names it.
+    Usually an id is enough to name a session. If several days have a session with the same id, use
+    `DATE/ID`. The path of the conversation's folder, relative to the workspace, is always unique.
     """
 
     format: Format = folder.FOLDER
 
     @cached_property
     def _found(self) -> dict[str, ConversationPath]:
-        """The place of each session when it was last looked up."""
+        """The path of each session, by id, as it was last found."""
         return {}
 
     def exists(self, id: str) -> bool:
@@ -74,8 +78,8 @@ class FolderStore(LineStore):
     def list_session_ids(self) -> list[str]:
         """Return the ids of all sessions, sorted.
 
-        An id that several days have is returned as `DATE/ID`. If that is also ambiguous, the path
-        of the folder below the workspace is returned.
+        If several days have a session with the same id, each is returned as `DATE/ID`. If that is
+        also ambiguous, the path of the folder relative to the workspace is returned.
         """
         found = [
             place
@@ -107,10 +111,10 @@ class FolderStore(LineStore):
     def create_at(
         self, place: ConversationPath, session: Session, lines: bytes | None = None
     ) -> None:
-        """Store a new session in a place that has none.
+        """Store a new session in the conversation folder `place`.
 
-        If `lines` is given, it is written as the records instead of the messages of `session`.
-        SessionStorageError is raised if the place already has a session.
+        If `lines` is given, these bytes become the content of `messages.jsonl`, instead of the
+        messages of `session`. SessionStorageError is raised if the folder already has a session.
         """
         with storage_errors("write", place.session), self._lock(self._files_at(place)):
             _refuse_links(place, place.head, place.lines)
@@ -127,7 +131,7 @@ class FolderStore(LineStore):
         self.checkpoint_at(self.place_of(session.id, session), session)
 
     def checkpoint_at(self, place: ConversationPath, session: Session) -> None:
-        """Write the head of the session in one place, as `checkpoint` does."""
+        """Write the head of the session in the folder `place`, as `checkpoint` does for an id."""
         with storage_errors("write", place.head), self._lock(self._files_at(place)):
             _refuse_links(place, place.head)
             stored = self._read_at(place)
@@ -138,10 +142,11 @@ class FolderStore(LineStore):
         self._changed(session.id)
 
     def delete(self, id: str) -> bool:
-        """Remove `.session/` and return True. Return False if the session does not exist.
+        """Remove the folder `.session/` of a conversation. Return False if there is no session.
 
-        A conversation's markdown stays. The folder of the conversation is removed only if it is
-        empty then. SessionStorageError is raised if `.session/` holds files of other programs.
+        The markdown file of the conversation is not removed. The folder of the conversation is
+        removed only if it is then empty. SessionStorageError is raised, and nothing is removed, if
+        `.session/` contains files of other programs.
         """
         if not self._places(id):
             return False
@@ -159,10 +164,11 @@ class FolderStore(LineStore):
         return True
 
     def rewrite_at(self, place: ConversationPath, change: Callable[[Any], Any]) -> None:
-        """Replace the head and the records by the results of `change`.
+        """Rewrite `session.json` and every line of `messages.jsonl` with `change`.
 
-        `change` gets the decoded JSON of the head and of each line, or the text of a line that is
-        not JSON. The `conversation_id` stays the same whatever `change` returns.
+        `change` is called with the decoded JSON of the head and of each line, and returns the new
+        value. It is also called with plain text, and must then return text. The `conversation_id`
+        stays the same whatever `change` returns.
         """
         with storage_errors("write", place.session), self._lock(self._files_at(place)):
             _refuse_links(place, place.head, place.lines)
@@ -177,7 +183,10 @@ class FolderStore(LineStore):
         self._changed(place.name)
 
     def counted_at(self, place: ConversationPath) -> int:
-        """Return how many messages a session had when its head was written."""
+        """Return the number of messages that the head of a session states.
+
+        The number was correct when the head was last written; appends do not update it.
+        """
         with storage_errors("read", place.head):
             return int(
                 record_dicts.as_dict(json_codec.decode(read_file(place.head))).get("message_count")
@@ -185,7 +194,10 @@ class FolderStore(LineStore):
             )
 
     def sort_at(self, place: ConversationPath) -> None:
-        """Sort the records by time. A message with an earlier time may have been appended last."""
+        """Sort the stored messages of a session by time.
+
+        Use this method after an append of messages that are older than the stored ones.
+        """
         with storage_errors("write", place.session), self._lock(self._files_at(place)):
             _refuse_links(place, place.head, place.lines)
             lines = sorted_lines(read_file(place.lines), self.format.records)
@@ -193,11 +205,14 @@ class FolderStore(LineStore):
         self._changed(place.name)
 
     def head(self, id: str) -> Session:
-        """Return the session without its records, which are not read."""
+        """Return a session without its messages. Only the head is read."""
         return self.head_at(self.place_of(id))
 
     def head_at(self, place: ConversationPath) -> Session:
-        """Return the session in one place without its records, as `head` does."""
+        """Return the session in the folder `place` without its messages. Only the head is read.
+
+        SessionCorruptedError is raised if the head is damaged, or lost while there are messages.
+        """
         try:
             data, _ = read_session_file(place.name, place.head)
         except SessionNotFoundError:
@@ -232,11 +247,11 @@ class FolderStore(LineStore):
         return [place for place in found if place.has_session]
 
     def place_of(self, id: str, session: Session | None = None) -> ConversationPath:
-        """Return the place of a conversation.
+        """Return the path of the conversation with an id.
 
-        If the id exists on several days, the place on the day of `session` is returned.
-        SessionStorageError is raised if several places remain, SessionNotFoundError if there is
-        none.
+        If several days have this id, the conversation on the day when `session` began is chosen.
+        SessionStorageError is raised if the id is still ambiguous, and SessionNotFoundError if
+        there is no such conversation.
         """
         places = self._places(id)
         if len(places) > 1 and session is not None:
@@ -276,7 +291,7 @@ class FolderStore(LineStore):
         return LinePaths(place.lines, self.lock_of(place))
 
     def lock_of(self, place: ConversationPath) -> str:
-        """Return the path of the lock that every writer of a conversation takes."""
+        """Return the path of the lock file that every writer of a conversation locks."""
         return f"{self._conversations}/.cortext/locks/{place.day}~{place.name}.lock"
 
     def _before_appending(self, id: str) -> None:
@@ -309,10 +324,10 @@ class FolderStore(LineStore):
         return {"messages.jsonl": records, "session.json": [folder.encode_head(session)]}
 
     def read_what_is_left(self, place: ConversationPath) -> Session:
-        """Return the readable part of the session in one place, without changing its files.
+        """Return the readable part of the session in the folder `place`. No file is changed.
 
-        Lines that cannot be read are logged. SessionCorruptedError is raised if the head cannot be
-        read.
+        Each line that cannot be read is logged and left out. SessionCorruptedError is raised if the
+        head cannot be read.
         """
         session, damages = self._read_at(place).reading
         own = [damage for damage in damages if damage.path == place.head]
@@ -328,9 +343,9 @@ class FolderStore(LineStore):
         return self._read_at(self.place_of(id))
 
     def _read_at(self, place: ConversationPath) -> StoredSession:
-        """Read both files as they were at one moment.
+        """Read the head and the messages of a session as they were at the same moment.
 
-        A save replaces the folder that holds both.
+        If a save replaced the folder `.session/` in between, both files are read again.
         """
         while True:
             before = Fingerprint.at(place.session)
@@ -373,7 +388,10 @@ def _parts(id: str) -> tuple[str, str, str]:
 
 
 def _refuse_links(place: ConversationPath, *files: str) -> None:
-    """Raise OSError for a symbolic link: a write must not end up where a link leads."""
+    """Raise OSError if the conversation's folder or one of `files` is a symbolic link.
+
+    A write through a link could change files outside the workspace.
+    """
     for path in (f"{place.shelf}/{place.day}", place.folder, place.session, *files):
         refuse_link(path)
 

@@ -1,4 +1,7 @@
-"""The base class of the log store and the folder store: each record is a line of a file."""
+"""The base class of the log store and the folder store, which store one record in each line.
+
+A record is a message with the tool calls before it. The head is everything else of a session.
+"""
 
 from __future__ import annotations
 
@@ -41,27 +44,36 @@ from cortext.stores.port import Reading, SessionStore
 
 
 class LinePaths(NamedTuple):
-    """The file with the records of a session, and the lock for all its files."""
+    """The path of the file with a session's records, and the path of the session's lock file."""
 
     lines: str
     lock: str
 
 
 class StoredSession(NamedTuple):
-    """A session as read from disk with its damage, and which tool calls its lines and head hold."""
+    """A session as read from disk, with a list of its damage.
+
+    `records` says which tool calls are stored with the messages, and which ones in the head.
+    """
 
     reading: Reading
     records: StoredRecords
 
 
 class LineStore(SessionStore):
-    """Append, tail and load for a file of lines. Subclasses implement the rest."""
+    """A session store with one record in each line of a file.
+
+    This class implements `append`, `tail`, `load` and `read`. Subclasses implement the rest.
+    """
 
     format: Format
     head_line: int | None = None
-    """The line number of the head, if the head and the records share a file."""
+    """The line number of the head, or None if the head is in a separate file."""
     first_lines: int = FIRST_LINES
-    """How many of the last lines are compared by id when a session is opened for appending."""
+    """How many of the last lines are read when a session is opened for appending.
+
+    A message whose id is in one of these lines is not stored again.
+    """
 
     def __init__(
         self,
@@ -81,7 +93,7 @@ class LineStore(SessionStore):
 
     @cached_property
     def _written(self) -> Format:
-        """The format of new lines: with checksums if the user's settings ask for them."""
+        """The format of new lines: with checksums if the setting `sessions.checksums` is on."""
         wanted = Config.load(None)["sessions.checksums"] == "on"
         return with_checksums(self.format) if wanted else self.format
 
@@ -92,14 +104,15 @@ class LineStore(SessionStore):
 
     @property
     def _shelf(self) -> str:
-        """The folder that holds the side folder `.cortext`."""
+        """The folder that contains `.cortext`, where the locks and temporary files are."""
         return self._folder
 
     @abstractmethod
     def _files(self, id: str) -> LinePaths:
-        """Return the paths of an existing session.
+        """Return the paths of a session's files.
 
-        A store that can derive the paths from the id does not check that the files exist.
+        A store that computes the paths from the id does not check that the files exist. A store
+        that has to search for the session raises SessionNotFoundError.
         """
 
     @abstractmethod
@@ -160,7 +173,7 @@ class LineStore(SessionStore):
             appender.close()
 
     def _only_records(self, data: bytes, whole: bool) -> bytes:
-        """Return `data` without lines that are not records.
+        """Return `data`, which is the end of a file, without the line of the head.
 
         `whole` says whether `data` is the whole file.
         """
@@ -168,10 +181,13 @@ class LineStore(SessionStore):
 
     @abstractmethod
     def _stored_head(self, files: LinePaths) -> dict[str, Any]:
-        """Read the head only. ValueError or OSError is raised if there is no readable head."""
+        """Read the head of a session without its records.
+
+        ValueError or OSError is raised if there is no readable head.
+        """
 
     def _refuse_newer(self, files: LinePaths) -> None:
-        """Raise NewerVersionError if a later version of cortext wrote the file."""
+        """Raise NewerVersionError if a later version of cortext wrote the session."""
         try:
             head = self._stored_head(files)
         except (OSError, ValueError):
@@ -188,11 +204,14 @@ class LineStore(SessionStore):
 
     @classmethod
     def _is_whole(cls, line: bytes) -> bool:
-        """Return whether a last line is complete although its newline is missing."""
+        """Return whether the last line of a file is complete although its newline is missing."""
         return cls._is_record(line)
 
     def _appender(self, id: str) -> Appender:
-        """Return the cached appender of a session, or open one, which checks the id."""
+        """Return the appender of a session, which holds its file open. Open it if it is not cached.
+
+        Only opening checks the id, so that repeated appends are fast.
+        """
         appender = self._appenders.get(id) if type(id) is str else None
         return appender or self._open_appender(id)
 
@@ -218,7 +237,7 @@ class LineStore(SessionStore):
         return appender
 
     def _before_appending(self, id: str) -> None:
-        """Raise OSError if the session must not be written where it is."""
+        """Raise OSError if the session must not be written, for example through a symbolic link."""
 
     def _forget(self, id: str) -> None:
         appender = self._appenders.pop(id)
@@ -236,7 +255,10 @@ class LineStore(SessionStore):
     def _join(
         self, id: str, path: str, head: dict[str, Any], damages: list[Damage], lines: RecordBlock
     ) -> StoredSession:
-        """Build the session from its parts. An unusable head is rebuilt from the records."""
+        """Build a session from its decoded head and records.
+
+        If the head is unusable, a new one is made from the records and the damage is listed.
+        """
         refuse_newer(head, path)
         in_lines = frozenset(call.id for _, call in lines.invocations)
         try:

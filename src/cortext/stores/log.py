@@ -1,4 +1,8 @@
-"""A store of logs: each session is a file `{id}.jsonl`, whose first line is the head."""
+"""The log store: each session is a file `{id}.jsonl`.
+
+The first line is the head, which is everything of a session except its messages. Every other line
+is a record: a message with the tool calls before it.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +41,10 @@ _BLOCK = 1 << 18
 
 
 class _First(NamedTuple):
-    """Line 1 of a log: its head and damage, and the byte and the line where the records begin."""
+    """The result of reading line 1 of a log: the decoded head and the damage of the line.
+
+    `cut` is the byte offset and `line` is the line number at which the records begin.
+    """
 
     head: dict[str, Any]
     damages: list[Damage]
@@ -46,9 +53,10 @@ class _First(NamedTuple):
 
 
 class LogStore(LineStore):
-    """A folder of logs.
+    """A session store in a folder of log files.
 
-    An append writes at the end of the file. A change of the head rewrites the file under the lock.
+    An append writes at the end of a session's file. A change of the head rewrites the file while it
+    is locked.
     """
 
     format: Format = log.LOG
@@ -87,7 +95,7 @@ class LogStore(LineStore):
         self._changed(session.id)
 
     def head(self, id: str) -> Session:
-        """Return a session without its records, which are not read.
+        """Return a session without its records. Only the head in line 1 is read.
 
         SessionCorruptedError is raised if line 1 is not a head.
         """
@@ -96,10 +104,10 @@ class LogStore(LineStore):
         return self._head_in(id, b"")
 
     def amend(self, id: str, **fields: Any) -> Session:
-        """Change fields of the head, leave the records as they are, and return the new head.
+        """Set attributes of a session, such as `title="New"`, and store only its head.
 
-        The records are copied without being decoded. SessionCorruptedError is raised if line 1 is
-        not a head.
+        Return the session without its records. The records are copied without being decoded.
+        SessionCorruptedError is raised if line 1 is not a head.
         """
         files = self._files(id)
         with storage_errors("write", files.lines), self._lock(files):
@@ -117,9 +125,10 @@ class LogStore(LineStore):
         return session
 
     def blocks(self, id: str, size: int = _BLOCK) -> Iterator[RecordBlock]:
-        """Yield the records in order, one block at a time, for a session too long for memory.
+        """Yield the records of a session in order, one block at a time.
 
-        `size` is the size of a block in bytes. The first block also lists the damage of the head.
+        Use this method for a session that does not fit into memory. `size` is the size of a block
+        in bytes. The first block also lists the damage of the head.
         """
         path, line = self._path(id), 1
         for data in self._blocks(id, size):
@@ -130,17 +139,17 @@ class LogStore(LineStore):
             line += data.count(b"\n")
 
     def changing(self, id: str) -> FileLock:
-        """Return the lock of a session.
+        """Return the lock of a session, to be used in a `with` statement.
 
-        While a caller holds the lock, nobody else can write to the session.
+        While a caller holds the lock, no other process or thread can write to the session.
         """
         return self._lock(self._files(id))
 
     def delete(self, id: str, *, unless: Callable[[], bool] | None = None) -> bool:
-        """Remove the session permanently, with its side files. Return whether it was removed.
+        """Remove the session and its side files permanently. Return whether it was removed.
 
-        `unless` is called under the lock, when nobody else can write. If it returns True, nothing
-        is removed.
+        `unless` is called while the session is locked, so that no other process can write. If
+        `unless` returns True, nothing is removed.
         """
         files = self._files(id)
         if not os.path.lexists(files.lines):
@@ -166,9 +175,9 @@ class LogStore(LineStore):
         return log.decode_head_line(read_first_line(files.lines, _LONGEST_HEAD), [])
 
     def _keep_others(self, session: Session, path: str) -> bool:
-        """Add messages that others stored to `session`.
+        """Add to `session` the messages that other writers stored in the file at `path`.
 
-        Return whether the stored file is damaged.
+        Return whether that file is damaged.
         """
         if not os.path.lexists(path):
             return False
@@ -186,7 +195,7 @@ class LogStore(LineStore):
         return self._join(id, path, first.head, first.damages, lines)
 
     def _first(self, data: bytes) -> _First:
-        """Read line 1 from the first bytes of a file."""
+        """Decode line 1 of a log. `data` is the beginning of the file, with the whole line 1."""
         cut = data.find(b"\n") + 1 or len(data)
         line = data[:cut].rstrip(b"\n")
         notes: list[str] = []
@@ -198,7 +207,10 @@ class LogStore(LineStore):
         return _First(head, [Damage(note, 1, fatal=False) for note in notes], cut, 2)
 
     def _head_in(self, id: str, data: bytes) -> Session:
-        """Read the head of a session from the first bytes of its file."""
+        """Decode the head of a session. `data` is the beginning of its file.
+
+        SessionCorruptedError is raised if line 1 is not a head.
+        """
         path, first = self._path(id), self._first(data)
         raise_if_damaged(at(path, first.damages))
         refuse_newer(first.head, path)

@@ -1,4 +1,4 @@
-"""A store in the memory of this process: for tests, and for programs that store nothing."""
+"""The session store in memory, for tests and for programs that need nothing on disk."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from cortext.stores.port import Reading, SessionStore
 
 
 class MemoryStore(SessionStore):
-    """A dict of sessions. Callers pass in and get back copies."""
+    """A session store in a dict. Sessions are copied when they are stored and when they are loaded.
+
+    The sessions are gone when the process ends.
+    """
 
     def __init__(self, *, on_change: Callable[[str], None] | None = None) -> None:
         self._sessions: dict[str, Session] = {}

@@ -1,4 +1,4 @@
-"""Merging on save: records that others have stored since are added to the saved session."""
+"""Merging on save: records that other writers stored meanwhile are added to the saved session."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from cortext.stores.fingerprints import Recent
 
 
 class KnownRecords:
-    """The records that each session object had when a store last returned or saved it.
+    """The records that each Session object had when a store last returned or saved the object.
 
-    A stored record that the object did not have was added by others. A record that the object had
-    and no longer has was removed by its owner.
+    A save uses them to tell two cases apart. A stored record that the object never had was added by
+    another writer, so the save keeps it. A record that the object had, and no longer has, was
+    removed by the caller, so the save removes it.
     """
 
     def __init__(self) -> None:
@@ -31,10 +32,11 @@ class KnownRecords:
         self._latest.put(session.id, had)
 
     def keep_others(self, session: Session, stored: Session) -> None:
-        """Add to `session` the stored records that others added.
+        """Add to `session` the records that other writers added to `stored`.
 
-        A session object that was never passed to `note` is compared with the object last noted
-        under the same id. If there is none, every stored record counts as added by others.
+        `stored` is the session as it is in the store now. If `session` was never passed to `note`,
+        the records of the last noted object with the same id are used for the comparison. Without
+        such an object, every stored record counts as added by another writer.
         """
         found = self._records.get(id(session))
         had = self._latest.get(session.id) if found is None else found[1]
@@ -53,7 +55,7 @@ class _Records(NamedTuple):
 
 
 def ids_of(session: Session | _Records) -> frozenset[str]:
-    """Return the ids of all messages and tool calls."""
+    """Return the ids of all messages and tool calls of a session."""
     ids = [message.id for message in session.messages]
     return frozenset(ids + [call.id for call in session.tool_history])
 
@@ -63,9 +65,10 @@ def add_records(
     messages: Sequence[SessionMessage],
     tool_invocations: Sequence[ToolInvocation],
 ) -> int:
-    """Add the messages whose ids are new to `session`, and return how many were new.
+    """Add to `session` the messages whose ids it does not have yet, and return their number.
 
-    `tool_invocations` are added too, if the first message is new.
+    `tool_invocations` are the tool calls before the first message. They are added only if that
+    message is new. ValueError is raised for tool calls without a message.
     """
     check_riders(messages, tool_invocations)
     known = {message.id for message in session.messages}

@@ -1,10 +1,12 @@
-"""The contract of session stores. The docstrings state it, and `cortext.testing` checks it.
+"""The contract of session stores: what every store promises to its callers.
 
-Terms used in the docstrings:
+The docstrings of `SessionStore` are the contract. The tests in `cortext.testing` check a store
+against it. Terms used in the docstrings:
 
-- A *head* is everything in a session except its records.
-- A *record* is a message with the tool calls that came before it.
-- *Durable* means on stable storage: a power cut at the next instant does not lose it.
+- A *record* is a message together with the tool calls that came before it.
+- The *head* of a session is everything except its records: title, tags, times and so on.
+- *Durable* means on stable storage: a power cut at the next instant does not lose the data.
+- A *torn* line is the last line of a file if a crash interrupted its write.
 """
 
 from __future__ import annotations
@@ -27,8 +29,8 @@ class Reading(NamedTuple):
 class SessionStore(Protocol):
     """A place where sessions are stored.
 
-    Every method that takes an id raises InvalidIdError if the id is not valid. It does so before it
-    touches anything.
+    Every method that takes an id raises InvalidIdError if the id is not valid, before it reads or
+    writes anything.
 
     A method that writes either returns or raises. If it returns, the change is durable. If it
     raises, the data stored before the call is intact.
@@ -39,22 +41,23 @@ class SessionStore(Protocol):
     """
 
     def save(self, session: Session) -> None:
-        """Store the whole session, so that the stored session equals this one.
+        """Store the whole session, so that the stored session equals `session`.
 
         `updated_at` is not changed.
 
-        Messages that others added since this store last saw the session are not lost. They are
-        stored after the messages of `session`, and this call adds them to `session.messages`.
+        Messages that other writers stored since this store last loaded or saved the session are not
+        lost. They are stored after the messages of `session`, and this call adds them to
+        `session.messages`.
 
-        If this store has never seen the session, every stored message counts as added by others. To
-        remove messages, load the session, remove them, and save it.
+        If this store never loaded or saved the session, every stored message counts as a message of
+        another writer. To remove messages, load the session, remove them, and save the session.
         """
         ...
 
     def checkpoint(self, session: Session) -> None:
-        """Write the head only. The stored records stay as they are.
+        """Write the head of the session only. The stored records stay as they are.
 
-        Tool calls that do not yet belong to a message are part of the head.
+        Tool calls that no message follows yet are part of the head.
         """
         ...
 
@@ -64,12 +67,13 @@ class SessionStore(Protocol):
         *messages: SessionMessage,
         tool_invocations: Sequence[ToolInvocation] = (),
     ) -> int:
-        """Add messages at the end of a session and return how many were new.
+        """Add messages at the end of a session and return how many of them were new.
 
         The messages are durable when the call returns. SessionNotFoundError is raised if the
         session does not exist.
 
-        `tool_invocations` came before the first of the messages and are stored with it.
+        `tool_invocations` are the tool calls that came before the first of the messages. They are
+        stored with that message.
 
         A message whose id is already stored is not stored twice. So a caller can repeat an append
         that timed out.
@@ -78,49 +82,54 @@ class SessionStore(Protocol):
 
         - the last few thousand messages that this store wrote to the session or saw others write;
         - when the store opens the session, the messages in the last 64 KB and in the last 100 lines
-          of its file. A store opens a session again after it has opened 64 others.
+          of the session's file. A store opens a session again after it has opened 64 others.
 
         Any number of processes may append to one session.
         """
         ...
 
     def load(self, id: str) -> Session:
-        """Return the session.
+        """Return the session with all its records.
 
         SessionNotFoundError is raised if the session does not exist. SessionCorruptedError, with
-        file and line, is raised if something that was written is missing.
+        file and line, is raised if stored data is lost or cannot be read.
 
-        A torn last line was never acknowledged. It is logged and left out.
+        A torn last line is logged and left out: the call that wrote it never returned.
         """
         ...
 
     def read(self, id: str) -> Reading:
-        """Return the session as `load` does, but list damage instead of raising an error.
+        """Return everything of the session that can still be read, and a list of the damage.
 
-        The result has everything that can still be read.
+        This is `load` for damaged sessions: damage is listed in the result and raises no error.
+        SessionNotFoundError is raised if the session does not exist.
         """
         ...
 
     def tail(self, id: str, count: int) -> list[SessionMessage]:
-        """Return the last `count` messages, oldest first, without reading the others.
+        """Return the last `count` messages of a session, oldest first.
 
-        Damaged lines are skipped.
+        Earlier messages are not read. Damaged lines are skipped.
         """
         ...
 
     def exists(self, id: str) -> bool: ...
 
     def delete(self, id: str) -> bool:
-        """Remove the session permanently, with its side files. Return whether it existed."""
+        """Remove the session permanently, and return whether it existed.
+
+        Its side files are removed as well: the backup, and copies that cortext saved as `*.torn`,
+        `*.corrupt` or `*.replaced`.
+        """
         ...
 
     def list_session_ids(self) -> list[str]:
         """Return the ids of all sessions, sorted.
 
-        Hidden, temporary and foreign files are not sessions.
+        Hidden files, temporary files and files of other programs are skipped.
         """
         ...
 
     def close(self) -> None:
-        """Close open files. The store can be used again afterwards."""
+        """Close open files and connections. The store can be used again afterwards."""
         ...

@@ -1,4 +1,4 @@
-"""The names of session files."""
+"""The names of session files, and the session ids in them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from cortext.stores.workspace_layout import is_folder
 
 
 def session_names(folder: str, suffix: str) -> list[str]:
-    """Return the ids of the session files in a folder, sorted.
+    """Return the ids of the sessions whose files are in a folder, sorted.
 
-    A file named `{id}{suffix}` is a session file. Folders and files with any other name are
-    skipped. A folder that does not exist has no session files.
+    The file of a session is named `{id}{suffix}`. Subfolders and files with other names are
+    skipped. The result is empty if the folder does not exist.
     """
     try:
         with storage_errors("list", folder), os.scandir(folder) as entries:

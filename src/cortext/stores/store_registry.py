@@ -31,11 +31,15 @@ SERVERS: dict[str, tuple[str, str]] = {
     "postgresql": _POSTGRES,
     "postgres": _POSTGRES,
 }
-"""The stores on a server. Each opens the whole URL instead of a path."""
+"""The URL schemes of stores on a server. Such a store gets the whole URL instead of a path."""
 
 
 def open_session_store(url: str, *, on_change: Callable[[str], None] | None = None) -> SessionStore:
-    """Open the session store that a URL names. ValueError lists the supported kinds of URL."""
+    """Open the session store that a URL names.
+
+    `on_change` is called with the id of each session that the store changes. ValueError is raised
+    for an unsupported URL and lists the supported ones.
+    """
     kind, colon, path = url.partition(":")
     if not colon or kind not in {**STORES, **SERVERS}:
         raise ValueError(f"not a session store: {without_password(url)!r} (there are {kinds()})")
@@ -51,14 +55,14 @@ def open_session_store(url: str, *, on_change: Callable[[str], None] | None = No
 
 
 def kinds() -> str:
-    """Return the beginnings of all store URLs, for an error message."""
+    """Return the supported URL prefixes, such as `log:`, as a list for an error message."""
     return ", ".join([*(f"{name}:" for name in STORES), *(f"{name}://" for name in SERVERS)])
 
 
 def without_password(url: str) -> str:
-    """Return a URL without user, password and query, to show in an error message.
+    """Return a URL with `…` in place of user, password and query, for an error message.
 
-    The URL may be any text that a user typed: even an unsupported URL may hold a password.
+    The URL may be any text that a user typed: even an unsupported URL may contain a password.
     """
     url, query, _ = url.partition("?")
     before, at, after = url.rpartition("@")

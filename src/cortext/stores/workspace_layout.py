@@ -1,7 +1,8 @@
-"""The folders of a workspace: a conversation is in `conversations/DATE/ID/.session/`.
+"""Where the conversations of a workspace are on disk: in `conversations/DATE/ID/.session/`.
 
-Conversations in `TYPE/DATE/ID/`, below the workspace or below `conversations/`, are read as well. A
-*day* is a folder named by a date. A *shelf* is a folder that holds days, such as `conversations/`.
+Conversations in `TYPE/DATE/ID/` and in `conversations/TYPE/DATE/ID/` are also found. A *day* is a
+folder named by a date. A *shelf* is a folder that contains days, such as `conversations/`. A
+*place* is the path of one conversation.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ _NO_TYPES = frozenset(("conversations", "resume", "stop-conversation"))
 
 
 class ConversationPath(NamedTuple):
-    """The place of one conversation. `shelf` is the folder that holds its day."""
+    """The path of one conversation: `{shelf}/{day}/{name}`.
+
+    `shelf` is a path, such as that of `conversations/`. `day` is a date, and `name` is the id.
+    """
 
     shelf: str
     day: str
@@ -49,12 +53,16 @@ class ConversationPath(NamedTuple):
 
 
 def conversations_dir(root: str) -> str:
-    """Return the folder for new conversations of a workspace."""
+    """Return the path of `conversations/`, where new conversations of a workspace are created."""
     return f"{root}/conversations"
 
 
 def shelves(root: str) -> list[str]:
-    """Return the shelves of a workspace. The folder for new conversations is first."""
+    """Return the shelves of a workspace: the folders that may contain folders named by dates.
+
+    The first is `conversations/`, even if it does not exist. The others are the existing folders of
+    conversation types, such as `plan/`.
+    """
     usual = conversations_dir(root)
     kinds = {*TYPES, *own_types(root)}
     others = [f"{base}/{kind}" for kind in sorted(kinds) for base in (usual, root)]
@@ -62,7 +70,10 @@ def shelves(root: str) -> list[str]:
 
 
 def own_types(root: str) -> list[str]:
-    """Return the conversation types for which a workspace has command files."""
+    """Return the conversation types that a workspace defines.
+
+    A file `.workspace/commands/TYPE.md` defines a type.
+    """
     try:
         names = os.listdir(f"{root}/.workspace/commands")
     except OSError:
@@ -71,29 +82,31 @@ def own_types(root: str) -> list[str]:
 
 
 def is_type(name: str) -> bool:
-    """Return whether a name can name a conversation type.
+    """Return whether a text is a valid name of a conversation type.
 
-    The name of a type is part of file names and of a command's name.
+    A valid name has only lower-case letters, digits and hyphens and begins with a letter. Names
+    that cortext uses itself, such as `resume`, are not valid.
     """
     letters = name.replace("-", "").isascii() and name.replace("-", "").isalnum()
     return letters and name == name.lower() and name[0].isalpha() and name not in _NO_TYPES
 
 
 def is_day(name: str) -> bool:
-    """Return whether the name of a folder is a date. `conversations` also holds other folders."""
+    """Return whether the name of a folder has the form of a date, such as 2025-01-31."""
     shape = "".join("d" if c.isascii() and c.isdigit() else c for c in name)
     return shape == _DAY
 
 
 def days(shelf: str) -> list[str]:
-    """Return the names of the days in a shelf, sorted."""
+    """Return the names of the folders in `shelf` that are dates, oldest first."""
     return sorted(name for name in folders(shelf) if is_day(name))
 
 
 def folders(path: str) -> list[str]:
-    """Return the names of the folders in a folder, sorted and without hidden ones.
+    """Return the sorted names of the subfolders of `path`, without hidden ones.
 
-    A path that is missing or not a folder has none. Any other failure raises SessionStorageError.
+    The result is empty if `path` is missing or is not a folder. SessionStorageError is raised if
+    the folder cannot be read.
     """
     try:
         with os.scandir(path) as entries:
@@ -109,10 +122,10 @@ def folders(path: str) -> list[str]:
 
 
 def is_folder(entry: os.DirEntry[str]) -> bool:
-    """Return whether an entry is a folder or a link to one.
+    """Return whether a directory entry is a folder, or a symbolic link to a folder.
 
-    A link that leads in a circle is not a folder. A link that may not be followed counts as a
-    folder, so that the caller that reads it reports the error.
+    A link that leads in a circle is not a folder. A link that the user has no permission to follow
+    counts as a folder, so that the caller gets the error when it reads the folder.
     """
     try:
         return entry.is_dir()
@@ -121,7 +134,10 @@ def is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def places(root: str) -> Iterator[ConversationPath]:
-    """Yield every folder that may be a conversation, ordered by shelf, day and name."""
+    """Yield the path of every folder in a workspace that may be a conversation.
+
+    The paths are ordered by shelf, day and name.
+    """
     for shelf in shelves(root):
         for day in days(shelf):
             for name in folders(f"{shelf}/{day}"):
@@ -151,9 +167,9 @@ def document_in(folder: str) -> str:
 
 
 def title_in(folder: str) -> str:
-    """Return the title in a conversation's markdown, or "" if there is none.
+    """Return the first heading `# TITLE` in a conversation's markdown file, or "" without one.
 
-    OSError is raised if the markdown cannot be read.
+    OSError is raised if the markdown file cannot be read.
     """
     name = document_in(folder)
     text = read_file(f"{folder}/{name}").decode("utf-8", "replace") if name else ""

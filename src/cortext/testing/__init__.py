@@ -1,4 +1,4 @@
-"""Tests for the contract of session stores. Run them on your own store.
+"""A test suite for session stores. Run it with pytest on your own store.
 
 This is the whole test file of a new store:
 
@@ -12,11 +12,11 @@ This is the whole test file of a new store:
         def url(self, place: str) -> str:
             return f"python:mine:MyStore:{place}"
 
-`place` is a path that does not exist yet. Another store object on the same place must see what was
-stored there. If your store cannot do that, set `persistent = False`. If other processes cannot open
-your store, set `processes = False`. The tests that need these abilities are then removed. To see
-values in failed asserts, call `pytest.register_assert_rewrite("cortext.testing")` in a conftest.
-This package imports neither pytest nor hypothesis.
+`place` is a path that does not exist yet. A second store object on the same place must see the same
+sessions. If your store cannot do that, set `persistent = False` in the class. If other processes
+cannot open your store, set `processes = False`. The tests that need these abilities are then
+removed. To see values in failed asserts, call `pytest.register_assert_rewrite("cortext.testing")`
+in your `conftest.py`. This package imports neither pytest nor hypothesis.
 """
 
 from __future__ import annotations
@@ -34,4 +34,4 @@ __all__ = ["SessionStoreSuite"]
 class SessionStoreSuite(
     ContractTests, ToolCallTests, SharingTests, HostileTests, ConcurrencyTests, CrashTests
 ):
-    """Every promise of `cortext.stores.port` as a test."""
+    """The whole test suite: a test for every promise of the `SessionStore` interface."""

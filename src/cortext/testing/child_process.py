@@ -1,6 +1,10 @@
-"""The other process of the suite: `python -m cortext.testing.child_process URL VERB ID NAME COUNT`.
+"""The program that the tests start as a second process, in order to write to a store.
 
-It prints one line for each write that was acknowledged. With a COUNT of 0 it never ends.
+    python -m cortext.testing.child_process URL VERB ID NAME COUNT
+
+The program opens the store at URL and makes COUNT writes to the session ID, or writes without end
+if COUNT is 0. VERB is a key of `VERBS`. NAME makes the ids that it writes unique. After each write,
+it prints one line: the write is acknowledged.
 """
 
 from __future__ import annotations
@@ -17,7 +21,10 @@ from cortext.testing.suite_base import message
 
 
 def open_store(url: str) -> SessionStore:
-    """Open the store of a registered URL, or of `python:MODULE:NAME:PLACE`."""
+    """Open the store at a URL that cortext knows, or at `python:MODULE:NAME:PLACE`.
+
+    The second form imports MODULE and calls its class or function NAME with PLACE.
+    """
     if not url.startswith("python:"):
         return open_session_store(url)
     _, module, name, place = url.split(":", 3)
@@ -25,7 +32,7 @@ def open_store(url: str) -> SessionStore:
 
 
 def append(store: SessionStore, id: str, name: str, steps: Iterable[int]) -> Iterator[str]:
-    """Append one message per step, each with its own id, and yield the ids."""
+    """Append one message at each step, and yield the id of the message after it was stored."""
     for step in steps:
         said = f"{name}-{step}"
         store.append(id, message(said, step, id=said))
@@ -33,7 +40,10 @@ def append(store: SessionStore, id: str, name: str, steps: Iterable[int]) -> Ite
 
 
 def save(store: SessionStore, id: str, name: str, steps: Iterable[int]) -> Iterator[str]:
-    """Load the session, add a message and save it all at each step; yield the message ids."""
+    """Load the session, add a message and save the session, at each step.
+
+    Yields the id of the message after each save.
+    """
     for step in steps:
         session = store.load(id)
         session.title = said = f"{name}-{step}"
@@ -43,7 +53,10 @@ def save(store: SessionStore, id: str, name: str, steps: Iterable[int]) -> Itera
 
 
 def checkpoint(store: SessionStore, id: str, name: str, steps: Iterable[int]) -> Iterator[str]:
-    """Load the session, change its title and write the head at each step; yield the titles."""
+    """Load the session, change its title and write a checkpoint (only the head), at each step.
+
+    Yields the new title after each checkpoint.
+    """
     for step in steps:
         session = store.load(id)
         session.title = said = f"{name}-{step}"
@@ -52,7 +65,7 @@ def checkpoint(store: SessionStore, id: str, name: str, steps: Iterable[int]) ->
 
 
 def create(store: SessionStore, id: str, name: str, steps: Iterable[int]) -> Iterator[str]:
-    """Save a new session at each step, and yield the ids."""
+    """Save a new session at each step, and yield the id of the session after each save."""
     for step in steps:
         said = f"{id}-{name}-{step}"
         store.save(Session(said, messages=[message(said, step, id=said)]))

@@ -22,7 +22,7 @@ from cortext.testing.suite_base import (
 
 
 def in_threads(*jobs: Callable[[], None]) -> list[BaseException]:
-    """Run all jobs at once in threads, and return the errors that they raised."""
+    """Run each job in a thread of its own, all at once, and return the errors that they raised."""
     raised: list[BaseException] = []
 
     def run(job: Callable[[], None]) -> None:
@@ -41,7 +41,7 @@ def in_threads(*jobs: Callable[[], None]) -> list[BaseException]:
 
 
 class ConcurrencyTests(Suite):
-    """Tests with eight writers, in processes and in threads."""
+    """Tests in which several threads or processes use one store at the same time."""
 
     writers = 8
     appends = 25
@@ -66,7 +66,7 @@ class ConcurrencyTests(Suite):
         self._in_order(found, names)
 
     def test_threads_on_sessions_of_their_own(self, tmp_path: Path) -> None:
-        """Check that one store object serves many sessions at once."""
+        """Check that threads can write to different sessions through one store object."""
         store = self.open(place(tmp_path))
 
         def job(name: str) -> Callable[[], None]:
@@ -87,7 +87,7 @@ class ConcurrencyTests(Suite):
 
     @needs("persistent", "processes")
     def test_processes_append_to_one_session(self, tmp_path: Path) -> None:
-        """Check that every acknowledged append is stored once, in the order of its writer."""
+        """Check that appends of several processes are stored once, in the order of each process."""
         self.open(place(tmp_path)).save(session("s"))
         names = [f"w{number}" for number in range(self.writers)]
         acknowledged = self._children(tmp_path, "append", names)
@@ -120,7 +120,7 @@ class ConcurrencyTests(Suite):
 
     @needs("persistent", "processes")
     def test_processes_create_sessions(self, tmp_path: Path) -> None:
-        """Check that all acknowledged sessions are listed and can be loaded."""
+        """Check that sessions that processes create at once are listed and can be loaded."""
         names = [f"w{number}" for number in range(4)]
         acknowledged = self._children(tmp_path, "create", names)
         store = self.open(place(tmp_path))
@@ -129,7 +129,10 @@ class ConcurrencyTests(Suite):
 
     @needs("persistent", "processes")
     def test_readers_while_a_writer_writes(self, tmp_path: Path) -> None:
-        """Check that readers never wait or fail, and see the first messages without gaps."""
+        """Check that a reader never fails while another process appends.
+
+        The reader must see the first messages without gaps, and never fewer than before.
+        """
         store = self.open(place(tmp_path))
         store.save(session("s"))
         child = start_child(self.url(place(tmp_path)), "append", "s", "w", str(4 * self.appends))

@@ -1,4 +1,4 @@
-"""Tests of what a store promises to a single caller."""
+"""Tests of a store that only one caller uses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ContractTests(Suite):
     """Tests of save, load, checkpoint, append, tail, delete and list."""
 
     def test_saved_session_loads_equal(self, tmp_path: Path) -> None:
-        """Check that every field comes back, including fields that cortext does not know."""
+        """Check that every field of a session is loaded as saved, also unknown fields."""
         store = self.open(place(tmp_path))
         given = full_session()
         store.save(given)
@@ -32,12 +32,12 @@ class ContractTests(Suite):
 
     @needs("persistent")
     def test_another_store_object_sees_what_was_saved(self, tmp_path: Path) -> None:
-        """Check that a save is stored in the place, and not only in the store object."""
+        """Check that a second store object on the same place loads a saved session."""
         self.open(place(tmp_path)).save(full_session())
         assert self.open(place(tmp_path)).load("full") == full_session()
 
     def test_empty_session_loads_equal(self, tmp_path: Path) -> None:
-        """Check that a session needs only an id."""
+        """Check that a session with nothing but an id can be saved and loaded."""
         store = self.open(place(tmp_path))
         given = Session("s")
         store.save(given)
@@ -99,7 +99,7 @@ class ContractTests(Suite):
         assert store.list_session_ids() == []
 
     def test_checkpoint_writes_the_head_only(self, tmp_path: Path) -> None:
-        """Check that a checkpoint changes the head and does not write records."""
+        """Check that a checkpoint stores the head of a session, but not its messages."""
         store = self.open(place(tmp_path))
         given = session("s", message("one"))
         store.save(given)
@@ -121,7 +121,7 @@ class ContractTests(Suite):
         assert texts(store.load("s").messages) == ["0", "1", "2", "3"]
 
     def test_append_keeps_every_field(self, tmp_path: Path) -> None:
-        """Check that an appended message comes back equal."""
+        """Check that an appended message is loaded with all its fields."""
         store = self.open(place(tmp_path))
         store.save(session("s"))
         for item in full_session().messages:
@@ -160,13 +160,13 @@ class ContractTests(Suite):
         assert found == {0: [], 1: ["4"], 3: every[2:], 5: every, 6: every, 1000: every}
 
     def test_tail_equals_the_end_of_load(self, tmp_path: Path) -> None:
-        """Check that the messages of `tail` have all their fields."""
+        """Check that `tail` returns the last messages of a session with all their fields."""
         store = self.open(place(tmp_path))
         store.save(full_session())
         assert store.tail("full", 3) == full_session().messages[-3:]
 
     def test_tail_over_long_messages(self, tmp_path: Path) -> None:
-        """Check that `tail` returns messages whole that are larger than a block of reading."""
+        """Check that `tail` returns very long messages completely."""
         store = self.open(place(tmp_path))
         store.save(session("s", *(message(str(n) * 70_000, n) for n in range(4))))
         assert texts(store.tail("s", 2)) == ["2" * 70_000, "3" * 70_000]
@@ -191,7 +191,7 @@ class ContractTests(Suite):
         assert texts(store.load("s").messages) == ["new"]
 
     def test_list_is_sorted(self, tmp_path: Path) -> None:
-        """Check that all ids are listed in order."""
+        """Check that all session ids are listed in sorted order."""
         store = self.open(place(tmp_path))
         assert store.list_session_ids() == []
         for id in ("b", "a10", "a2", "C", "a.b", "a-b", "a_b", "0"):

@@ -1,6 +1,6 @@
-"""Tests in which a writer dies at any moment.
+"""Tests in which a process is killed while it writes to a store.
 
-Everything that was acknowledged must be stored, and other work must continue.
+Every acknowledged write must be stored, and other processes must be able to continue.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ def kill_after(child: Popen[str], acknowledgements: int) -> list[str]:
 
 
 class CrashTests(Suite):
-    """Tests with SIGKILL, which no program can handle."""
+    """Tests in which a writing process is killed with SIGKILL, which no program can catch."""
 
     kill_points: tuple[int, ...] = (1, 2, 7, 20)
-    """The numbers of acknowledgements after which a writer is killed."""
+    """The numbers of acknowledged writes after which a writing process is killed."""
 
     @needs("persistent", "processes")
     def test_killed_while_appending(self, tmp_path: Path) -> None:
         """Check that every acknowledged message is stored, and that the next append works.
 
-        One more message may be stored that was not acknowledged yet.
+        The message that was being written may be stored too.
         """
         self.open(place(tmp_path)).save(session("s"))
         expected = 0
@@ -57,7 +57,7 @@ class CrashTests(Suite):
 
     @needs("persistent", "processes")
     def test_killed_while_saving(self, tmp_path: Path) -> None:
-        """Check that the session is the acknowledged version or the next one, and never a mix."""
+        """Check that the stored session is the last acknowledged version or the next version."""
         self.open(place(tmp_path)).save(session("s", message("first")))
         for kills, point in enumerate(self.kill_points):
             child = start_child(self.url(place(tmp_path)), "save", "s", f"w{kills}", "0")
@@ -65,14 +65,14 @@ class CrashTests(Suite):
             found = self._load(tmp_path)
             step = int(found.title.removeprefix(f"w{kills}-"))
             assert step - (len(said) - 1) in (0, 1)
-            # A store may write records before the head. Then there is one more message.
+            # A store may write messages before the head, so one more message may be stored.
             mine = [item.id for item in found.messages if item.id.startswith(f"w{kills}-")]
             assert mine == [f"w{kills}-{number}" for number in range(len(mine))]
             assert len(mine) - (step + 1) in (0, 1)
 
     @needs("persistent", "processes")
     def test_killed_while_writing_heads(self, tmp_path: Path) -> None:
-        """Check that the head is the acknowledged one or the next one, and no record is lost."""
+        """Check that the head is the last acknowledged one or the next, and no message is lost."""
         self.open(place(tmp_path)).save(session("s", message("one"), message("two", 1)))
         for kills, point in enumerate(self.kill_points):
             child = start_child(self.url(place(tmp_path)), "checkpoint", "s", f"w{kills}", "0")
@@ -106,5 +106,5 @@ class CrashTests(Suite):
         assert set(said) <= set(found)
 
     def _load(self, tmp_path: Path) -> Session:
-        """Load the session with a new store object. Raises an error if anything is damaged."""
+        """Load the session with a new store object. Raises an error if the session is damaged."""
         return self.open(place(tmp_path)).load("s")

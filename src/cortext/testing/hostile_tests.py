@@ -1,4 +1,4 @@
-"""Tests with hostile input: ids that name other files, and values that cannot be read back."""
+"""Tests with hostile input, such as ids that name other files and values that are not JSON."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WRONG_FIELDS: tuple[dict[str, Any], ...] = (
 
 
 def verbs_of(store: SessionStore, id: Any) -> dict[str, Callable[[], object]]:
-    """Return a call of every method of the port with this id."""
+    """Return a function for each method of a store, by name. It calls the method with this id."""
     return {
         "append": lambda: store.append(id, message("x")),
         "checkpoint": lambda: store.checkpoint(Session(id)),
@@ -88,7 +88,7 @@ class HostileTests(Suite):
         assert [store.list_session_ids(), store.delete(id)] == [[id], True]
 
     def test_message_that_cannot_be_read_back_is_refused(self, tmp_path: Path) -> None:
-        """Check that ValueError is raised for messages that could not be loaded back."""
+        """Check that appending a message with a wrong field fails and stores nothing."""
         store = self.open(place(tmp_path))
         store.save(session("s", message("before")))
         accepted: list[dict[str, Any]] = []
@@ -102,7 +102,7 @@ class HostileTests(Suite):
         assert texts(store.load("s").messages) == ["before"]
 
     def test_head_that_cannot_be_read_back_is_refused(self, tmp_path: Path) -> None:
-        """Check that a wrong head raises ValueError, and that the stored session is intact."""
+        """Check that saving a wrong head raises ValueError and does not change the session."""
         store = self.open(place(tmp_path))
         store.save(session("s", message("before")))
         accepted: list[tuple[str, dict[str, Any]]] = []

@@ -1,4 +1,4 @@
-"""Tests in which several callers hold the same session. No message may be lost."""
+"""Tests in which several callers change the same session in turn. No message may be lost."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from cortext.testing.suite_base import Suite, message, needs, place, session, te
 
 
 class SharingTests(Suite):
-    """Tests of two session objects of one store, and of two store objects on one place."""
+    """Tests with two objects for the same session, or two store objects for the same store."""
 
     def test_save_keeps_what_was_appended_since(self, tmp_path: Path) -> None:
-        """Check that saving an older object keeps the messages it does not have, after its own."""
+        """Check that a save keeps messages that others appended since the session was loaded.
+
+        These messages come after the messages of the saved session object.
+        """
         store = self.open(place(tmp_path))
         given = session("s", message("one"))
         store.save(given)
@@ -23,7 +26,7 @@ class SharingTests(Suite):
         assert texts(given.messages) == ["one", "mine", "theirs"]
 
     def test_two_session_objects_of_one_store(self, tmp_path: Path) -> None:
-        """Check that each save keeps the messages that the other object added."""
+        """Check that saving one of two loaded objects keeps the messages that the other added."""
         store = self.open(place(tmp_path))
         store.save(session("s", message("one")))
         first, second = store.load("s"), store.load("s")
@@ -36,7 +39,7 @@ class SharingTests(Suite):
         assert sorted(texts(store.load("s").messages)) == expected
 
     def test_save_of_a_copy_keeps_what_was_appended_since(self, tmp_path: Path) -> None:
-        """Check that a save goes by what the store has seen, and not by which object it gets."""
+        """Check that saving a copy of a session object also keeps messages of others."""
         store = self.open(place(tmp_path))
         given = session("s", message("one"))
         store.save(given)
@@ -45,7 +48,7 @@ class SharingTests(Suite):
         assert texts(store.load("s").messages) == ["one", "theirs"]
 
     def test_removed_message_does_not_come_back(self, tmp_path: Path) -> None:
-        """Check that a message that the caller removed is gone, and messages of others stay."""
+        """Check that a save deletes messages that the caller removed, and keeps those of others."""
         store = self.open(place(tmp_path))
         store.save(session("s", message("gone", id="a"), message("stays", 1)))
         mine = store.load("s")
@@ -95,7 +98,7 @@ class SharingTests(Suite):
 
     @needs("persistent")
     def test_append_follows_a_save_of_others(self, tmp_path: Path) -> None:
-        """Check that an append goes to the new session after others replaced the session."""
+        """Check that an append reaches the session after another store object has replaced it."""
         ours, theirs = self.open(place(tmp_path)), self.open(place(tmp_path))
         ours.save(session("s"))
         ours.append("s", message("one"))

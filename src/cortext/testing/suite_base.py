@@ -1,4 +1,4 @@
-"""The base of the test suite: the store under test, and sample values to store."""
+"""The base class of the test suite, and helpers that make sample sessions and messages."""
 
 from __future__ import annotations
 
@@ -16,14 +16,18 @@ from cortext.stores.port import SessionStore
 
 START = datetime(2025, 11, 22, 10, 30, tzinfo=UTC)
 PATIENCE = 60.0
-"""Seconds after which a child process counts as hung."""
+"""Seconds after which a thread or a child process counts as hung."""
 
 _Test = TypeVar("_Test", bound=Callable[..., None])
 _needed: dict[str, tuple[str, ...]] = {}
 
 
 def needs(*flags: str) -> Callable[[_Test], _Test]:
-    """Limit a test to stores with these abilities, such as `persistent`."""
+    """Mark a test as one that only stores with certain abilities can pass, as a decorator.
+
+    `flags` are names of attributes of `Suite`, such as `persistent`. The test is removed for a
+    store for which one of them is False.
+    """
 
     def mark(test: _Test) -> _Test:
         _needed[test.__name__] = flags
@@ -48,23 +52,26 @@ class Suite:
                 setattr(cls, name, None)
 
     def open(self, place: str) -> SessionStore:
-        """Return a store object on a place.
+        """Open the store under test at the path `place`, and return the store object.
 
-        Two objects on the same place must see the same sessions.
+        Unless `persistent` is False, two objects on the same place must see the same sessions.
         """
         raise NotImplementedError
 
     def url(self, place: str) -> str:
-        """Return a URL that another process can open the store with.
+        """Return a URL with which another process can open the store at the path `place`.
 
-        This is a registered URL such as `log:PATH`, or `python:MODULE:NAME:PLACE`, where
-        NAME(PLACE) opens the store.
+        This is a URL that cortext knows, such as `log:PATH`, or `python:MODULE:NAME:PLACE`. For the
+        second form, the process imports MODULE and calls NAME(PLACE).
         """
         raise NotImplementedError
 
 
 def place(tmp_path: Path) -> str:
-    """Return a path deep in the folder, so that a test can see files that escape upwards."""
+    """Return the path for a new store, two folders below `tmp_path`.
+
+    Therefore a test can detect files that a store writes outside its own folder.
+    """
     deep = tmp_path / "around" / "below"
     deep.mkdir(parents=True, exist_ok=True)
     return str(deep / "place")
@@ -132,7 +139,7 @@ def full_session(id: str = "full") -> Session:
 
 
 def start_child(*arguments: str) -> subprocess.Popen[str]:
-    """Start another Python that runs `child_process.py` and can import the same modules."""
+    """Start `child_process.py` in another Python process that can import the same modules."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     return subprocess.Popen(
         [sys.executable, "-m", "cortext.testing.child_process", *arguments],
@@ -144,9 +151,9 @@ def start_child(*arguments: str) -> subprocess.Popen[str]:
 
 
 def finish(child: subprocess.Popen[str]) -> list[str]:
-    """Wait for a child process, and return the lines that it printed.
+    """Wait for a child process to end, and return the lines that it printed.
 
-    Fails if the child reports an error.
+    The test fails if the child prints an error, exits with one, or does not end in time.
     """
     try:
         said, complaint = child.communicate(timeout=PATIENCE)

@@ -1,4 +1,8 @@
-"""Tests of recorded tool calls. A message or the head carries them, and none is lost or doubled."""
+"""Tests of recorded tool calls, which a store must neither lose nor store twice.
+
+Tool calls are stored with the message after them. Calls after the last message are in the head,
+which is everything of a session except its messages.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +17,10 @@ def names(found: Session) -> list[str]:
 
 
 class ToolCallTests(Suite):
-    """Tests of what a store promises for tool calls."""
+    """Tests of a store with sessions that contain recorded tool calls."""
 
     def test_tool_calls_ride_on_the_message_after_them(self, tmp_path: Path) -> None:
-        """Check that calls that are given with a message are stored with it, in order."""
+        """Check that tool calls that are appended with a message are stored, in order."""
         store = self.open(place(tmp_path))
         store.save(session("s", message("one")))
         calls = [call("a", 1), call("b", 2)]
@@ -27,7 +31,7 @@ class ToolCallTests(Suite):
         assert names(found) == ["a", "b", "c"]
 
     def test_tool_calls_without_a_message_are_refused(self, tmp_path: Path) -> None:
-        """Check that calls without a message raise ValueError, because nothing can carry them."""
+        """Check that appending tool calls without a message raises ValueError."""
         store = self.open(place(tmp_path))
         store.save(session("s"))
         refused = False
@@ -39,7 +43,7 @@ class ToolCallTests(Suite):
         assert names(store.load("s")) == []
 
     def test_retry_does_not_double_tool_calls(self, tmp_path: Path) -> None:
-        """Check that a repeated append repeats neither the message nor its calls."""
+        """Check that a repeated append stores neither the message nor its tool calls again."""
         store = self.open(place(tmp_path))
         store.save(session("s"))
         said, calls = message("one", 2), [call("a", 1)]
@@ -58,7 +62,7 @@ class ToolCallTests(Suite):
         assert store.load("s").tool_history == calls
 
     def test_checkpoint_keeps_calls_that_no_message_carries(self, tmp_path: Path) -> None:
-        """Check that a call after the last message is stored in the head."""
+        """Check that a checkpoint stores a tool call after the last message, and only once."""
         store = self.open(place(tmp_path))
         given = session("s", message("one"))
         store.save(given)
@@ -68,7 +72,7 @@ class ToolCallTests(Suite):
         assert store.load("s") == given
 
     def test_call_of_a_checkpoint_and_of_a_message_is_one(self, tmp_path: Path) -> None:
-        """Check that a call occurs once if both a checkpoint and the next message carry it."""
+        """Check that a tool call is loaded once if a checkpoint and an append both store it."""
         store = self.open(place(tmp_path))
         given = session("s", message("one"))
         store.save(given)
@@ -78,7 +82,7 @@ class ToolCallTests(Suite):
         assert store.load("s").tool_history == given.tool_history
 
     def test_checkpoint_keeps_the_calls_of_others(self, tmp_path: Path) -> None:
-        """Check that the calls of two callers are both stored."""
+        """Check that a checkpoint keeps the tool call that another caller added before."""
         store = self.open(place(tmp_path))
         store.save(session("s", message("one")))
         for mine, name in [(store.load("s"), "a"), (store.load("s"), "b")]:
@@ -87,7 +91,7 @@ class ToolCallTests(Suite):
         assert names(store.load("s")) == ["a", "b"]
 
     def test_checkpoint_of_two_stale_objects_keeps_both_calls(self, tmp_path: Path) -> None:
-        """Check that both calls are stored if both sessions were loaded before the first write."""
+        """Check that two objects loaded before any change can both store a tool call."""
         store = self.open(place(tmp_path))
         store.save(session("s", message("one")))
         first, second = store.load("s"), store.load("s")
@@ -98,7 +102,7 @@ class ToolCallTests(Suite):
         assert names(store.load("s")) == ["a", "b"]
 
     def test_calls_stay_where_they_were(self, tmp_path: Path) -> None:
-        """Check that a save keeps the order of calls from appends and checkpoints."""
+        """Check that a save keeps the order of tool calls from appends and checkpoints."""
         store = self.open(place(tmp_path))
         given = session("s", message("one"))
         store.save(given)

@@ -1,8 +1,8 @@
 """The files that the archive copies from a tool's folder.
 
 The archive copies transcripts and companions. Companions are small files with facts about
-transcripts, such as titles or project folders. The copy has the same layout as the folder, so the
-same bridges read both.
+transcripts, such as titles or project folders. The archive has the same layout as the tool's
+folder, so the same reader classes (bridges) read both.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from cortext.tools.transcript_folders import is_transcript_name, transcript_fold
 
 
 class ArchiveItem(NamedTuple):
-    """A file or session of a tool, and its `name` in the archive.
+    """A file or database session of a tool, and the `name` of its copy in the archive.
 
-    The name has no ending for compression. `kind` is one of:
+    `name` is a path below the archive folder of the tool, without the ending of the compression.
+    `kind` is one of:
 
     - "log": a file that grows.
     - "document": a file that the tool rewrites as a whole.
-    - "cold": a file that the tool compressed.
+    - "cold": a file that the tool itself compressed.
     - "side": a companion file.
     - "rows": a session in a database. Its `print` is a fingerprint that changes with the session.
 
@@ -46,36 +47,36 @@ class ArchiveItem(NamedTuple):
 Failures = dict[str, str]
 """The paths that could not be read, each with the reason."""
 Change = Callable[[bytes], bytes]
-"""A function that changes a line before the line is copied."""
+"""A function that changes content before the archive stores it, for example redacts secrets."""
 
 
 class ArchiveSource:
     """The selection of files that the archive copies from one tool.
 
     This class is for tools that store sessions as files in the folders of `Tool.transcripts`.
-    Subclasses are for other tools.
+    A tool that stores sessions in another way needs a subclass.
     """
 
     moves_transcripts: bool = False
-    """Whether the tool moves transcripts to other folders, or continues one in a new file."""
+    """Whether the tool moves transcripts to other folders, or continues a session in a new file."""
 
     titles_file: str = ""
-    """A companion that contains the titles of sessions, and so may contain secrets."""
+    """The companion file that contains titles of sessions. Titles may contain secrets."""
 
     def __init__(self, tool: Tool) -> None:
         self.tool = tool
         self.home: str = tool.home
 
     def items(self, failures: Failures) -> Iterator[ArchiveItem]:
-        """Yield everything that the archive copies, and add unreadable paths to `failures`.
+        """Yield the files and database sessions that the archive copies.
 
-        A transcript that is a link to a file outside the tool's folder is not copied.
+        A link that leads out of the tool's folder is added to `failures` and not yielded.
         """
         home = os.path.realpath(self.home)
         return (item for item in self.files() if not _leads_out(item, home, failures))
 
     def files(self) -> Iterator[ArchiveItem]:
-        """Yield the files that the archive copies."""
+        """Yield the existing companions and transcripts, including links that `items` rejects."""
         for name in self.tool.companions:
             yield from self.companion(name)
         for folder, names in transcript_folders(self.tool, self.home):
@@ -85,14 +86,15 @@ class ArchiveSource:
                     yield self.item(path)
 
     def merge_companion(self, name: str, old: bytes, new: bytes) -> bytes:
-        """Return the new copy of a companion, made from the old copy and the tool's current file.
+        """Return the bytes to archive for the companion `name`.
 
-        A subclass keeps the entries that the tool has removed from its file since.
+        `old` is the archived copy and `new` is the tool's current file. This class returns `new`.
+        A subclass also keeps entries of `old` that the tool has removed from its file.
         """
         return new
 
     def copy_name(self, session_id: str) -> str:
-        """Return the name of the copy of a database session, or "" if sessions are files."""
+        """Return the archive name of a database session's copy, or "" if sessions are files."""
         return ""
 
     def copy_rows(
@@ -104,15 +106,18 @@ class ArchiveSource:
         temp_dir: str,
         change: Change | None,
     ) -> Followed:
-        """Bring the copy of a database session up to date. `change` is applied to each row."""
+        """Add the new rows of a database session to its copy at `target`.
+
+        `known` is the state of the copy after the last run. `change` is applied to each row.
+        """
         raise MissingCapabilityError(self.tool, "archive")
 
     def read_rows(self, path: str, session_id: str) -> list[bytes]:
-        """Return the rows of a session as lines of the archive."""
+        """Return the rows of a session in the database at `path`, as lines of an archived copy."""
         raise MissingCapabilityError(self.tool, "archive")
 
     def item(self, path: str, id: str = "") -> ArchiveItem:
-        """Return the archive item of a transcript."""
+        """Return the archive item of a transcript: a "document" for `.json`, otherwise a "log"."""
         name = os.path.relpath(path, self.home)
         return ArchiveItem(path, name, "document" if name.endswith(".json") else "log", id)
 
@@ -124,7 +129,7 @@ class ArchiveSource:
 
 
 def archive_source(tool: str) -> ArchiveSource:
-    """Return the files that the archive copies from a tool."""
+    """Return the object that selects which files of a tool the archive copies."""
     found = find_tool(tool)
     kind: type[ArchiveSource] = found.load("archive") if found.archive else ArchiveSource
     return kind(found)
@@ -161,7 +166,8 @@ def copy_companion(
 ) -> Followed:
     """Copy a companion to `target`, after `change` is applied to its content.
 
-    The new copy also keeps older entries, as `ArchiveSource.merge_companion` defines.
+    `known` is the state of the copy after the last run. An unchanged file is not copied again.
+    `ArchiveSource.merge_companion` decides which older entries the copy keeps.
     """
     mark = print_of(os.stat(item.path))
     if known and known.print == mark and os.path.exists(target):

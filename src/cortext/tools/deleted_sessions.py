@@ -1,6 +1,6 @@
-"""The tool sessions that a user deleted from the archive. Sync never copies them again.
+"""The tool sessions that a user deleted from the archive. `cortext sync` never copies them again.
 
-The file `archive/.forgotten` has one line for each session. Its fields are separated by tabs: the
+The file `archive/.forgotten` has one line for each deleted session. Tabs separate the fields: the
 tool, the session's id, the time of deletion, and the names of the session's copies.
 """
 
@@ -18,9 +18,10 @@ _ESCAPED = (("%", "%25"), ("\t", "%09"), ("\n", "%0A"))
 
 
 class Forgotten(NamedTuple):
-    """A deleted session.
+    """A tool session that a user deleted from the archive.
 
-    `names` are the paths of its copies, below the archive folder of the tool.
+    `at` is the time of deletion. `names` are the former paths of the session's copies, below the
+    archive folder of the tool.
     """
 
     tool: str
@@ -30,23 +31,23 @@ class Forgotten(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """Whether the session is still deleted: no copy was restored from the trash."""
+        """Whether the session is still deleted: the user has restored no copy from the trash."""
         home = os.path.join(paths.archive(), self.tool)
         return not any(os.path.lexists(os.path.join(home, name)) for name in self.names)
 
 
 def path() -> str:
-    """Return the path of the file that lists deleted sessions. It may not exist."""
+    """Return the path of the file that lists deleted sessions. The file may not exist."""
     return os.path.join(paths.archive(), ".forgotten")
 
 
 def forgotten() -> list[Forgotten]:
-    """Return the sessions that were deleted and not restored."""
+    """Return the tool sessions that users deleted from the archive and did not restore."""
     return [one for one in _read() if one.holds]
 
 
 def remember_forgotten(new: Forgotten) -> None:
-    """Add a deleted session to the file. The caller holds the lock of the archive."""
+    """Add a session to the file of deleted sessions. The caller must hold the archive's lock."""
     kept = [one for one in forgotten() if (one.tool, one.id) != (new.tool, new.id)]
     with storage_errors("write", path()):
         make_private_dir(os.path.dirname(path()))

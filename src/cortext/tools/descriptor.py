@@ -1,8 +1,8 @@
 """The description of an AI tool: its name, its folders, and what cortext can do with it.
 
-A `Tool` is plain data. A list imports the descriptions of all tools, but none of their readers. A
-capability is the path of an object, `package.module:name`, and is imported at its first use. None
-means that the tool lacks the capability. Only `reader` is required.
+A `Tool` is plain data, so the descriptions of all tools are imported quickly. A capability field,
+such as `writer`, holds the path of an object, `package.module:name`. `Tool.load` imports the object
+at its first use. None means that the tool lacks the capability. Only `reader` is required.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LACKS = {
 
 
 class MissingCapabilityError(CortextError):
-    """A tool lacks the capability that a caller needs."""
+    """The error that a tool lacks a capability, for example that cortext cannot start the tool."""
 
     def __init__(self, tool: Tool, capability: str, *, hint: str = "") -> None:
         self.tool: str = tool.name
@@ -40,10 +40,10 @@ class MissingCapabilityError(CortextError):
 
 
 class Plugin(Protocol):
-    """A file that a tool loads. It takes the place of hooks."""
+    """A file that a tool loads and that calls `cortext hook`, for a tool without hooks."""
 
     note: str
-    """A note for the user before the plug-in is installed."""
+    """A note that the user sees before the plug-in is installed."""
 
     @property
     def path(self) -> str: ...
@@ -66,9 +66,9 @@ class Tool(Struct, frozen=True, kw_only=True):
     executable: str = ""
     """The name of the program, or "" if cortext never starts the tool."""
     script_marker: str = ""
-    """A part of the path of the tool's script, if an interpreter runs the tool."""
+    """A part of the path of the tool's script, if an interpreter such as Node.js runs the tool."""
     tested_version: str = ""
-    """The release of the tool that the tests of the reader use."""
+    """The release of the tool that cortext was tested with."""
 
     folder: str
     """The folder of the tool, such as `~/.claude` or `$XDG_DATA_HOME/opencode`."""
@@ -77,16 +77,16 @@ class Tool(Struct, frozen=True, kw_only=True):
     home_variable: str = ""
     """An environment variable that replaces the `~` of `folder`."""
     transcripts: tuple[str, ...] = ()
-    """The folders with transcripts, below `folder`.
+    """The folders with transcripts, as patterns below `folder`.
 
-    `*` is any folder, `**` any depth of folders.
+    `*` matches any folder, and `**` matches folders of any depth.
     """
     endings: tuple[str, ...] = ENDINGS
     """The endings of the names of transcripts."""
     excluded_prefix: str = ""
-    """The beginning of file names that look like transcripts but are not."""
+    """The prefix of files that look like transcripts but are not conversations with the user."""
     data_folders: tuple[str, ...] = ()
-    """All folders with session data, if these are more than the folders of `transcripts`."""
+    """All folders with session data, if there are more than the folders of `transcripts`."""
     companions: tuple[str, ...] = ()
     """Files below `folder` with more facts about transcripts. The archive copies them too."""
     database_prefix: str = ""
@@ -97,16 +97,22 @@ class Tool(Struct, frozen=True, kw_only=True):
     session_variable: str = ""
     """An environment variable that holds the session's id in programs that the tool starts."""
     presence_variable: str = ""
-    """An environment variable that shows that the tool started a program, but not the session."""
+    """An environment variable that is set in programs that the tool starts.
+
+    Unlike `session_variable`, the variable does not hold the session's id.
+    """
     process_variable: str = ""
-    """An environment variable that holds the number of the tool's process."""
+    """An environment variable that holds the process id of the tool."""
     resume_word: str = ""
-    """An argument that a session's id follows, in addition to options such as `--resume`."""
+    """The subcommand before a session's id, such as `resume` in `codex resume ID`.
+
+    Options such as `--resume` are recognized for every tool.
+    """
 
     hook_events: tuple[str, ...] = ()
-    """The events that call `cortext hook`."""
+    """The tool's hook events, such as the start of a session, that call `cortext hook`."""
     hook_sends_prompt: bool = True
-    """Whether a hook gets the text of the user's prompt."""
+    """Whether the tool passes the text of the user's prompt to a hook."""
     hook_shows_message: bool = False
     """Whether the tool shows the `systemMessage` in a hook's answer."""
     has_shared_process: bool = False
@@ -114,7 +120,7 @@ class Tool(Struct, frozen=True, kw_only=True):
     escapes_bangs: bool = False
     """Whether the tool puts a backslash before `!` in the arguments of a slash command."""
     marks_mcp_tools: bool = True
-    """Whether the name of a called tool shows that the tool belongs to an MCP server."""
+    """Whether the name in a tool call shows that the call went to an MCP server."""
     agents_folder: str = ""
     """The folder in a project whose agent files name models of this tool."""
     output_limit: int = 0
@@ -137,13 +143,13 @@ class Tool(Struct, frozen=True, kw_only=True):
     plugin: str | None = None
     """A class that implements the protocol `Plugin`, for a tool without hooks."""
     consent: str | None = None
-    """A function that returns what only the user can allow, as a `settings.Consent`."""
+    """A function that returns a `settings.Consent`: a permission that only the user can give."""
     slash_commands: str | None = None
     """A subclass of `slash_commands.SlashCommands`."""
     mcp_settings: str | None = None
     """A function that returns the `settings.SettingsFile` for MCP servers."""
     mcp_servers: str | None = None
-    """A function that yields the tables of MCP servers that are valid in a folder."""
+    """A function that yields the tables of MCP servers that the tool starts in a folder."""
     is_subagent: str | None = None
     """A function that returns whether a transcript belongs to a sub-agent."""
     empty_sessions: str | None = None
@@ -191,7 +197,7 @@ class Tool(Struct, frozen=True, kw_only=True):
 
     @property
     def moving_variable(self) -> str:
-        """The environment variable that moves the sessions elsewhere, or "" if there is none."""
+        """The environment variable that moves the stored sessions, or "" if there is none."""
         return self.folder_variable or self.home_variable or self.database_variable
 
     @property
@@ -200,7 +206,7 @@ class Tool(Struct, frozen=True, kw_only=True):
         return f"{self.installer} {self.package}" if self.package else ""
 
     def load(self, capability: str, *, hint: str = "") -> Any:
-        """Import a capability and return it.
+        """Import and return the object that a capability field, such as "writer", names.
 
         Raises MissingCapabilityError, with `hint`, if the tool lacks the capability.
         """

@@ -1,4 +1,4 @@
-"""The answer of a tool that runs without a terminal and reports in JSON."""
+"""The answer that a tool prints as JSON when it runs without a terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cortext.model import json_codec
 
 
 class AnswerUsage(NamedTuple):
-    """The tokens that the model read, including cached tokens, and the tokens that it wrote."""
+    """The tokens and the cost of an answer. `input_tokens` includes cached tokens."""
 
     input_tokens: int
     output_tokens: int
@@ -17,7 +17,10 @@ class AnswerUsage(NamedTuple):
 
 
 class Report(NamedTuple):
-    """An answer, its session and its usage. An unknown session is "", and unknown usage is None."""
+    """The answer of a tool, the id of its session, and its usage.
+
+    `session` is "" and `usage` is None if the tool did not report them.
+    """
 
     text: str
     session: str = ""
@@ -38,21 +41,21 @@ def read_object(text: str) -> dict[str, Any]:
 
 
 def as_dict(value: Any) -> dict[str, Any]:
-    """Return a value from outside if it is a dict, otherwise {}."""
+    """Return a decoded JSON value if it is a dict, otherwise {}."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def as_text(value: Any) -> str:
-    """Return a value from outside if it is a string, otherwise ""."""
+    """Return a decoded JSON value if it is a string, otherwise ""."""
     return value if isinstance(value, str) else ""
 
 
 def as_number(value: Any) -> float | None:
-    """Return a value from outside if it is a number, otherwise None."""
+    """Return a decoded JSON value if it is a number, otherwise None."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return value if is_number else None
 
 
 def sum_of(used: dict[str, Any], *names: str) -> int:
-    """Return the sum of the numbers with these names in a dict. A missing number counts as 0."""
+    """Return the sum of the numbers that `used` holds under `names`. A missing number is 0."""
     return int(sum(as_number(used.get(name)) or 0 for name in names))

@@ -1,8 +1,8 @@
 """Readers for transcripts that are lines of JSON: the whole file, or only its beginning and end.
 
 Memory use is bounded by the longest line. A line is decoded into a struct with the fields that
-cortext needs; the other fields are skipped. A line that does not match the struct gives the fields
-that do match. A line that cannot be read is reported as damage.
+cortext needs; the other fields are skipped. If a line has fields of a wrong type, only these fields
+are lost. A line that cannot be read is reported as damage.
 """
 
 from __future__ import annotations
@@ -30,15 +30,18 @@ from cortext.tools.reader_protocol import TranscriptSource
 from cortext.tools.transcript_folders import warn
 
 BLOCK = 1 << 17
-"""The bytes read at once.
+"""The number of bytes that are read from a file at once.
 
 A block of this size stays in the processor's cache until it is decoded. The memory of a freed block
 is used again for the next block.
 """
 LONGEST_LINE = 256 << 20
-"""The maximum bytes of a line, because a whole line is in memory. A longer line is damage."""
+"""The maximum bytes of a line. A longer line is reported as damage instead of read to memory."""
 ENDS = (1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22)
-"""The bytes to read at an end of a file. The next size is tried if the needed line is missing."""
+"""The numbers of bytes to read at the start or end of a file.
+
+The next number is tried if the needed line is not in these bytes.
+"""
 _BEGINNING = 12  # bytes of a line that are compared to find a repeated line
 _AGAIN = 8  # the number of places that are tried
 _NULS = re.compile(rb"\0+")
@@ -48,7 +51,7 @@ _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _MOST = 2**53
 
 Count = Annotated[int, msgspec.Meta(ge=-_MOST, le=_MOST)]
-"""A number that is added up, such as tokens. The limit keeps the sum small enough for a file."""
+"""A number for sums, such as tokens. The limit keeps the sum small enough to be stored."""
 Cost = Annotated[float, msgspec.Meta(ge=-_MOST, le=_MOST)]
 
 _from_iso = datetime.fromisoformat
@@ -58,9 +61,9 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 def read_blocks(path: str, damages: list[Damage] | None = None) -> Iterator[bytes]:
-    """Yield the bytes of a file in blocks. A compressed file is decompressed.
+    """Yield the bytes of a file in blocks. A gzip file of the archive is decompressed.
 
-    Damage in the compression is added to `damages`. Raises FileNotFoundError if there is no file.
+    Damage in the gzip file is added to `damages`. Raises FileNotFoundError if there is no file.
     """
     if path.endswith(SUFFIX):
         found = list[Damage]() if damages is None else damages
@@ -75,15 +78,15 @@ def read_blocks(path: str, damages: list[Damage] | None = None) -> Iterator[byte
 
 
 def read_whole(path: str, damages: list[Damage]) -> bytes:
-    """Return all bytes of a file. A compressed file is decompressed.
+    """Return all bytes of a file. A gzip file of the archive is decompressed.
 
-    Damage in the compression is added to `damages`.
+    Damage in the gzip file is added to `damages`.
     """
     return b"".join(read_blocks(path, damages)) if path.endswith(SUFFIX) else read_file(path)
 
 
 def read_head(path: str, most: int) -> bytes:
-    """Return the first `most` bytes of a file. A compressed file is decompressed."""
+    """Return the first `most` bytes of a file. A gzip file of the archive is decompressed."""
     fd = open_file(path)
     try:
         return opened(fd)[1](0, most)
@@ -92,14 +95,14 @@ def read_head(path: str, most: int) -> bytes:
 
 
 def plain(name: str) -> str:
-    """Return a file name without the ending of a compressed copy."""
+    """Return a file name without the ending that the archive adds to compressed copies."""
     return name.removesuffix(SUFFIX)
 
 
 def opened(fd: int) -> tuple[int, Callable[[int, int], bytes]]:
     """Return the size of an open file, and a function that reads the bytes from `start` to `end`.
 
-    For a compressed file, size and positions are those of the decompressed bytes.
+    For a compressed file, the size and the positions count the decompressed bytes.
     """
     if not is_packed(fd):
         return os.fstat(fd).st_size, lambda start, end: read_range(fd, start, end)
@@ -109,7 +112,11 @@ def opened(fd: int) -> tuple[int, Callable[[int, int], bytes]]:
 
 
 class JsonLines(Generic[T]):
-    """A decoder for the lines of a transcript. Reading appends to `damages`."""
+    """A decoder for the JSON lines of a transcript.
+
+    `kind` is the struct for a line. `path` is the file that damage reports name. `damages` lists
+    the lines that `read` could not decode.
+    """
 
     def __init__(self, kind: type[T], path: str = "") -> None:
         self.damages: list[Damage] = []
@@ -118,7 +125,7 @@ class JsonLines(Generic[T]):
         self._decode, self._decode_lines = decoder.decode, decoder.decode_lines
 
     def read(self, blocks: Iterable[bytes]) -> Iterator[tuple[int, T]]:
-        """Yield each decoded line with its line number, counted from 1."""
+        """Yield each decoded line in the blocks of a file, with its line number from 1."""
         for number, count, data in self._join(blocks):
             try:
                 values = self._decode_lines(data) if count else []
@@ -199,9 +206,10 @@ class JsonLines(Generic[T]):
         return value
 
     def _again(self, number: int, data: bytes, ended: bool, reason: str) -> T | None:
-        """Return the record in a line that begins with a torn copy of the same record.
+        """Return the record in a line that starts with an incomplete copy of the same record.
 
-        That happens if a write was interrupted and then repeated.
+        Such a line is the result of a write that was interrupted and then repeated. Return None,
+        with the damage `reason`, if the line has no complete record.
         """
         at = 0
         for _ in range(_AGAIN):
@@ -270,9 +278,9 @@ def _is_dict(value: Any) -> bool:
 
 
 def _struct_in(kind: Any, *, listed: bool) -> type[msgspec.Struct] | None:
-    """Return the struct type in the type of a field, also in a union.
+    """Return the struct type in the type of a field, which may be a union, or None.
 
-    With `listed`, return only a struct that is the item of a list; without it, only a plain struct.
+    If `listed` is true, search only for `list[Struct]`, otherwise only for a plain struct.
     """
     if get_origin(kind) is list:
         return _struct_in(get_args(kind)[0], listed=False) if listed else None
@@ -288,9 +296,9 @@ def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
 
 
 class Ends(Generic[T]):
-    """The decoded lines at the two ends of an open file. Unreadable lines are skipped.
+    """A decoder for the first and the last lines of an open transcript.
 
-    A compressed file is decompressed.
+    Unreadable lines are skipped. A gzip file of the archive is decompressed.
     """
 
     def __init__(self, fd: int, kind: type[T]) -> None:
@@ -304,9 +312,9 @@ class Ends(Generic[T]):
             return [value for _, value in JsonLines(self._kind).read([data])]
 
     def head(self, enough: Callable[[T], bool]) -> list[T]:
-        """Return the first lines, with at least one for which `enough` is true.
+        """Return the first lines of the file, at least up to a line for which `enough` is true.
 
-        If the first 4 MiB of the file have no such line, the result has none.
+        At most 4 MiB are read, so such a line may be missing.
         """
         values: list[T] = []
         for most in ENDS:
@@ -319,9 +327,9 @@ class Ends(Generic[T]):
         return values
 
     def tail(self, enough: Callable[[T], bool]) -> list[T]:
-        """Return the last lines in file order, with at least one for which `enough` is true.
+        """Return the last lines in file order, at least back to a line where `enough` is true.
 
-        If the last 4 MiB of the file have no such line, the result has none.
+        At most 4 MiB are read, so such a line may be missing.
         """
         values: list[T] = []
         for most in ENDS:
@@ -336,7 +344,10 @@ class Ends(Generic[T]):
 
 
 def time_of(value: Any) -> datetime | None:
-    """Return a time of a transcript, or None if the value is not a time."""
+    """Return a decoded JSON value as a time in UTC, or None if the value is not a time.
+
+    The value is an ISO text, or a number of seconds or milliseconds since 1970.
+    """
     try:
         if type(value) is str:  # the most frequent case comes first
             when = _from_iso(value)
@@ -351,8 +362,8 @@ def time_of(value: Any) -> datetime | None:
 def title_of(text: str) -> str:
     """Return a title made from the first line of a user's message.
 
-    One of our slash commands before the text is removed. The title is "" if the text is only a
-    command.
+    A slash command of cortext before the text is removed. The title is "" if the message is only
+    a slash command.
     """
     text = without_command(text)
     line = next((line.strip() for line in text.split("\n") if line.strip()), "")
@@ -368,7 +379,7 @@ def cut(text: str, longest: int | None) -> str:
 
 
 def last(values: Iterable[str | None]) -> str:
-    """Return the last value that is not empty, or ""."""
+    """Return the last value that is neither None nor empty, or "" if there is none."""
     found = ""
     for value in values:
         found = value or found
@@ -385,9 +396,10 @@ def message(
     name: str | None = None,
     data: dict[str, Any] | None = None,
 ) -> SessionMessage:
-    """Return a message with its tool calls, or the result of the tool call with the id `answers`.
+    """Return a message of a transcript as a `SessionMessage`.
 
-    Arguments that a record cannot store are replaced by a note.
+    `calls` are the tool calls in the message. For a tool result, `answers` is the id of the call
+    and `name` is the tool. Call arguments that cannot be stored are replaced by a note.
     """
     if id and when.tzinfo is UTC and (not calls or _are_flat(calls)):
         return of_decoded(role, text, when, id, calls or None, answers, name, None, data)
@@ -412,7 +424,7 @@ def _are_flat(calls: list[dict[str, Any]]) -> bool:
 
 
 def listed(folder: str) -> list[os.DirEntry[str]]:
-    """Return the entries of a folder, sorted by name; [] if it is missing or unreadable."""
+    """Return the entries of a folder, sorted by name, or [] if it is missing or unreadable."""
     try:
         with os.scandir(folder) as entries:
             return sorted(entries, key=lambda entry: entry.name)
@@ -424,7 +436,7 @@ def listed(folder: str) -> list[os.DirEntry[str]]:
 
 
 def prints(paths: Iterable[str]) -> str:
-    """Return a fingerprint of files. It changes if a file changes, or if there is another file."""
+    """Return a fingerprint that changes if one of the files changes, appears or disappears."""
     marks: list[str] = []
     for path in paths:
         try:
@@ -436,7 +448,7 @@ def prints(paths: Iterable[str]) -> str:
 
 
 def source(tool: str, id: str, entry: os.DirEntry[str]) -> Iterator[TranscriptSource]:
-    """Yield the source for a transcript file, unless the path is no regular file or was deleted."""
+    """Yield the transcript in a folder entry, or nothing if the entry is not a readable file."""
     try:
         found = entry.stat()
     except OSError as error:

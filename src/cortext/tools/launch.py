@@ -23,10 +23,10 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
 class LaunchPlan(NamedTuple):
-    """A program to start.
+    """A command that starts a tool.
 
-    `words` is the command line and `cwd` the working folder. `environment` holds the variables to
-    add. `given` is the text for stdin, or None if the program uses the terminal.
+    `words` is the command line, and `cwd` is the working folder. `environment` holds variables to
+    add. `given` is the text for stdin, or None if the tool uses the terminal.
     """
 
     tool: str
@@ -40,17 +40,20 @@ class Launcher:
     """The ways to start one tool. A subclass overrides the methods that its tool supports."""
 
     asks_in_copy: bool = False
-    """Whether `cortext ask` runs in an empty folder, on a copy of the session.
+    """Whether `cortext ask` runs the tool in an empty folder, on a copy of the session.
 
-    This is for two kinds of tools. Some run programs that a project's settings name, and no options
-    prevent that. Others put a fork into the folder of the session, wherever they are started.
+    Some tools run programs from a project's settings, and no option prevents that. Other tools
+    store the copy of a session in the session's folder, wherever they are started.
     """
     takes_command: bool = False
     """Whether the tool can be started with a slash command."""
     takes_instructions: bool = False
     """Whether the tool can be started with a file of instructions."""
     deletes_resumed: bool = False
-    """Whether the tool may delete a session that it resumes. The archive copies it first."""
+    """Whether the tool may delete a session that it resumes.
+
+    If so, cortext copies the session to the archive first.
+    """
     takes_empty_session: bool = False
     """Whether cortext may write a session without messages, only to give the tool instructions."""
 
@@ -58,54 +61,58 @@ class Launcher:
         self.tool = tool
 
     def resume(self, id: str, *, cwd: str, command: str = "", instructions: str = "") -> LaunchPlan:
-        """Return the plan that resumes a session of the tool.
+        """Return the command that resumes the session `id` of the tool.
 
-        `command` is a slash command to run first, for tools that accept one. `instructions` is the
-        path of a file that the tool reads, for tools that can do so.
+        `command` is a slash command that the tool runs first. `instructions` is the path of a file
+        that the tool reads. A tool that does not support a parameter ignores it.
         """
         raise NotImplementedError
 
     def fork(self, id: str, *, new: str, cwd: str, command: str = "") -> LaunchPlan | None:
-        """Return the plan that continues in a copy of a session; the copy gets the id `new`.
+        """Return the command that copies the session `id` and continues in the copy.
 
-        None if the tool chooses the id itself.
+        The copy gets the id `new`. The result is None if the tool cannot use a given id.
         """
         return None
 
     def start(self, *, cwd: str, command: str = "", instructions: str = "") -> LaunchPlan | None:
-        """Return the plan that starts a new session with a slash command or a file of instructions.
+        """Return the command that starts a new session with a slash command or instructions.
 
-        None if the tool accepts neither.
+        `instructions` is the path of a file. The result is None if the tool accepts neither.
         """
         return None
 
     def ask(self, id: str, *, cwd: str, policy: str, extra: Sequence[str]) -> LaunchPlan:
-        """Return the plan that answers one question without a terminal.
+        """Return the command that answers one question about the session `id`.
 
-        The tool must not use its own tools. The question comes on stdin, and the answer goes to
-        stdout. The tool does not store the turn. `policy` is the path of a file with the content of
-        `deny_policy`.
+        The question comes on stdin, and the answer goes to stdout. The model cannot call tools, and
+        the session does not change. `policy` is the path of a file with the content of
+        `deny_policy`. `extra` holds more arguments.
         """
         raise NotImplementedError
 
     def deny_policy(self) -> bytes:
-        """Return a policy file for `ask` that forbids every tool, or b"" if `ask` needs none."""
+        """Return the content of a policy file that forbids all tool calls, or b"" if not needed."""
         return b""
 
     def delete(self, id: str, cwd: str) -> LaunchPlan | None:
-        """Return the plan that lets the tool delete a session that cortext wrote.
+        """Return the command with which the tool deletes a session that cortext wrote.
 
-        None if the session is a file that cortext deletes.
+        The result is None if the session is a file, because cortext deletes files itself.
         """
         return None
 
     def knows_briefing(self, path: str) -> bool:
-        """Return whether the session at `path` can get the conversation's command at a resume."""
+        """Return whether the agent of the session at `path` can get a briefing.
+
+        The briefing has the instructions for a conversation. The result is False only for a tool
+        that accepts no instructions at a resume, if cortext did not write the session.
+        """
         return True
 
 
 class ToolMissingError(CortextError):
-    """A tool was requested that is not installed."""
+    """The error that a requested tool is not installed. Its hint tells how to install the tool."""
 
     def __init__(self, tool: str) -> None:
         self.tool = tool
@@ -140,7 +147,7 @@ def require(tool: str) -> None:
 
 
 def launcher_of(tool: str) -> Launcher:
-    """Return the launcher of a tool.
+    """Return the object that makes the command lines of a tool.
 
     Raises MissingCapabilityError if cortext cannot start the tool.
     """
@@ -164,7 +171,7 @@ def resume_plan(
     instructions: str = "",
     extra: Sequence[str] = (),
 ) -> LaunchPlan:
-    """Return the plan that resumes a session of a tool. See `Launcher.resume`.
+    """Return the command that resumes a session of a tool, as `Launcher.resume` defines.
 
     `extra` holds arguments to append.
     """
@@ -176,7 +183,7 @@ def resume_plan(
 def fork_plan(
     tool: str, id: str, *, new: str, cwd: str, command: str = "", extra: Sequence[str] = ()
 ) -> LaunchPlan | None:
-    """Return the plan that continues in the tool's own copy of a session. See `Launcher.fork`."""
+    """Return the command that continues in a copy of a session, as `Launcher.fork` defines."""
     _check(id)
     plan = launcher_of(tool).fork(id, new=new, cwd=cwd, command=command)
     return plan and plan._replace(words=(*plan.words, *extra))
@@ -185,7 +192,7 @@ def fork_plan(
 def start_plan(
     tool: str, *, cwd: str, command: str = "", instructions: str = "", extra: Sequence[str] = ()
 ) -> LaunchPlan | None:
-    """Return the plan that starts a new session of a tool. See `Launcher.start`."""
+    """Return the command that starts a new session of a tool, as `Launcher.start` defines."""
     plan = launcher_of(tool).start(cwd=cwd, command=command, instructions=instructions)
     return plan and plan._replace(words=(*plan.words, *extra))
 
@@ -193,9 +200,9 @@ def start_plan(
 def ask_plan(
     tool: str, id: str, question: str, cwd: str, *, denying: str, extra: Sequence[str] = ()
 ) -> LaunchPlan:
-    """Return the plan that answers one question in a session. See `Launcher.ask`.
+    """Return the command that answers one question about a session, as `Launcher.ask` defines.
 
-    `denying` is the path of the policy file.
+    `denying` is the path of a file with the content of `Launcher.deny_policy`.
     """
     _check(id)
     plan = launcher_of(tool).ask(id, cwd=cwd, policy=denying, extra=extra)
@@ -203,16 +210,16 @@ def ask_plan(
 
 
 def forget_plan(tool: str, id: str, cwd: str) -> LaunchPlan | None:
-    """Return the plan that lets a tool delete a session that cortext wrote.
+    """Return the command with which a tool deletes a session that cortext wrote, or None.
 
-    See `Launcher.delete`.
+    `Launcher.delete` defines the result.
     """
     _check(id)
     return launcher_of(tool).delete(id, cwd)
 
 
 def _check(id: str) -> None:
-    """Raise CortextError if an id could be read as an option of a tool.
+    """Raise CortextError if a session id is unsafe on a command line, for example "--help".
 
     A transcript may contain any text as its id.
     """
@@ -221,10 +228,10 @@ def _check(id: str) -> None:
 
 
 def has_command(tool: str, cwd: str) -> bool:
-    """Return whether a tool, started in a folder, runs our `/workspace.resume`.
+    """Return whether `/workspace.resume` runs our command if a tool is started in `cwd`.
 
-    The result is False if a project has its own command of that name, because the tool would run
-    that.
+    The result is False if our command is not installed, or if the project has a command of the
+    same name, because the tool would run the project's command.
     """
     commands = slash_commands_of(tool)
     if commands is None:
@@ -234,7 +241,7 @@ def has_command(tool: str, cwd: str) -> bool:
     while True:
         folders.append(os.path.join(folder, commands.workspace_folder))
         parent = os.path.dirname(folder)
-        # A tool searches up to the root of the project, which has the repository.
+        # A tool searches up to the root of the git repository.
         if parent == folder or os.path.exists(os.path.join(folder, ".git")):
             break
         folder = parent

@@ -15,9 +15,9 @@ CALL: dict[str, Any] = {"command": "cortext", "args": ["mcp"]}
 
 
 class McpEntry:
-    """The entry of our MCP server in a JSON settings file.
+    """The entry for cortext's MCP server in a JSON settings file of a tool.
 
-    `table` is the key that holds all servers. `entry` is the value for our server.
+    `table` is the key below which the file lists all servers. `entry` is the value for our server.
     """
 
     def __init__(self, table: str, entry: dict[str, Any]) -> None:
@@ -25,15 +25,15 @@ class McpEntry:
         self.entry: dict[str, Any] = entry
 
     def insertions(self, text: str) -> list[Insertion]:
-        """Return the insertions that add our entry to the settings.
+        """Return the text insertions that add our entry to the settings `text`.
 
-        Raises ValueError if the settings already have an entry of our name, or cannot hold an
-        entry.
+        Raises ValueError if the settings already have an entry with the name `cortext`, or if the
+        entry cannot be inserted.
         """
         return json_edit.put(text, (self.table, NAME), self.entry)
 
     def servers(self, text: str) -> Any:
-        """Return the value of the table of servers, or None if there is no table.
+        """Return the table of MCP servers in the settings `text`, or None if there is no table.
 
         Raises ValueError if the text cannot be parsed.
         """
@@ -43,9 +43,9 @@ class McpEntry:
         return value.plain if value else None
 
     def remove(self, text: str) -> str:
-        """Return the settings without our entry.
+        """Return the settings `text` without our entry.
 
-        The text is unchanged if the entry of our name has another command or is missing.
+        The text is unchanged if the entry `cortext` is missing or starts another command.
         """
         found = json_edit.parse(text).at(self.table)
         there = found.at(NAME) if found else None
@@ -58,13 +58,16 @@ class McpEntry:
         return json_edit.remove(text, (self.table, NAME)) if ours else text
 
     def made_keys(self, text: str) -> list[list[str]]:
-        """Return the keys that `insertions` creates in addition to the entry itself."""
+        """Return the paths of keys that `insertions` must create to hold the entry.
+
+        A later removal of the entry also removes these keys.
+        """
         return [] if json_edit.parse(text).at(self.table) else [[self.table]]
 
     def find(self, text: str) -> dict[str, Any] | None:
-        """Return the entry with our name, or None if there is none.
+        """Return the entry with the name `cortext` in the settings, or None if there is none.
 
-        The entry may be the user's own. Raises ValueError if the text cannot be parsed.
+        The user may have written the entry. Raises ValueError if the text cannot be parsed.
         """
         servers = self.servers(text)
         if not isinstance(servers, dict) or NAME not in servers:
@@ -74,7 +77,7 @@ class McpEntry:
 
 
 def command_in(entry: dict[str, Any]) -> list[str]:
-    """Return the program that an entry starts and its arguments, or [] if the entry has none."""
+    """Return the command line of an MCP server's entry, or [] if the entry has no command."""
     parts: list[Any] = []
     for key in ("command", "args"):
         value = entry.get(key)

@@ -1,6 +1,6 @@
 """The names of the MCP servers in a tool's settings files.
 
-Servers from elsewhere are unknown, for example from a plug-in or an account of Claude Code.
+Servers from other places, such as plug-ins or a Claude account, are not known.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _STRING = rb'("(?:[^"\\]|\\.)*+"?)'
 _COMMENT = re.compile(_STRING + rb"|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _COMMA = re.compile(_STRING + rb"|,(?=\s*[}\]])", re.DOTALL)
 _LARGEST, _LARGEST_TOML = 1 << 20, 1 << 18
-"""The maximum bytes of a settings file. It may come with a project of another person."""
+"""The maximum bytes of a settings file. A project's file may come from an untrusted author."""
 _MOST_SERVERS, _LONGEST_NAME = 1000, 200
 _OTHER = re.compile(r"[^0-9A-Za-z]+")
 # `mcp__server__tool`, `mcp_server_tool`, or `mcp__server` for a server whose tools were not called.
@@ -44,20 +44,19 @@ def mcp_servers(tool: str, cwd: str) -> list[str]:
 
 
 def is_of(server: str, name: str) -> bool:
-    """Return whether the name of a called tool belongs to an MCP server.
+    """Return whether the tool `name` in a tool call belongs to the MCP server `server`.
 
-    AI tools may write characters other than letters and digits as `_`.
+    Characters other than letters and digits count as `_`, because AI tools may replace them.
     """
     plain = _OTHER.sub("_", name).removeprefix("mcp").lstrip("_")
     return plain.startswith(f"{_OTHER.sub('_', server).lstrip('_')}_")
 
 
 def record_tools(tool: str, called: Iterable[str], servers: Sequence[str]) -> list[str]:
-    """Return the names of tools to record for a conversation.
+    """Return the names of tools to record for a conversation with the AI tool `tool`.
 
-    These are the names of the called tools, sorted, and `mcp__SERVER` for each server whose tools
-    were not called. Some AI tools name a server's tool SERVER_TOOL; it is recorded as
-    `mcp__SERVER__TOOL`.
+    These are the names of the `called` tools, sorted, and `mcp__SERVER` for each server whose tools
+    were not called. If the AI tool writes SERVER_TOOL, the recorded name is `mcp__SERVER__TOOL`.
     """
     names = dict.fromkeys(called)
     found = get_tool(tool)
@@ -67,7 +66,10 @@ def record_tools(tool: str, called: Iterable[str], servers: Sequence[str]) -> li
 
 
 def merge_tools(known: Sequence[str], new: Iterable[str]) -> list[str]:
-    """Return all names once. Leave out `mcp__SERVER` if a tool of that server is listed too."""
+    """Return the known and the new names of tools, each once.
+
+    Leave out `mcp__SERVER` if the names include a tool of that server.
+    """
     names = list(dict.fromkeys((*known, *new)))
     called = [name for name in names if _MCP.match(name) and not server_alone(name)]
     return [
@@ -84,10 +86,10 @@ def server_alone(name: str) -> str:
 
 
 def without_server(names: Iterable[str], servers: Sequence[str]) -> list[str]:
-    """Return the MCP tools and servers in `names` that belong to none of the servers.
+    """Return the MCP tools and servers in `names` that belong to none of `servers`.
 
-    Names of servers that no settings file can contain are left out, because their presence is
-    unknown.
+    Leave out servers of plug-ins, accounts and editors. No settings file lists them, so cortext
+    cannot know whether they are present.
     """
     return [
         name
@@ -99,7 +101,7 @@ def without_server(names: Iterable[str], servers: Sequence[str]) -> list[str]:
 
 
 def without_tool(names: Iterable[str], tools: Sequence[str]) -> list[str]:
-    """Return the names that match none of the tools.
+    """Return the names in `names` that match none of `tools`.
 
     Different spellings of one MCP tool match. A name `mcp__SERVER` matches any tool of that server.
     """
@@ -126,7 +128,7 @@ def _with_server(name: str, servers: Sequence[str]) -> str:
 
 
 def _tables(tool: str, cwd: str) -> Iterable[dict[str, Any]]:
-    """Return the tables of MCP servers that are valid in a folder."""
+    """Return the tables of MCP servers that a tool starts in a folder."""
     found = get_tool(tool)
     return found.load("mcp_servers")(found, cwd) if found and found.mcp_servers else ()
 
@@ -134,8 +136,8 @@ def _tables(tool: str, cwd: str) -> Iterable[dict[str, Any]]:
 def project_folders(cwd: str) -> list[str]:
     """Return the folders from the root of the repository down to `cwd`.
 
-    Tools read project settings in this order. Outside a repository, the result has only `cwd`. For
-    "" it is empty.
+    Tools read project settings in this order. Outside a repository, the result has only `cwd`. If
+    `cwd` is "", the result is empty.
     """
     if not cwd:
         return []
@@ -152,14 +154,17 @@ def _is_off(entry: Any) -> bool:
 
 
 def table_at(value: Any, *keys: str) -> dict[str, Any]:
-    """Return the table below these keys, or {} if there is none."""
+    """Return the table below a path of keys in decoded settings, or {} if there is no table."""
     for key in keys:
         value = cast("dict[str, Any]", value).get(key) if isinstance(value, dict) else None
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def read_settings(path: str, most: int = _LARGEST) -> Any:
-    """Return the content of a settings file; None if it is missing, too large or unreadable."""
+    """Return the decoded JSON or TOML of a settings file.
+
+    The result is None if the file is missing, unreadable, or larger than `most` bytes.
+    """
     try:
         if path.endswith(".toml"):
             from cortext.formats import toml_edit

@@ -1,7 +1,8 @@
 """The new part of a transcript since it was last read.
 
-A transcript grows at its end. The bytes before a stored position show whether the file is still the
-same. The lines before the position are the context of the new lines.
+A transcript grows at its end. Therefore capture stores the position up to which it has read. The
+bytes before that position show whether the file was rewritten. The lines before the position are
+the context of the new lines.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from cortext.tools.reader_protocol import TranscriptSource
 
 _END = 4096
 CONTEXT = 1 << 18
-"""The bytes before a position that are read again, because new lines may refer to them."""
+"""The number of bytes before a position that are read again, because new lines refer to them."""
 
 
 class FilePosition(Struct, frozen=True):
-    """A position at the end of a line in a file.
+    """The position up to which a transcript was read, always at the end of a line.
 
-    `size` is the number of bytes before the position, and `lines` the number of lines; `lines` is 0
-    if it was not counted. `end` is a digest of the last bytes before the position.
+    `size` is the number of bytes before the position. `lines` is the number of lines, or 0 if not
+    counted. `end` is a digest of the last bytes before the position, to recognize the file.
     """
 
     inode: int
@@ -36,10 +37,11 @@ class FilePosition(Struct, frozen=True):
 
 
 class Lately(NamedTuple):
-    """The whole lines before and after a stored position.
+    """The lines of a transcript before and after the position up to which it was read.
 
-    `before` goes back only as far as new lines may refer to. `new` is the line number of the first
-    line in `after`, counted from 1. `mark` is the position after the last line.
+    `before` holds at most the last `CONTEXT` bytes of known lines. `after` holds the new lines.
+    `new` is the line number of the first new line, counted from 1. `mark` is the position after the
+    last line.
     """
 
     before: bytes
@@ -53,15 +55,15 @@ class Lately(NamedTuple):
 
     @property
     def is_all(self) -> bool:
-        """Whether these lines are the whole file."""
+        """Whether `before` and `after` together are the whole file."""
         return len(self.before) + len(self.after) == self.mark.size
 
 
 class MessageDelta(NamedTuple):
-    """The messages after a position.
+    """The messages that a session got since its transcript was last read.
 
-    `again` has messages from before the position that have changed. `mark` is the position after
-    the new messages. `model` is the last model that they name, or "".
+    `again` holds known messages that have changed. `mark` is the position after the new messages.
+    `model` is the last model that the transcript names there, or "".
     """
 
     again: Sequence[SessionMessage]
@@ -72,28 +74,28 @@ class MessageDelta(NamedTuple):
 
 @runtime_checkable
 class Follows(Protocol):
-    """A bridge that can continue reading a transcript at a stored position."""
+    """A transcript reader that can continue at the position up to which it read last time."""
 
     def follow(self, source: TranscriptSource, lately: Lately) -> MessageDelta | None:
-        """Return the messages of the new lines, as `decode` does.
+        """Return the messages of the new lines in `lately`, as `decode` would.
 
-        None if all lines must be read to find these messages.
+        The result is None if the caller must decode the whole transcript instead.
         """
         ...
 
     def beside(self, source: TranscriptSource) -> str | None:
-        """Return a fingerprint of the sub-agents' transcripts that are stored in other files.
+        """Return a fingerprint of the session's sub-agents, whose transcripts are other files.
 
-        None if only a read of all lines shows which transcripts these are.
+        The result is None if only `decode` can find the sub-agents.
         """
         ...
 
 
 @runtime_checkable
 class FollowsRows(Protocol):
-    """A bridge whose sessions are database rows with a modification time.
+    """A reader of sessions in a database, whose rows have a modification time.
 
-    In its positions, `size` is a modification time instead of a number of bytes.
+    The `size` of its positions is a modification time instead of a number of bytes.
     """
 
     def latest(self, source: TranscriptSource) -> FilePosition | None:
@@ -101,20 +103,20 @@ class FollowsRows(Protocol):
         ...
 
     def changed(self, source: TranscriptSource, mark: FilePosition) -> MessageDelta | None:
-        """Return the messages of the rows that changed since a position.
+        """Return the messages of a session that changed since the position `mark`.
 
-        None if all rows must be read to find these messages. Raises FileNotFoundError if the
-        session no longer exists.
+        The result is None if the caller must decode the whole session instead. Raises
+        FileNotFoundError if the session no longer exists.
         """
         ...
 
     def beside(self, source: TranscriptSource) -> str | None:
-        """Return a fingerprint, as `Follows.beside` does."""
+        """Return a fingerprint of the session's sub-agents, as `Follows.beside` does."""
         ...
 
 
 def mark_of(path: str) -> FilePosition | None:
-    """Return the end of the last whole line of a file, or None if it is not a `.jsonl` file."""
+    """Return the position after the last whole line of a file, or None if it is not `.jsonl`."""
     if not path.endswith(".jsonl"):
         return None
     fd = open_file(path)
@@ -132,9 +134,9 @@ def mark_of(path: str) -> FilePosition | None:
 
 
 def end_of(path: str) -> FilePosition | None:
-    """Return the end of a file of lines, without counting the lines.
+    """Return the position at the end of a file, without counting its lines.
 
-    None if the file is not a `.jsonl` file, or if its last line has no newline.
+    The result is None if the file is not `.jsonl`, or if its last line has no newline.
     """
     if not path.endswith(".jsonl"):
         return None
@@ -149,7 +151,7 @@ def end_of(path: str) -> FilePosition | None:
 
 
 def since(path: str, mark: FilePosition) -> Lately | None:
-    """Return the lines before and after a position, or None if the file is no longer the same."""
+    """Return the lines before and after the position `mark`, or None if the file was rewritten."""
     fd = open_file(path)
     try:
         found = os.fstat(fd)

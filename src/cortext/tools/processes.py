@@ -12,9 +12,9 @@ _DEEPEST = 64
 
 
 class Process(NamedTuple):
-    """A running process.
+    """A running process. `parent` is the process id of its parent.
 
-    `started` is in seconds since 1970; with `pid` it identifies the process.
+    `started` is in seconds since 1970. Together, `pid` and `started` identify a process.
     """
 
     pid: int
@@ -24,14 +24,14 @@ class Process(NamedTuple):
 
 
 def find_process(pid: int) -> Process | None:
-    """Return the process with this number, or None if it does not exist or cannot be seen."""
+    """Return the process with this id, or None if the process does not exist or is hidden."""
     if os.path.isdir("/proc/self"):
         return _from_proc(pid)
     return _from_ps(pid)
 
 
 def ancestors() -> Iterator[Process]:
-    """Yield the process that started us, then its parent, and so on."""
+    """Yield the parent of the current process, then the parent's parent, and so on."""
     pid = os.getppid()
     for _ in range(_DEEPEST):
         found = find_process(pid) if pid > 1 else None
@@ -42,9 +42,9 @@ def ancestors() -> Iterator[Process]:
 
 
 def running_since(process: Process) -> float:
-    """Return when a process started, in seconds since 1970, by the current system clock.
+    """Return when a process started, in seconds since 1970, for comparison with file times.
 
-    This is as exact as the system allows. The clock may have changed since the process started.
+    Unlike `Process.started`, the result follows changes of the system clock since the boot.
     """
     if not os.path.isdir("/proc/self"):
         return process.started

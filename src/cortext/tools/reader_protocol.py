@@ -1,8 +1,8 @@
 """The protocol of bridges. A bridge reads the sessions of one AI tool.
 
-The docstrings below are the contract. A *source* is one transcript of the tool: a file, or rows of
-a database. A *glance* has the facts about a transcript that lists show. A bridge never changes,
-locks or deletes anything that a tool wrote.
+The docstrings below are the contract. A *source* is the location of one transcript: a file, or rows
+of a database. A *glance* holds the facts about a transcript that lists of conversations show, such
+as its title. A bridge never changes, locks or deletes anything that a tool wrote.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ class TranscriptSource(NamedTuple):
 
 
 class Glance(NamedTuple):
-    """The facts about a transcript that lists show.
+    """The facts about a transcript that lists of conversations show, such as its title.
 
-    A value is "" or None if it is not near the beginning or the end of the transcript.
+    `cwd` is the working folder, and `version` is the version of the tool. A value is "" or None if
+    it is not near the beginning or the end of the transcript.
     """
 
     title: str
@@ -48,10 +49,10 @@ class Glance(NamedTuple):
 class DecodedTranscript(NamedTuple):
     """A transcript as a cortext session, and the damage found in the transcript.
 
-    The session has the tool's name in `agent`, kind "chat", the tool's own id in `native`, and the
-    live branch of the conversation in time order. Message ids are derived from the tool's own ids.
-    They stay the same if the transcript is decoded again, also after it has grown. `side` holds the
-    conversations of sub-agents, each with the id of its parent.
+    The session has the tool's name in `agent`, kind "chat" and the tool's own id in `native`. Its
+    messages are those that the user sees now, without branches that the user left. Message ids stay
+    the same if the transcript grows and is decoded again. `side` holds the conversations of
+    sub-agents, each with the id of its parent.
     """
 
     session: Session
@@ -76,18 +77,18 @@ class Bridge(Protocol):
         ...
 
     def glance(self, source: TranscriptSource) -> Glance:
-        """Return the facts that lists show, from the beginning and the end of a transcript.
+        """Return the title, folder, times and model of a transcript, from its beginning and end.
 
-        The middle is never read, so the time does not grow with the length. Raises
-        FileNotFoundError if the transcript no longer exists.
+        The middle is never read, so a long transcript takes no more time. Raises FileNotFoundError
+        if the transcript no longer exists.
         """
         ...
 
     def decode(self, source: TranscriptSource, *, longest: int | None = None) -> DecodedTranscript:
-        """Return the whole transcript.
+        """Return the whole transcript as a session, with its sub-agents.
 
-        Parts that cannot be read are reported as damage, and the rest is returned. Tool results of
-        more than `longest` characters are cut to their beginning and end.
+        Unreadable parts are reported as damage, and the rest is returned. Tool results of more than
+        `longest` characters are cut to their beginning and end.
         """
         ...
 
@@ -97,8 +98,8 @@ class NamesFiles(Protocol):
     """A bridge that can tell from one file whether the file is the transcript of a session."""
 
     def is_transcript_of(self, id: str, path: str) -> bool:
-        """Return whether a file is the transcript of a session.
+        """Return whether the file at `path` is the transcript of the session `id`.
 
-        Raises OSError if it is unreadable.
+        Raises OSError if the file is unreadable.
         """
         ...

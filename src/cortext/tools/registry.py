@@ -1,7 +1,7 @@
 """The AI tools that cortext knows: the built-in tools, then the tools of other packages.
 
-Another package adds a tool with an entry point of the group `cortext.tools`. The entry point names
-a `Tool`.
+Another Python package can add a tool: it declares an entry point of the group `cortext.tools` that
+names a `Tool`.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ def tool_names() -> list[str]:
 
 
 def get_tool(name: str) -> Tool | None:
-    """Return the tool with this name, or None."""
+    """Return the description of the tool with this name, or None if the name is unknown."""
     if name in _BY_NAME:
         return _BY_NAME[name]
     return next((tool for tool in _other_tools() if tool.name == name), None)
 
 
 def find_tool(name: str) -> Tool:
-    """Return the tool with this name. Raises CortextError if there is none."""
+    """Return the description of the tool with this name. Raises CortextError if it is unknown."""
     found = get_tool(name)
     if found is None:
         raise CortextError(f"there is no tool {name}", hint=f"one of {', '.join(tool_names())}")
@@ -56,20 +56,23 @@ def find_tool(name: str) -> Tool:
 
 
 def is_tool(name: object) -> bool:
-    """Return whether a tool has this name."""
+    """Return whether a value is the name of a known tool."""
     return isinstance(name, str) and get_tool(name) is not None
 
 
 def display_name(name: str) -> str:
-    """Return the name of a tool for people. An unknown name is returned unchanged."""
+    """Return the name of a tool that users read, such as "Claude Code".
+
+    An unknown name is returned unchanged.
+    """
     found = get_tool(name)
     return found.display_name if found else name
 
 
 def open_bridge(tool: str, home: str | None = None) -> Bridge:
-    """Open the reader of a tool over the folder `home`, or over the tool's own folder.
+    """Return a reader of the sessions in a tool's folder.
 
-    `home` may be the copy of the tool's folder in the archive.
+    `home` replaces the tool's own folder, for example by its copy in the archive.
     """
     return find_tool(tool).load("reader")(home)
 
@@ -113,7 +116,7 @@ def _checked(value: object, taken: set[str]) -> Tool:
 def _is_group_installed() -> bool:
     """Return whether an installed package has an entry point of our group.
 
-    The import of `importlib.metadata` takes as long as a whole list, so search the files first.
+    The import of `importlib.metadata` is slow, so search the `entry_points.txt` files first.
     """
     wanted = f"[{GROUP}]".encode()
     for folder in sys.path:

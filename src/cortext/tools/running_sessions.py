@@ -1,12 +1,11 @@
 """The sessions that are open in a running tool.
 
-A session is live if a running process of its tool uses the session. There are three proofs. Our
-hook recorded the process, or the session's id is among the arguments of the process, or the process
-has the transcript open.
+A session is live if a running process of its tool uses the session. There are three proofs: our
+hook recorded the process, the arguments of the process name the session, or the process has the
+transcript open. A recent change of a transcript is no proof.
 
-Some tools store sessions in a database. Then the session of a process is the one in the folder of
-the process that was changed last since the process started. A recent change of a file proves
-nothing.
+Some tools store sessions in a database. Then the live session is probably the session that changed
+last in the working folder of the process, after the process started.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ _COPIES = frozenset(("--fork-session", "--fork"))
 _INTERPRETERS = re.compile(r"node(?:js)?|bun|deno|python[0-9.]*|sh|bash|dash|env")
 _OPEN = (".jsonl",)
 TICK = 0.02
-"""The maximum difference, in seconds, between two readings of the start time of one process."""
+"""The maximum difference, in seconds, between two readings of the same start time."""
 
 
 def is_program(tool: str, words: Sequence[str]) -> bool:
-    """Return whether a command line runs this tool.
+    """Return whether the command line `words` runs a tool.
 
-    The tool runs as its own program, or as a script of an interpreter.
+    The tool may run as a program, or as the script of an interpreter such as Node.js.
     """
     return _is_command_of(find_tool(tool), words)
 
@@ -56,7 +55,7 @@ def _is_command_of(tool: Tool, words: Sequence[str]) -> bool:
 
 
 def tool_process(tool: str) -> Process | None:
-    """Return the process of the tool that started us, or None if no tool did.
+    """Return the process of a tool that started the current process, or None if it did not.
 
     A tool may start its own program again. Of several such processes in a row, return the
     outermost.
@@ -71,7 +70,10 @@ def tool_process(tool: str) -> Process | None:
 
 
 def note_running(tool: str, id: str, process: Process) -> None:
-    """Record that a process uses a session, and remove the records of processes that have ended."""
+    """Record in a file that a process uses a session, and remove the files of ended processes.
+
+    An earlier record of the same process is removed too, because the process changed its session.
+    """
     if not _SAFE.fullmatch(id):
         return
     folder = os.path.join(paths.running(), "live", tool)
@@ -88,7 +90,7 @@ def note_running(tool: str, id: str, process: Process) -> None:
 
 
 def forget_running(tool: str, id: str) -> None:
-    """Remove the record of the process that uses a session."""
+    """Remove the file that records which process uses a session, because the session ended."""
     if _SAFE.fullmatch(id):
         remove_if_there(os.path.join(paths.running(), "live", tool, id))
 
@@ -115,9 +117,9 @@ def live_sessions() -> dict[tuple[str, str], int]:
 
 
 def still_runs(pid: int, started: float) -> bool:
-    """Return whether a process still runs.
+    """Return whether the process with this id and start time still runs.
 
-    The start time tells the process apart from a later process with the same number.
+    The start time excludes a later process with the same id.
     """
     process = find_process(pid)
     return process is not None and abs(process.started - started) < TICK
@@ -183,7 +185,7 @@ def _commands_from_ps() -> Iterator[tuple[int, tuple[str, ...]]]:
 
 
 def _named(tool: Tool, words: Sequence[str]) -> set[str]:
-    """Return the session ids that the options of a command line name, without ids in a prompt."""
+    """Return the session ids in the options of a command line. Ids in a prompt do not count."""
     given: set[str] = set()
     chosen: set[str] = set()
     # In `codex resume [OPTIONS] ID`, the id follows a word instead of an option.
@@ -199,7 +201,10 @@ def _named(tool: Tool, words: Sequence[str]) -> set[str]:
 
 
 def _opened(pid: int, tool: Tool) -> tuple[set[str], str]:
-    """Return the ids of the transcripts that a process has open, and the open database."""
+    """Return the session ids of the transcripts that a process has open, and its open database.
+
+    The database is "" if the process has none open.
+    """
     found, database = set[str](), ""
     folder = f"/proc/{pid}/fd"
     with suppress(OSError):
@@ -214,7 +219,7 @@ def _opened(pid: int, tool: Tool) -> tuple[set[str], str]:
 
 
 def _is_database_of(tool: Tool, path: str) -> bool:
-    """Return whether a database belongs to this user's tool; other users may run it too."""
+    """Return whether a database is in the current user's folder of a tool."""
     if not tool.has_databases:
         return False
     given = tool.named_database

@@ -1,7 +1,7 @@
-"""Our hooks and our MCP server in the settings of a tool: code that adds and removes them.
+"""Code that adds our hooks and our MCP server to the settings of a tool, and removes them.
 
 The rest of the settings stays the same, byte for byte. Cortext never writes trust, permissions,
-policies or approvals: only the user may give consent.
+policies or approvals, because only the user may give them.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from cortext.tools.mcp_entry import McpEntry
 from cortext.tools.registry import find_tool
 
 ENTRY = "the MCP server"
-"""The name for the MCP server's entry in lists of hook events."""
+"""The name that stands for our MCP server in lists of hook events, such as `missing` returns."""
 MADE = ("hooks", "mcpServers", "mcp", "mcp_servers")
-"""The keys that cortext may have created in settings."""
+"""The top-level keys that cortext may have created in a settings file."""
 _BLANK = "\ufeff \t\r\n"
 
 Steps = list[list[tuple[int, int]]]
 
 
 class Edited(NamedTuple):
-    """The text of settings after our changes.
+    """The text of a settings file after our changes.
 
-    `steps` has one item for each insertion of ours, with the ranges of the added text. `made` lists
-    the keys that did not exist before.
+    `steps` has one item for each call of `insert`, with the ranges of the added text. `made` lists
+    the paths of keys that did not exist before.
     """
 
     text: str
@@ -36,7 +36,7 @@ class Edited(NamedTuple):
     made: list[list[str]]
 
     def insert(self, insertions: list[Insertion], made: list[list[str]]) -> Edited:
-        """Return the settings after more insertions."""
+        """Return the settings after more insertions. `made` lists keys that these create."""
         step: list[tuple[int, int]] = []
         shift = 0
         for at, added in sorted(insertions, key=lambda each: each.at):
@@ -47,7 +47,10 @@ class Edited(NamedTuple):
 
 
 class Consent(NamedTuple):
-    """A setting that only the user can allow: the reason, and the file with its content."""
+    """A permission that only the user can give, by writing `content` to the file `path`.
+
+    `why` is the reason that the user reads.
+    """
 
     why: str
     path: str
@@ -55,7 +58,11 @@ class Consent(NamedTuple):
 
 
 class SettingsFile:
-    """A JSON settings file that gets our hooks, our MCP server, or both."""
+    """A JSON settings file of a tool, to which cortext adds hooks, its MCP server, or both.
+
+    `entry` is the entry for the MCP server, if the file lists servers. `has_events` is whether the
+    file lists hooks. `timeout` is how long the tool waits for a hook, in the tool's own unit.
+    """
 
     def __init__(
         self,
@@ -71,16 +78,14 @@ class SettingsFile:
         self.entry: McpEntry | None = entry
         self.events: tuple[str, ...] = tool.hook_events if has_events else ()
         self._timeout = timeout
-        """How long the tool waits for a hook, in the tool's own unit.
-
-        A hook must not delay the tool.
-        """
+        """How long the tool waits for a hook, in the tool's own unit."""
 
     def with_hooks(self, text: str, *, but: Sequence[str] = ()) -> Edited:
-        """Return the settings with our hooks and our server, except the events in `but`.
+        """Return the settings `text` with our hooks and our MCP server.
 
-        Raises ValueError with the reason if the hooks cannot be added. If only the server cannot be
-        added, the hooks are added without it.
+        `but` holds names of events to leave out, or `ENTRY` to leave out the server. Raises
+        ValueError with the reason if the hooks cannot be added. If only the server cannot be added,
+        the hooks are added without the server.
         """
         edited = Edited(text, [], [])
         if not text.strip(_BLANK):
@@ -90,10 +95,10 @@ class SettingsFile:
         return edited if ENTRY in but else self._with_entry(edited)
 
     def without_hooks(self, text: str, made: Sequence[Sequence[str]]) -> str:
-        """Return the settings without our hooks and server, even if the user has edited the file.
+        """Return the settings `text` without our hooks and our MCP server.
 
-        `made` lists keys that cortext created. They are removed too if they are empty. Raises
-        ValueError if the text cannot be parsed.
+        The user may have edited the file since setup. `made` lists keys that cortext created. Empty
+        keys of `made` are also removed. Raises ValueError if the text cannot be parsed.
         """
         if not text.strip(_BLANK):
             return text
@@ -106,7 +111,7 @@ class SettingsFile:
         return text
 
     def missing_hooks(self, text: str) -> list[str]:
-        """Return the events that have no hook of ours.
+        """Return the events for which the settings `text` lacks our hook.
 
         Raises ValueError if the text cannot be parsed.
         """
@@ -118,26 +123,30 @@ class SettingsFile:
         ]
 
     def missing(self, text: str) -> list[str]:
-        """Return the events that have no hook of ours, and `ENTRY` if our server is missing."""
+        """Return the events that lack our hook, and `ENTRY` if our MCP server is missing.
+
+        Raises ValueError if the text cannot be parsed.
+        """
         hooks = self.missing_hooks(text) if self.events else []
         return [*hooks, ENTRY] if self.entry and self.entry.find(text) is None else hooks
 
     def has_hooks(self, text: str) -> bool:
-        """Return whether all our hooks are in the settings.
-
-        The result is False for unreadable text.
-        """
+        """Return whether the settings `text` has all our hooks, or False if it is unreadable."""
         try:
             return not self.missing_hooks(text)
         except ValueError:
             return False
 
     def is_complete(self, text: str, but: Sequence[str]) -> bool:
-        """Return whether setup has nothing to add, wherever in the file our parts are."""
+        """Return whether the settings `text` surely has everything that setup would add.
+
+        `but` holds the names that `with_hooks` leaves out. This class always returns False, so that
+        setup compares the text with the result of `with_hooks`.
+        """
         return False
 
     def explain_conflict(self, text: str) -> str:
-        """Return advice for a user whose own program is in the place of our hook, or ""."""
+        """Return advice if another program of the user occupies the place of our hook, or ""."""
         return ""
 
     def _with_event(self, edited: Edited, event: str) -> Edited:
@@ -196,7 +205,10 @@ def server_file(tool: str) -> SettingsFile | None:
 
 
 def undone(text: str, steps: Steps) -> str:
-    """Return the text as it was before our insertions. `steps` comes from `Edited.steps`."""
+    """Return the settings text as it was before our insertions.
+
+    `steps` is the `Edited.steps` of these insertions.
+    """
     for step in reversed(steps):
         for start, end in reversed(step):
             text = text[:start] + text[end:]

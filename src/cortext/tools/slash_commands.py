@@ -1,8 +1,8 @@
 """Our slash commands, in the file format of each tool.
 
 A command file runs `cortext slash …` and nothing else. The text that a user types after a command
-may come from anyone, so no shell may interpret it. The `slash_commands.py` of each tool explains
-how its command files prevent that.
+may be copied from anywhere, so no shell may interpret the text. The `slash_commands.py` of each
+tool explains how its command files prevent that.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from cortext.tools.descriptor import Tool
 from cortext.tools.registry import find_tool, tools
 
 CALL = "cortext slash"
-"""The only command that a command file runs, and that a user is asked to allow."""
+"""The only shell command that our command files run, and that a user must allow."""
 
 
 class SlashCommand(NamedTuple):
-    """A slash command.
+    """A slash command of cortext.
 
-    `name` has no leading slash. `verb` is the subcommand of `cortext slash`. `hint` describes the
-    arguments.
+    `name` has no leading slash. `verb` is the subcommand of `cortext slash` that the command runs.
+    `hint` describes the arguments for the user.
     """
 
     name: str
@@ -33,7 +33,7 @@ class SlashCommand(NamedTuple):
 
 
 class SlashCommands:
-    """The command files of one tool."""
+    """The format and the folders of our command files for one tool."""
 
     extension: str = "md"
 
@@ -46,14 +46,14 @@ class SlashCommands:
         return f".{self.tool.name}/commands"
 
     def user_folder(self) -> str:
-        """Return the folder for the commands that a user has in every project."""
+        """Return the folder for commands that the user has in all projects."""
         return os.path.join(self.tool.home, "commands")
 
     def file_name(self, command: SlashCommand) -> str:
         return f"{command.name}.{self.extension}"
 
     def file_text(self, command: SlashCommand, old: str = "") -> str:
-        """Return the content of a command file. `old` is the existing content, or ""."""
+        """Return the content of the file for a command. `old` is the existing content, or ""."""
         raise NotImplementedError
 
 
@@ -63,13 +63,13 @@ def tools_with_commands() -> list[str]:
 
 
 def slash_commands_of(tool: str) -> SlashCommands | None:
-    """Return the command files of a tool, or None if the tool has no slash commands."""
+    """Return the format and folders of a tool's command files, or None if it has none."""
     found = find_tool(tool)
     return found.load("slash_commands")(found) if found.slash_commands else None
 
 
 def open_slash_commands(tool: str) -> SlashCommands:
-    """Return the command files of a tool.
+    """Return the format and folders of a tool's command files.
 
     Raises MissingCapabilityError if the tool has no slash commands.
     """

@@ -1,6 +1,6 @@
-"""Readers for the output of a program while the program answers.
+"""Parsers for the output of a tool while the tool answers a prompt.
 
-The output is plain text, lines of JSON, or JSON-RPC.
+The output is plain text, lines of JSON, or JSON-RPC messages.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cortext.tools.json_answers import as_dict
 LONGEST = 64 << 20
 """The maximum bytes of an answer in JSON, because an answer is one line of a session file."""
 LONGEST_TURN = LONGEST + (1 << 20)
-"""The maximum bytes of that line, including the other fields."""
+"""The maximum bytes of the line of a session file that holds an answer and its other fields."""
 _LONGEST_LINE = 2 * LONGEST_TURN
 """The maximum bytes of a line that a tool writes: an answer, or the content of a file."""
 _NO_SUCH_METHOD = -32601
@@ -24,28 +24,27 @@ _REFUSED = "it asked for a permission that its own settings do not give, and got
 
 
 class Heard(NamedTuple):
-    """The result of some output: a piece of the answer, and bytes to send to the tool."""
+    """The result of parsing some output: text of the answer, and bytes to send to the tool."""
 
     text: str
     reply: bytes = b""
 
 
 class Speech:
-    """A reader for the plain output of any program that gets only the prompt.
+    """A parser for the answer of a program that reads the prompt and writes plain text.
 
     `tokens` is the number of tokens of the answer, as the tool counts them. `problem` is an error
-    that the tool reports, and `remark` is a note about the turn. `over` is True after the tool has
-    reported the end of its answer. `session` is the id of the session that the tool stores for the
-    turn.
+    that the tool reports, and `remark` is a note for the user. `over` is True after the tool has
+    reported the end of its answer. `session` is the id of the session that the tool stores, or "".
     """
 
     stays: ClassVar[bool] = False
-    """Whether the tool reads more input until it has answered.
+    """Whether the input of the tool stays open until the tool has answered.
 
-    Otherwise it reads only the prompt.
+    Otherwise, the input is closed after the prompt.
     """
     by_file: ClassVar[bool] = False
-    """Whether the tool loses the end of its output in a pipe, so a file must receive the output."""
+    """Whether the output must go to a file, because the tool loses the end of it in a pipe."""
 
     def __init__(self, *, cwd: str = "", model: str = "") -> None:
         self.cwd = cwd
@@ -58,16 +57,16 @@ class Speech:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def opening(self, prompt: str) -> bytes:
-        """Return the bytes to send to the program first."""
+        """Return the first bytes to send to the program: the prompt, or the first request."""
         return prompt.encode("utf-8", "replace")
 
     def hear(self, data: bytes) -> Heard:
-        """Process the next bytes of the output, cut anywhere. b"" marks the end of the output."""
+        """Parse the next bytes of the output, which may end anywhere. b"" is the end of output."""
         return Heard(self._decoder.decode(data, final=not data))
 
 
 class JsonLineStream(Speech):
-    """A reader for lines of JSON. Other lines, such as warnings of the tool, are skipped."""
+    """A parser for output of JSON lines. Other lines, such as warnings of the tool, are skipped."""
 
     def __init__(self, *, cwd: str = "", model: str = "") -> None:
         super().__init__(cwd=cwd, model=model)
@@ -103,7 +102,10 @@ class JsonLineStream(Speech):
         raise NotImplementedError
 
     def say(self, text: object, part: object) -> Iterator[str]:
-        """Yield a piece of text, after an empty line if it begins another part of the answer."""
+        """Yield text of the answer. `part` identifies the part of the answer with this text.
+
+        An empty line is yielded before the text of another part.
+        """
         if not isinstance(text, str) or not text:
             return
         if self._said and part != self._part:
@@ -117,14 +119,12 @@ class JsonLineStream(Speech):
 
 
 class JsonRpcStream(JsonLineStream):
-    """A reader for JSON-RPC on stdin and stdout.
+    """A client for a tool that speaks JSON-RPC on stdin and stdout.
 
-    The response to each of our requests leads to the next request. Such a tool has plain output
-    too, but it prints a message only when the message is complete, and one tool loses the end of it
-    in a pipe.
+    The response to each of our requests leads to the next request. JSON-RPC is better than the
+    plain output of these tools, which comes only when a message is complete.
 
-    Requests of the tool are declined. No user can be asked, and cortext does not loosen a tool's
-    rules.
+    Requests of the tool, for example for a permission, are declined, because no user can answer.
     """
 
     stays = True
@@ -176,19 +176,19 @@ class JsonRpcStream(JsonLineStream):
         raise NotImplementedError
 
     def _next(self, method: str, result: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Yield the requests that follow the response to one of our requests."""
+        """Yield the requests to send after the response `result` to our request `method`."""
         raise NotImplementedError
 
     def _told(self, method: str, params: dict[str, Any]) -> Iterator[str]:
-        """Yield the text in a notification from the tool."""
+        """Yield the text of the answer in a notification from the tool."""
         raise NotImplementedError
 
     def _declined(self, method: str, params: object) -> dict[str, Any] | None:
-        """Return a refusal in the tool's own protocol, or None if the request is unknown."""
+        """Return the response that declines a tool's request, or None if the method is unknown."""
         raise NotImplementedError
 
 
 def _wanted(params: dict[str, Any]) -> str:
-    """Return the command or title that a request names, after a colon, or ""."""
+    """Return ": " and the command or title for which a tool requests permission, or ""."""
     wanted = params.get("command") or as_dict(params.get("toolCall")).get("title")
     return f": {wanted}" if isinstance(wanted, str) else ""

@@ -1,7 +1,8 @@
 """The session of an AI tool in which this command was started.
 
-Some tools pass the session's id to each program that they start. Other tools only show that they
-started the program. Then the session is one that was written to since the tool's process started.
+Some tools pass the session's id to each program that they start. Other tools only set a variable
+that shows that they started the program. Then the possible sessions are those that were written to
+since the tool's process started.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ _log = logging.getLogger("cortext.tools")
 
 
 class Inside(NamedTuple):
-    """A tool that started this command, and the sessions that this command may belong to.
+    """The tool that started the current command, and the possible sessions of the command.
 
-    `ids` is empty if the tool has not written a session yet. It has several ids, the latest first,
-    if the session is uncertain. `process` is the tool's process, or None if it was not found.
+    `ids` is empty if the tool has not written a session yet. `ids` has several ids, the latest
+    first, if the session is uncertain. `process` is the tool's process, or None if not found.
     """
 
     tool: str
@@ -41,7 +42,7 @@ class Inside(NamedTuple):
 
     @property
     def id(self) -> str:
-        """The session's id, or "" if the session is uncertain."""
+        """The session's id, or "" if there is no session yet or several are possible."""
         return self.ids[0] if len(self.ids) == 1 else ""
 
     @property
@@ -51,7 +52,10 @@ class Inside(NamedTuple):
 
 
 def here() -> Inside | None:
-    """Return the tool and session in which this process was started, or None outside a tool."""
+    """Return the AI tool that started the current process, and its session.
+
+    The result is None if no tool started the process.
+    """
     around = [tool for tool in tools() if _is_around(tool)]
     if not around:
         return None
@@ -63,13 +67,13 @@ def here() -> Inside | None:
 
 
 def _is_around(tool: Tool) -> bool:
-    """Return whether the environment shows that a tool started us."""
+    """Return whether environment variables show that a tool started the current process."""
     variable = tool.session_variable or tool.presence_variable
     return bool(variable and os.environ.get(variable))
 
 
 def holding(sources: Iterable[TranscriptSource], text: str) -> list[TranscriptSource]:
-    """Return the sources whose transcripts contain a text exactly as given."""
+    """Return the transcripts whose stored bytes contain a text."""
     return [source for source in sources if _holds(source, text.encode())]
 
 
@@ -85,9 +89,9 @@ def _holds(source: TranscriptSource, text: bytes) -> bool:
 
 
 def _nearest(around: list[Tool]) -> tuple[Tool, Process | None]:
-    """Return the tool that started us, and its process.
+    """Return the tool that started the current process, and the tool's process if it is found.
 
-    If tools are nested, choose the innermost.
+    `around` holds the possible tools. If tools run inside each other, choose the innermost.
     """
     if len(around) == 1 and (variable := around[0].process_variable):
         pid = os.environ.get(variable, "")
@@ -122,8 +126,8 @@ def _written_since(bridge: Bridge, process: Process) -> tuple[str, ...]:
 def went_elsewhere(inside: Inside, id: str, since: float) -> bool:
     """Return whether the tool may have changed to another session than `id` since a time.
 
-    This can be checked only for a tool that writes a session as soon as it begins. The result is
-    True for other tools.
+    This can be checked only for a tool whose empty sessions cortext can find. The result is True
+    for other tools.
     """
     if not find_tool(inside.tool).empty_sessions or inside.process is None:
         return True
@@ -134,7 +138,7 @@ def went_elsewhere(inside: Inside, id: str, since: float) -> bool:
 
 
 def _had_with(bridge: Bridge, process: Process) -> list[TranscriptSource]:
-    """Return the sessions of the working folder of a process."""
+    """Return the sessions that took place, or may have, in the working folder of a process."""
     folder = os.path.realpath(folder_of(process.pid) or os.getcwd())
     return [s for s in bridge.sources() if not s.cwd or os.path.realpath(s.cwd) == folder]
 

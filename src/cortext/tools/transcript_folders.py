@@ -26,25 +26,26 @@ def own_home(tool: str) -> str:
 
 
 def archive_home(tool: str) -> str:
-    """Return the folder of the archive that mirrors a tool's folder."""
+    """Return the folder in the archive that holds the copy of a tool's folder."""
     return os.path.join(paths.archive(), tool)
 
 
 def home_of(tool: str, path: str) -> str | None:
-    """Return the archive folder that holds a transcript, or None if the tool's own folder does.
+    """Return the `home` to pass to `open_bridge`, to read the transcript at `path`.
 
-    The result is the `home` to pass to `open_bridge` to read the transcript.
+    This is the tool's folder in the archive if that contains `path`. Otherwise the result is None,
+    which means the tool's own folder.
     """
     copy = archive_home(tool)
     return copy if path.startswith(f"{copy}/") else None
 
 
 class FolderState(NamedTuple):
-    """The state of a folder with transcripts.
+    """The state of the transcripts in a tool's folder, `home`.
 
-    `home` is the folder. `print` is a fingerprint that changes when a transcript may have changed;
-    it is empty if there are no files. `latest` is the newest modification time, in nanoseconds.
-    `files` maps each subfolder to the names of its files.
+    `print` is a fingerprint that changes when a transcript may have changed. It is empty if there
+    are no files. `latest` is the newest modification time, in nanoseconds. `files` maps each
+    subfolder to the names of its files.
     """
 
     home: str
@@ -54,16 +55,16 @@ class FolderState(NamedTuple):
 
     @property
     def names(self) -> frozenset[str]:
-        """The paths of the files relative to the folder, without the `.gz` of compressed copies."""
+        """The paths of the files relative to `home`, without the `.gz` of compressed copies."""
         start = len(self.home) + 1
         paths = (f"{folder}/{name}" for folder, names in self.files.items() for name in names)
         return frozenset(path[start:].removesuffix(".gz") for path in paths)
 
 
 def look(tool: str, home: str) -> FolderState:
-    """Return the current state of a tool's folder.
+    """Return the current state of the transcripts in a tool's folder, or in a copy of it.
 
-    The log names each subfolder that cannot be read.
+    Unreadable subfolders are logged and left out.
     """
     files: dict[str, list[str]] = {}
     marks: list[int] = []
@@ -85,7 +86,7 @@ def _packed(numbers: list[int]) -> bytes:
 
 
 def _stat(folder: str, names: list[str], marks: list[int]) -> list[str]:
-    """Return the names that exist, and append the time, size and inode of each to `marks`."""
+    """Return the names of existing files, and append their times, sizes and inodes to `marks`."""
     try:
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
@@ -102,7 +103,7 @@ def _stat(folder: str, names: list[str], marks: list[int]) -> list[str]:
 
 
 def mark_beside(tool: str, home: str) -> str:
-    """Return a fingerprint of the companion files of a tool (`Tool.companions`)."""
+    """Return a fingerprint of a tool's companion files, such as its index of titles."""
     marks: list[str] = []
     for name in find_tool(tool).companions:
         try:
@@ -114,7 +115,10 @@ def mark_beside(tool: str, home: str) -> str:
 
 
 def is_side(source: TranscriptSource) -> bool:
-    """Return whether a transcript in the list of normal transcripts belongs to a sub-agent."""
+    """Return whether a transcript belongs to a sub-agent.
+
+    This matters for tools that store sub-agents among the conversations of the user.
+    """
     tool = find_tool(source.tool)
     return bool(tool.is_subagent) and tool.load("is_subagent")(source)
 
@@ -192,7 +196,10 @@ def _passed_over(folder: str, error: OSError) -> None:
 
 
 def warn(text: str, *facts: object) -> None:
-    """Log a warning of the tools. This function imports `logging` late, because that is slow."""
+    """Log a warning. The arguments are those of `Logger.warning`.
+
+    `logging` is imported only when needed, because the import is slow.
+    """
     import logging
 
     logging.getLogger("cortext.tools").warning(text, *facts)

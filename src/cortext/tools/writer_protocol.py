@@ -28,7 +28,10 @@ _MEASURE = "0" * 32  # stands for the nonce of a briefing when text is measured
 
 
 class Turn(NamedTuple):
-    """Everything that one side says. `role` is "user" or "assistant", and `text` is never empty."""
+    """Everything that one side says before the other side speaks.
+
+    `role` is "user" or "assistant", and `text` is never empty.
+    """
 
     role: str
     timestamp: datetime
@@ -36,14 +39,14 @@ class Turn(NamedTuple):
 
 
 class Written(NamedTuple):
-    """A session that a tool can resume: the tool's id for the session, and its file."""
+    """A session that cortext wrote for a tool: the tool's id for the session, and its file."""
 
     id: str
     path: str
 
 
 class Writer(Protocol):
-    """A class that writes sessions of one tool."""
+    """A writer of new sessions for one tool, which the tool can resume."""
 
     tool: ClassVar[str]
 
@@ -54,15 +57,18 @@ class Writer(Protocol):
     def write(self, turns: Sequence[Turn], *, cwd: str, title: str, last: str = "") -> Written:
         """Write a new session for the folder `cwd` into the tool's store.
 
-        Turns keep their times. `last` is the text of one more turn of the user, with the current
-        time. If the tool can hide a turn, only the model gets `last`, and the screen does not show
-        it. Raises CortextError if the tool does not accept the session.
+        Turns keep their times. `last` is the text of one more user turn, with the current time. If
+        the tool can hide a turn, the model gets `last` and the screen does not show it. Raises
+        CortextError if the tool does not accept the session.
         """
         ...
 
 
 def open_writer(tool: str, home: str | None = None) -> Writer:
-    """Open the writer of a tool. Raises MissingCapabilityError if the tool has none."""
+    """Return the writer of sessions for a tool. `home` replaces the tool's own folder.
+
+    Raises MissingCapabilityError if cortext cannot write sessions of the tool.
+    """
     hint = "`--tool NAME` takes another tool"
     return find_tool(tool).load("writer", hint=hint)(home)
 
@@ -70,8 +76,9 @@ def open_writer(tool: str, home: str | None = None) -> Writer:
 def turns_of(session: Session, *, show: Show, budget: int = BUDGET) -> list[Turn]:
     """Return a conversation as turns of the user and the agent, beginning with the user.
 
-    No turn is later than now. If the conversation exceeds the budget, the first request and the
-    latest messages stay, and a note replaces the omitted part.
+    If the conversation exceeds the budget, the first request and the latest messages stay, and a
+    note replaces the omitted part. The note has the command that `show` returns for the number of
+    a message. No turn is later than now.
     """
     view = window(history(session, show, live=True), nonce=_MEASURE, show=show, budget=budget)
     pieces = list(_pieces(view.records, session.created_at))
@@ -119,12 +126,15 @@ def _role(record: Past | Left) -> str:
 
 
 def with_last(turns: Sequence[Turn], last: str) -> list[Turn]:
-    """Return the turns with one more turn of the user, at the current time, unless `last` is ""."""
+    """Return the turns, and `last` as one more user turn at the current time, unless it is ""."""
     return [*turns, Turn("user", datetime.now(UTC), last)] if last else list(turns)
 
 
 def rising(turns: Sequence[Turn]) -> list[datetime]:
-    """Return the times of turns, each later than the time before, because tools sort by time."""
+    """Return the times of turns, moved so that each is later than the one before.
+
+    Tools sort by time, so equal times could change the order.
+    """
     times: list[datetime] = []
     for turn in turns:
         least = times[-1] + timedelta(milliseconds=1) if times else turn.timestamp
@@ -144,8 +154,8 @@ def millis(when: datetime) -> int:
 def store_lines(path: str, lines: Iterable[Any]) -> None:
     """Write a new file with one JSON value on each line, and create its folder if necessary.
 
-    The file is written as a whole or not at all. A tool would list half a session, or delete it as
-    damaged.
+    The file appears complete or not at all, because a tool would list half a session, or delete it
+    as damaged.
     """
     folder = os.path.dirname(path)
     with storage_errors("write", path):

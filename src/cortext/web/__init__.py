@@ -1,4 +1,6 @@
-"""The pages of `cortext web`: all conversations of this machine, in its user's browser.
+"""The web pages of cortext: the conversations of this machine, and of a service or a store.
 
-The pages load nothing from other machines. HTML and scripts in a conversation are shown as text.
+`cortext web` shows the pages to the user of this machine. The HTTP service can serve them to its
+clients. The pages load nothing from other machines. HTML and scripts in a conversation are shown
+as text.
 """

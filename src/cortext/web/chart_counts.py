@@ -1,7 +1,7 @@
-"""The numbers on the page of charts.
+"""The numbers on the page of charts: conversations, messages, tokens and costs.
 
-Every conversation is counted message by message, as `cortext stats --all` does. Sessions that
-belong to no workspace are counted, too.
+Every conversation is counted message by message, as `cortext stats --all` does. Sessions of AI
+tools that belong to no workspace are also counted.
 """
 
 from __future__ import annotations
@@ -18,16 +18,18 @@ from cortext.features.stats.stats import Cost, DayStats, Share, gather
 from cortext.web.conversation_lookup import source_name
 
 FRESH = 20.0
-"""Seconds for which a count is used again, because each count reads all messages."""
+"""Seconds for which the last numbers are shown again, because counting reads all messages."""
 WAIT = 3.0
-"""Seconds that a count waits for new messages to be read."""
+"""The most seconds that counting waits while new messages are read."""
 
 
 class ChartCounts(NamedTuple):
-    """Everything that the page of charts shows.
+    """All numbers that the page of charts shows.
 
-    `loose` is the number of sessions that belong to no workspace. `unread` is how many of these are
-    not read yet.
+    `days` has the numbers of each day, by ISO date. `hours` and `weekdays` have one number for each
+    hour of the day and each day of the week. `loose` is the number of sessions that belong to no
+    workspace, and `unread` is how many of these sessions are not read yet. `damaged` is the number
+    of conversations with unreadable parts.
     """
 
     conversations: int
@@ -48,7 +50,10 @@ class ChartCounts(NamedTuple):
 
 
 class Counting:
-    """Counts conversations, and uses a count again for `FRESH` seconds. Thread-safe."""
+    """A counter of all conversations for the page of charts. Thread-safe.
+
+    The result is cached for `FRESH` seconds.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -91,7 +96,7 @@ class Counting:
 
 
 def _named(shares: Iterable[Share]) -> list[Share]:
-    """Give tools the names that the pages use, and merge shares that then have the same name."""
+    """Rename the shares of tools to the names on the pages, and merge shares with the same name."""
     found: dict[str, Share] = {}
     for share in shares:
         name = " + ".join(source_name(part) for part in share.name.split(" + "))

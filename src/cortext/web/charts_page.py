@@ -1,4 +1,7 @@
-"""Positions and sizes in the drawings of the page of charts, as numbers without markup."""
+"""The layout of the drawings on the page of charts: positions and sizes, without markup.
+
+The drawings are a calendar of the last year, horizontal bars, and columns.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from cortext.features.stats.stats import DayStats, Share
 
 WEEKS = 53
 STEP, CELL = 14, 11
-"""The distance from one day of the calendar to the next, and the size of a day."""
+"""The distance between two days of the calendar, and the width of the square of one day."""
 _TOP, _LEFT = 20, 34
 _LEVELS = 4
 _MOST = 8
@@ -19,7 +22,10 @@ WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", 
 
 
 class Cell(NamedTuple):
-    """A day of the calendar. `level` goes from 0, no activity, to 4, the most activity."""
+    """The square of one day in the calendar, with the activity on that day.
+
+    `level` determines the colour: 0 means no activity, and 4 means the most activity.
+    """
 
     x: int
     y: int
@@ -42,11 +48,11 @@ class Calendar(NamedTuple):
     width: int
     height: int
     months_said: list[tuple[str, int, int]]
-    """The text version: each month with its conversations and messages, latest first."""
+    """The calendar as text: each month with its conversations and messages, latest first."""
 
 
 class ChartBar(NamedTuple):
-    """A share of the whole, and the length of its bar. The longest bar has 100."""
+    """A bar for one tool, type or model. The longest bar of a chart has the `length` 100."""
 
     share: Share
     length: float
@@ -61,7 +67,10 @@ class Column(NamedTuple):
 
 
 def calendar(days: Mapping[str, DayStats], today: date) -> Calendar:
-    """Return the calendar of the last year: one column for each week, with Monday at the top."""
+    """Return the calendar of the last year: one column for each week, with Monday at the top.
+
+    `days` has the activity of each day, by ISO date. A day that is not in `days` has no activity.
+    """
     first = today - timedelta(days=today.weekday() + 7 * (WEEKS - 1))
     shown = [first + timedelta(days=n) for n in range((today - first).days + 1)]
     most = max(_weight(_on(days, day)) for day in shown)
@@ -93,14 +102,20 @@ def _weight(day: DayStats) -> int:
 
 
 def _level(value: int, most: int) -> int:
-    """Return the level on a logarithmic scale, so that one long day does not hide all others."""
+    """Return the level of a day's activity, from 0 to 4. `most` is the activity of the busiest day.
+
+    The scale is logarithmic, so that one very busy day does not make all others look empty.
+    """
     if not value:
         return 0
     return min(max(math.ceil(math.log1p(value) / math.log1p(most) * _LEVELS), 1), _LEVELS)
 
 
 def bars(shares: Sequence[Share], by: str = "conversations") -> list[ChartBar]:
-    """Return bars of the largest shares, and one bar for all other shares together."""
+    """Return bars for the eight largest shares, and one bar for all other shares together.
+
+    `by` is the field of `Share` that a bar shows, such as "conversations" or "tokens".
+    """
     ranked = sorted(shares, key=lambda share: -getattr(share, by))
     shown, rest = ranked[:_MOST], ranked[_MOST:]
     if rest:
@@ -120,7 +135,10 @@ def bars(shares: Sequence[Share], by: str = "conversations") -> list[ChartBar]:
 
 
 def columns(values: Sequence[int], labels: Sequence[str], *, height: int = 80) -> list[Column]:
-    """Return columns from left to right, each 10 units wide with a gap of 4."""
+    """Return one column of a chart for each value, from left to right.
+
+    Each column is 10 units wide, with a gap of 4. The largest value gets the full `height`.
+    """
     most = max(values, default=0) or 1
     tall = [round(height * value / most, 2) for value in values]
     return [

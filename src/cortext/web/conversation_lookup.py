@@ -1,4 +1,4 @@
-"""Lookup of this machine's conversations for the pages."""
+"""Lookup of this machine's conversations for the web pages, by the key in a URL."""
 
 from __future__ import annotations
 
@@ -13,23 +13,26 @@ from cortext.features.listing.conversation_list import ConversationList
 from cortext.tools.registry import display_name
 
 FRESH = 0.5
-"""Seconds for which a scan of all files is used again."""
+"""Seconds for which the result of a scan of all files is used again."""
 _OTHERS = {AUR: "spawn", DOCUMENT: "programs"}
 
 
 def source_name(tool: str) -> str:
-    """Return the name that the pages show for a tool, or for a session without a tool."""
+    """Return the display name of a tool for the web pages.
+
+    Sessions of `cortext spawn` and of other programs also have a `tool`, with names of their own.
+    """
     return _OTHERS.get(tool) or display_name(tool)
 
 
 def key_of(row: ConversationRow) -> str:
-    """Return the key of a conversation in URLs. The key reveals nothing about its path."""
+    """Return the key that identifies a conversation in URLs. The key does not reveal its path."""
     text = "\0".join(row.identity).encode("utf-8", "surrogatepass")
     return hashlib.sha256(text).hexdigest()[:16]
 
 
 class ConversationLookup:
-    """All conversations of this machine. Thread-safe.
+    """The rows of all conversations of this machine. Thread-safe.
 
     Requests within `FRESH` seconds share one scan of the files.
     """

@@ -1,7 +1,8 @@
-"""The messages of a session as a page shows them, with each result beside its tool call.
+"""The turns of a session: its messages as a web page shows them.
 
-All messages are scanned once. A message is prepared only when a window shows it, so the cost of a
-long conversation depends on what is visible.
+The result of a tool call is shown with the call, and not as a message of its own. A page shows a
+window, which is a range of turns. All messages are scanned once, but a turn is prepared only when a
+window shows it. For this reason a long conversation opens quickly.
 """
 
 from __future__ import annotations
@@ -21,20 +22,24 @@ from cortext.model.session import Session
 _LONGEST_LINE = 200
 _SIGNS = str.maketrans("", "", "*`#")
 LONGEST = 20_000
-"""The most characters of a result or an argument on the page. The full text has its own URL."""
+"""The most characters of a tool result, arguments or data on a page.
+
+The full text of a message has its own URL.
+"""
 
 
 class ShownText(NamedTuple):
-    """A text, and how many of its characters are left out."""
+    """The beginning of a text, and the number of characters that are left out after it."""
 
     text: str
     left: int = 0
 
 
 class PageCall(NamedTuple):
-    """A tool call, on one line and in full.
+    """A tool call with its result, as a page shows it.
 
-    `answer` is the number of the message with the result, 0 if there is no such message.
+    `line` is the call on one line, and `given` are all its arguments. `answer` is the number of the
+    message with the result, 0 if there is no such message. `failed` is True if the call failed.
     """
 
     name: str
@@ -48,7 +53,8 @@ class PageCall(NamedTuple):
 class ShownTurn(NamedTuple):
     """A message, or tool calls that are recorded outside of messages.
 
-    `number` is the number of the message, counted from 1; 0 for such tool calls.
+    `number` is the number of the message, counted from 1. It is 0 for tool calls outside of
+    messages. `data` is the structured data of the message as JSON.
     """
 
     number: int
@@ -62,7 +68,10 @@ class ShownTurn(NamedTuple):
 
 
 class Turns:
-    """The turns of a session."""
+    """The messages of a session as turns, with each tool result paired with its call.
+
+    `total` is the number of messages that are scanned.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -81,7 +90,7 @@ class Turns:
                 self._beside.setdefault(position + 1, []).append(invocation)
 
     def extend(self) -> None:
-        """Scan the messages that the session got since the last scan."""
+        """Scan the messages that were added to the session since the last scan."""
         for number in range(self.total + 1, len(self._messages) + 1):
             self._pair(number)
             if self._messages[number - 1].role == "user":
@@ -90,9 +99,9 @@ class Turns:
         self.total = len(self._messages)
 
     def window(self, first: int, last: int) -> Iterator[ShownTurn]:
-        """Yield the turns with the numbers `first` to `last`.
+        """Yield the turns of the messages with the numbers `first` to `last`.
 
-        A result appears with its call, even if the result itself is outside of the window.
+        A tool result appears with its call, even if the result's own number is after `last`.
         """
         for number in range(max(first, 1), min(last, self.total) + 1):
             yield from self._recorded(number)
@@ -102,17 +111,23 @@ class Turns:
             yield from self._recorded(self.total + 1)
 
     def shown_in(self, number: int) -> int:
-        """Return the number of the turn that shows a message. A result is shown with its call."""
+        """Return the number of the turn that shows the message `number`.
+
+        For a tool result, that is the turn with the call. Otherwise it is `number` itself.
+        """
         return self._answered.get(number, number)
 
     def changed_since(self, total: int) -> int:
-        """Return the first turn that looks different since there were `total` messages."""
+        """Return the number of the first turn that changed since there were `total` messages.
+
+        New messages may change an earlier turn: a tool result is shown with its call.
+        """
         return min(map(self.shown_in, range(total + 1, self.total + 1)), default=total + 1)
 
     def requests(self, around: int, most: int) -> list[tuple[int, str]]:
-        """Return the numbers and the beginnings of the user's messages.
+        """Return the numbers and the first words of the user's messages, for a table of contents.
 
-        If there are more than `most`, return those around the message `around`.
+        If there are more than `most`, return the `most` messages nearest to the message `around`.
         """
         before = bisect_left(self._asked, around)
         start = max(min(before - most // 2, len(self._asked) - most), 0)
@@ -124,7 +139,7 @@ class Turns:
         return self._messages[number - 1].content
 
     def difference(self, other: Turns) -> Iterator[int]:
-        """Yield the numbers of the turns that `other` lacks or shows differently."""
+        """Yield the numbers of the turns that are missing in `other` or look different there."""
         pairs = zip(self._messages, other._messages, strict=False)
         for number, (mine, theirs) in enumerate(pairs, 1):
             if mine is not theirs and _look(mine) != _look(theirs):
@@ -135,7 +150,7 @@ class Turns:
                 yield number
 
     def _pair(self, number: int) -> None:
-        """Pair a result with its call, or remember the calls of a message."""
+        """Scan one message: remember its tool calls, or pair a tool result with its call."""
         message = self._messages[number - 1]
         if message.tool_calls:
             self._nameless = []
@@ -179,7 +194,7 @@ class Turns:
 
 
 def first_difference(old: Turns, new: Turns) -> int | None:
-    """Return the first turn that looks different after a conversation was read again.
+    """Return the number of the first turn that differs between two readings of a conversation.
 
     Return None if all turns look the same.
     """
@@ -187,9 +202,9 @@ def first_difference(old: Turns, new: Turns) -> int | None:
 
 
 def _look(message: SessionMessage) -> tuple[object, ...]:
-    """Return everything that a turn shows of a message, except its time.
+    """Return the fields of a message that a turn shows, except the time, to compare two readings.
 
-    A record without a time gets the time of reading, which changes.
+    A record without a time gets the time of reading, which differs each time.
     """
     return (
         *(message.role, message.content, message.name, message.tokens, message.tool_calls),
@@ -198,7 +213,7 @@ def _look(message: SessionMessage) -> tuple[object, ...]:
 
 
 def one_line(text: str, longest: int) -> str:
-    """Return the beginning of a text on one line, without markdown characters."""
+    """Return at most `longest` characters of a text, on one line and without markdown signs."""
     line = " ".join(clean(text[: 4 * longest].translate(_SIGNS), lines=False).split())
     return f"{line[: longest - 1]}…" if len(line) > longest else line
 
@@ -210,7 +225,7 @@ def _shown(
     text: str | None,
 ) -> PageCall:
     lines = [line.strip() for line in tool_call_stubs.stub(call, result, "").split("\n")]
-    # Skip quoted output: the result contains it.
+    # Skip quoted output, because the result contains it.
     line = " · ".join([lines[0], *(line for line in lines[1:] if line and line[0] != ">")])
     name = clean(call.name, lines=False)
     given = "\n".join(f"{key}: {_text(value)}" for key, value in call.arguments.items())

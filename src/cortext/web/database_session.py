@@ -1,4 +1,4 @@
-"""A session in a database, as it grows: only the rows that changed are read."""
+"""Following a tool's session in a database: each check reads only the rows that changed."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from cortext.tools.new_messages import FilePosition, MessageDelta
 
 
 class RowsTail(ConversationTail):
-    """A `ConversationTail` over rows of a database.
+    """A `ConversationTail` for a session that a tool stores as rows of a database.
 
-    A row has the millisecond of its last change, and may change again within this millisecond. So
-    each check begins at the position before the last one.
+    A position is the time of the last change that was read, in milliseconds. A row may change again
+    within the same millisecond. For this reason each check starts one position earlier than
+    necessary, and reads some rows twice.
     """
 
     def __init__(self, growing: LiveSource, row: ConversationRow) -> None:
@@ -29,7 +30,7 @@ class RowsTail(ConversationTail):
         super().__init__(growing)
 
     def _whole(self) -> Session:
-        # Taken before reading: a row added in between is read again, and recognised by its id.
+        # Take the position before reading: a row added in between is then read twice, not missed.
         self._before = self._last = self._end()
         return super()._whole()
 
@@ -50,7 +51,7 @@ class RowsTail(ConversationTail):
         try:
             return current_position(*found) if found else None
         except FileNotFoundError:
-            return None  # the tool deleted it; the archive may have a copy
+            return None  # the tool deleted the file; the archive may have a copy
 
     def _changed(self) -> MessageDelta | None:
         found = transcript_at(self._row.tool, self._row.key, self._row.path)
@@ -63,7 +64,11 @@ class RowsTail(ConversationTail):
 def joined(
     old: Sequence[SessionMessage], latest: Sequence[SessionMessage]
 ) -> list[SessionMessage] | None:
-    """Return the old messages with their end replaced by `latest`; None if that does not fit."""
+    """Return the messages `old`, with the messages at their end replaced by `latest`.
+
+    The replaced end starts at the first old message whose id is also in `latest`. Return None if
+    `latest` lacks a message of this end.
+    """
     places = {message.id: place for place, message in enumerate(old)}
     first = min((places[m.id] for m in latest if m.id in places), default=len(old))
     ids = {message.id for message in latest}

@@ -1,4 +1,4 @@
-"""Error pages: one sentence about the error, and what to do."""
+"""Error pages of the web pages: one sentence about the error, and what the user can do."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _log = logging.getLogger("cortext.web")
 
 
 def refused(request: Ask, error: CortextError) -> Response[Any]:
-    """Return the page for an error of cortext."""
+    """Return the error page for a CortextError that a handler raised."""
     if isinstance(error, SessionStorageError) and not isinstance(error, SessionNotFoundError):
         return _of_store(request, error)
     status = 404 if isinstance(error, SessionNotFoundError) else 400
@@ -28,10 +28,7 @@ def refused(request: Ask, error: CortextError) -> Response[Any]:
 
 
 def _of_store(request: Ask, error: SessionStorageError) -> Response[Any]:
-    """Return the page for an error of a store.
-
-    Only the user of this machine sees all details.
-    """
+    """Return the error page for a storage error. Only the user of this machine sees all details."""
     found = problem_responses.problem_of(error)
     if is_person(request):
         return _page(request, found.status, str(error), error.hint)
@@ -39,10 +36,10 @@ def _of_store(request: Ask, error: SessionStorageError) -> Response[Any]:
 
 
 def odd(request: Ask, error: Exception) -> Response[Any]:
-    """Return the response to an HTTP error or an unexpected error.
+    """Return the response to an HTTP error of the framework, or to an unexpected exception.
 
-    A request without an owner is only asked to sign in. A browser gets a page, and a program gets
-    JSON.
+    If the owner of the request is unknown, the response only asks the user to sign in. Otherwise a
+    browser gets an HTML page, and a program gets JSON.
     """
     scope: Any = request.scope
     if scope.get(OWNER) is None:

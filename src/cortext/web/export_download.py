@@ -16,7 +16,7 @@ _TYPES = {"md": "text/markdown", "html": "text/html", "json": "application/json"
 
 
 def check_format(format: str) -> None:
-    """Raise CortextError if there is no such export format."""
+    """Raise CortextError if `format` is not one of the formats of `cortext export`."""
     if format not in FORMATS:
         raise CortextError(
             f"{format[:20]!r} is no format of an export", hint=f"there are {', '.join(FORMATS)}"

@@ -1,4 +1,4 @@
-"""The page of all conversations: grouped by day, or as the results of a search."""
+"""The web page that lists all conversations: grouped by day, or as the results of a search."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cortext.model.safe_text import clean
 from cortext.web.conversation_lookup import key_of, source_name
 from cortext.web.list_request import ListRequest
 
-# Markdown characters. Emphasis touches a word from outside, unlike in `2**3` and `a * b`.
+# Markdown signs. `*` and `~~` are signs only beside a word, so `2**3` and `a * b` stay as they are.
 _SIGNS = re.compile(
     r"`{3,}[\w+-]*|`"
     r"|(?<![\w*])(?:\*{1,3}|~~)(?=\w)|(?<=[\w.,:;!?)])(?:\*{1,3}|~~)(?![\w*])"
@@ -28,11 +28,14 @@ _SIGNS = re.compile(
 PAGE = 50
 """The number of conversations on a page."""
 _FOUND = 20
-"""The number of texts that a search shows at first, and adds each time."""
+"""The number of results that a search shows at first, and that each further page adds."""
 
 
 class Card(NamedTuple):
-    """A conversation as the page shows it."""
+    """A conversation as the list shows it. `key` identifies it in URLs.
+
+    `when` is the time of the last activity, in the time zone of this machine.
+    """
 
     key: str
     row: ConversationRow
@@ -48,10 +51,10 @@ class DayCards(NamedTuple):
 
 
 class FoundCard(NamedTuple):
-    """A conversation and its search hits.
+    """A conversation that a search found, with its hits.
 
     A hit has a message number, a role, a time and pieces of text. Every second piece is a match.
-    `more` says whether there are more hits.
+    `more` is True if the conversation has more hits than these.
     """
 
     card: Card
@@ -60,9 +63,10 @@ class FoundCard(NamedTuple):
 
 
 class ListPage(NamedTuple):
-    """The content of the page: `days`, or `found` after a search.
+    """The content of the list page: `days`, or `found` after a search.
 
-    `older` and `newer` are page numbers; 0 means none.
+    `total` is the number of conversations. `older` and `newer` are the numbers of the next and the
+    previous page; 0 means that there is no such page.
     """
 
     total: int
@@ -73,7 +77,10 @@ class ListPage(NamedTuple):
 
 
 def browse(rows: Sequence[ConversationRow], asked: ListRequest) -> ListPage:
-    """Return a page of the conversations that match the filters, the most recently active first."""
+    """Return one page of the conversations that match the filters of a request.
+
+    The page number is also part of the request. The rows keep their order.
+    """
     fit = asked.filter(rows)
     last = max(-(-len(fit) // PAGE), 1)
     number = min(asked.page, last)
@@ -85,7 +92,10 @@ def browse(rows: Sequence[ConversationRow], asked: ListRequest) -> ListPage:
 
 
 def search(asked: ListRequest) -> ListPage:
-    """Search the conversations that match the filters, after reading new messages."""
+    """Return the results of a search for the words of a request.
+
+    First read new messages. Search only the conversations that match the filters of the request.
+    """
     finder = Finder()
     finder.refresh()
     fit = {row.identity for row in asked.filter(finder.rows)}
@@ -112,12 +122,12 @@ def card(row: ConversationRow) -> Card:
 
 
 def local(micros: int) -> datetime:
-    """Return a time in the time zone of this machine."""
+    """Return a time in microseconds since 1970 as a datetime in the time zone of this machine."""
     when = clock.from_micros(micros)
     try:
         return when.astimezone()
     except OverflowError:
-        return when  # the last day of the year 9999 has no tomorrow
+        return when  # the last day of the year 9999 in a time zone where the next day has begun
 
 
 def short_folder(path: str) -> str:
@@ -133,10 +143,10 @@ def _hit(hit: SearchHit) -> tuple[int, str, datetime, list[str]]:
 
 
 def pieces(snippet: Snippet, *, signs: bool = False) -> Iterator[str]:
-    """Yield the text of a snippet, cut at the start and the end of each match.
+    """Yield the text of a snippet in pieces, cut at the start and the end of each match.
 
-    Every second piece is a match. Markdown characters outside of matches are removed, unless
-    `signs` is true.
+    Every second piece is a match. Markdown signs outside of matches are removed, unless `signs` is
+    True.
     """
     text, at = snippet.text, 0
     marks = [] if signs else [found.span() for found in _SIGNS.finditer(text)]
@@ -148,7 +158,7 @@ def pieces(snippet: Snippet, *, signs: bool = False) -> Iterator[str]:
 
 
 def _without(marks: Sequence[tuple[int, int]], text: str, start: int, end: int) -> str:
-    """Return a part of a text without the marks in it."""
+    """Return `text[start:end]` without the markdown signs whose positions `marks` gives."""
     kept: list[str] = []
     for first, last in marks:
         if start <= first and last <= end:

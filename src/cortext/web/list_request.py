@@ -1,4 +1,4 @@
-"""A request for the page of all conversations, as its URL describes it."""
+"""The request for the web page that lists all conversations: search words, filters and page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,11 @@ WHENS = {
 
 
 class FilterOption(NamedTuple):
-    """A value that a filter offers, its name, and the number of conversations with it."""
+    """An option of a filter on the list page.
+
+    `name` is the text that the user sees. `number` is the number of conversations with this value,
+    None if it is not counted.
+    """
 
     value: str
     name: str
@@ -31,7 +35,10 @@ class FilterOption(NamedTuple):
 
 
 class ListRequest(NamedTuple):
-    """The search words and the filters; "" means any. `page` counts from 1."""
+    """The search words `q`, the filters and the page number that the URL of a list contains.
+
+    A filter of "" allows any value. `page` counts from 1.
+    """
 
     q: str = ""
     kind: str = ""
@@ -43,7 +50,10 @@ class ListRequest(NamedTuple):
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> ListRequest:
-        """Return the request that the query of a URL describes. The query may contain anything."""
+        """Return the request for the query parameters of a URL.
+
+        Unknown parameters are ignored, and a `page` that is not valid becomes 1.
+        """
         texts = {name: given.get(name, "")[:_LONGEST].strip() for name in cls._fields[:-1]}
         texts["tool"] = name_of_tool(texts["tool"])
         page = given.get("page", "")
@@ -56,14 +66,17 @@ class ListRequest(NamedTuple):
 
     @property
     def span(self) -> Span:
-        """The time span of `when`. Raises CortextError if `when` is not a valid time."""
+        """The time span that `when` describes, such as "past week".
+
+        Raises CortextError if `when` is not valid.
+        """
         return date_range(self.when)
 
     @property
     def wanted(self) -> ListFilter:
-        """The filters for `filter_rows`, without the status and the end of the time span.
+        """The filters that `filter_rows` applies: type, tag, tool and start of the time span.
 
-        `filter` applies these two: one status of the page stands for two of the rows.
+        The method `filter` applies the status and the end of the time span.
         """
         tags = [self.tag] if self.tag else []
         tool = AUR if self.tool == SPAWN else self.tool
@@ -72,7 +85,7 @@ class ListRequest(NamedTuple):
         )
 
     def filter(self, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
-        """Return the rows that match all filters. The search words are ignored."""
+        """Return the rows that match all filters of this request. Ignore the search words."""
         rows = filter_rows(list(rows), self.wanted)
         until, statuses = self.span.until, _SAME.get(self.status, (self.status,))
         return [
@@ -83,9 +96,9 @@ class ListRequest(NamedTuple):
         ]
 
     def address(self, **changes: str | int) -> str:
-        """Return the URL of this list with some values changed.
+        """Return the URL of the list with the values of this request and some `changes`.
 
-        It is the URL of the first page, unless `page` is given.
+        The URL leads to the first page, unless `changes` contains `page`.
         """
         asked = self._replace(**{"page": 1, **changes})
         given = {name: value for name, value in asked._asdict().items() if value not in ("", 1)}
@@ -93,9 +106,9 @@ class ListRequest(NamedTuple):
 
 
 def choices(rows: Sequence[ConversationRow], asked: ListRequest) -> dict[str, list[FilterOption]]:
-    """Return the options of each filter, the most common first.
+    """Return the options that each filter of the list page offers, by the name of the filter.
 
-    The options are the values that exist in the rows, and the value that is chosen now.
+    The options are the values in the rows, the most common first, and the value that is chosen now.
     """
     whens = [FilterOption(value, name) for value, name in WHENS.items()]
     if asked.when and asked.when not in WHENS:

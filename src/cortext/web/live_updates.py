@@ -1,4 +1,4 @@
-"""Server-sent events that tell a page when its conversation has changed."""
+"""Server-sent events that report to an open web page that its conversation has changed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from cortext.model import json_codec
 from cortext.web.open_conversation import OpenConversation
 
 LOOK = 0.5
-"""Seconds between two checks of the files."""
+"""Seconds between two checks of the conversation's files."""
 ALIVE = 15.0
-"""Seconds without an event after which `alive` is sent, to notice closed connections."""
+"""Seconds without an event after which the event `alive` is sent, to notice closed connections."""
 
 
 class Ending:
-    """A flag that tells everyone who follows a conversation that the server stops."""
+    """A flag that the server sets when it stops. Event streams then end."""
 
     def __init__(self) -> None:
         self.is_near = False
@@ -27,10 +27,11 @@ class Ending:
 async def follow(
     opened: OpenConversation, seen: str, ending: Ending
 ) -> AsyncGenerator[dict[str, Any]]:
-    """Yield `grown` whenever the conversation differs from the version that was `seen`.
+    """Yield the event `grown` whenever a conversation changes, until the server stops.
 
-    The event contains the number of messages, the first message that looks different and the new
-    version. Yield `gone` and stop if the conversation can no longer be read.
+    `seen` is the version of the conversation that the page shows; a different version is also a
+    change. The event contains the number of messages, the first message that looks different and
+    the new version. Yield `gone` and stop if the conversation can no longer be read.
     """
     said = time.monotonic()
     while not ending.is_near:

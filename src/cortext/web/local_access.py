@@ -1,7 +1,7 @@
-"""Access checks of `cortext web`: which requests come from the user of this machine.
+"""Access checks of `cortext web`, which only the user of this machine may use.
 
-The `Host` header must name this server, and so must an `Origin` header. So a page of another site
-can neither pretend to be this host nor read a response.
+The `Host` header must name this server, and the `Origin` header, if there is one, must do the same.
+For this reason a page of another site can neither pretend to be this host nor read a response.
 """
 
 from __future__ import annotations
@@ -23,18 +23,19 @@ _USED = "This link is not good any more: take the newest one."
 
 
 def cookie_name(port: int) -> str:
-    """Return the name of the cookie for the server on a port.
+    """Return the name of the sign-in cookie for the server on this port.
 
-    Browsers send the cookies of a host to all its ports, so each server needs its own name.
+    Browsers send a cookie to all ports of a host, so each server needs a different cookie name.
     """
     return f"cortext-{port}"
 
 
 class Door:
-    """An ASGI application that checks requests before it passes them to another one.
+    """An ASGI application that checks each request before it passes the request to `app`.
 
-    `token` is valid as long as the server runs. `ticket()` creates a token that is valid once. A
-    ticket is for places that others can see: a browser's arguments appear in the list of processes.
+    A user signs in with a link that contains `token` or a ticket. `token` is valid as long as the
+    server runs. A ticket, made by `ticket()`, is valid once. Use a ticket where other users can see
+    the link, as in the arguments of a browser process.
     """
 
     def __init__(self, app: ASGIApp, *, port: int, token: str) -> None:
@@ -91,7 +92,7 @@ class Door:
 
 
 async def send_answer(send: Send, answer: Response[Any]) -> None:
-    """Send a response without the framework."""
+    """Send a response to an ASGI server directly, without the web framework."""
     body = answer.content.encode() if isinstance(answer.content, str) else b""
     kind = {"Content-Type": "text/html; charset=utf-8", "Content-Length": str(len(body))}
     headers = {**answer.headers, **kind}

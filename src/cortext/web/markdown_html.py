@@ -1,7 +1,8 @@
-"""Messages as HTML: markdown without raw HTML, and code with colours.
+"""Conversion of messages from markdown to HTML, with coloured code.
 
-Only links to web pages and mail addresses work. A relative link is shown as text, because it would
-lead to this server. An image is shown as a link, because a browser would load the image.
+HTML in a message is shown as text. Only links to web pages and mail addresses work. A relative link
+is shown as text, because it would lead to this server. An image is shown as a link, so that the
+browser does not load the image.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ _LIVE = ("http://", "https://", "mailto:")
 _SCHEME = re.compile(r"[^/?#]*:")
 _ALIGNED = {"text-align:right": "right", "text-align:center": "center"}
 _LONGEST_CODE = 30_000
-"""The most characters of a code block that gets colours."""
+"""The largest code block that gets colours, in characters."""
 _LONGEST_RARE = 2_000
-"""The same limit for languages that were not tested with hostile text.
+"""The same limit for languages that are not in `_TRIED`, in characters.
 
-The rules of some languages take quadratic time.
+Their colouring rules were not tested with hostile text, and some rules take quadratic time.
 """
 _EMPTY = re.compile(r"\s{300}")
-"""Whitespace of this length takes quadratic time in C, Java, Python and other languages."""
+"""Long whitespace, for which the rules of C, Java, Python and others take quadratic time."""
 _TRIED = frozenset(
     ("bash", "c", "console", "cpp", "css", "diff", "go", "html", "ini", "java", "javascript", "js",
      "json", "jsx", "kotlin", "markdown", "md", "php", "py", "python", "rb", "rs", "ruby", "rust",
@@ -40,15 +41,16 @@ _TRIED = frozenset(
 def render(text: str, *, breaks: bool = False) -> Markup:
     """Return the markdown of a message as HTML.
 
-    Text that is too long or too complex for the parser is shown unformatted. With `breaks`, every
-    line break is visible. That is for messages of people, because agents wrap their lines.
+    Text that is too long or too complex for the parser is returned unformatted. With `breaks`,
+    every line break in the text is a line break in the HTML. Set `breaks` for messages of users:
+    agents wrap their lines, and users do not.
     """
     parser = _parser(breaks)
     tokens = parse(parser, visible(text)) if len(text) <= LONGEST_MARKDOWN else None
     if tokens is None:
         return as_it_is(text)
     tokens = _adapted(tokens)
-    # Clean the result again: an HTML entity may stand for a hidden character.
+    # Clean the result again, because an HTML entity may represent a hidden character.
     return Markup(visible(parser.renderer.render(tokens, parser.options, {})))  # noqa: S704
 
 
@@ -91,12 +93,15 @@ def _highlight(text: str, language: str, _attributes: str) -> str:
 
 
 def _may_be_link(url: str) -> bool:
-    """Return whether a URL may be a link. `_adapted` later disables relative links."""
+    """Return whether the parser accepts a URL as a link.
+
+    The parser accepts relative URLs, which `_adapted` later disables.
+    """
     return url.lower().startswith(_LIVE) or not _SCHEME.match(url)
 
 
 def _adapted(tokens: Sequence[Token]) -> list[Token]:
-    """Return the tokens with images as links, relative links as text, and no `style`.
+    """Return the markdown tokens with images as links, relative links as text, and no `style`.
 
     The Content-Security-Policy of the pages forbids `style`.
     """
@@ -121,7 +126,10 @@ def _adapted(tokens: Sequence[Token]) -> list[Token]:
 
 
 def _open(link: Token) -> bool:
-    """Adjust the opening token of a link, and return whether the link is disabled."""
+    """Prepare the opening token of a link, and return whether the link was disabled.
+
+    Every link is disabled that does not lead to a web page or a mail address.
+    """
     target = str(link.attrs.get("href") or "")
     if target.lower().startswith(_LIVE):
         link.attrSet("rel", "noopener noreferrer nofollow")

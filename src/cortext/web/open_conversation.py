@@ -1,6 +1,6 @@
-"""A conversation that is open on a page.
+"""A conversation that is open on a web page.
 
-All of it is read once. After that, only new parts of its files are read.
+The whole conversation is read once. After that, only new parts of its files are read.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ from cortext.web.database_session import RowsTail
 class OpenConversation:
     """A conversation as it was when `look` was last called.
 
-    `side` is the number of its sub-agents. `version` is a text that changes with the conversation.
-    The constructor and `look` raise SessionNotFoundError if the conversation no longer exists.
+    `turns` are the messages as a page shows them, and `damages` the parts that cannot be read.
+    `side` is the number of its sub-agents. `version` is a text that changes with the turns. The
+    constructor and `look` raise SessionNotFoundError if the conversation no longer exists.
     """
 
     def __init__(self, row: ConversationRow) -> None:
@@ -51,7 +52,7 @@ class OpenConversation:
 
     @property
     def has_session(self) -> bool:
-        """Whether the conversation has a session, and not only a document."""
+        """Whether the conversation has a session with messages, and not only a document."""
         return self._watched.has_session
 
     @property
@@ -71,9 +72,9 @@ class OpenConversation:
         return f"{self._name}.{len(self._changes)}"
 
     def look(self, row: ConversationRow | None = None) -> None:
-        """Read what is new. Any thread may call this method.
+        """Read the new messages of the conversation. Any thread may call this method.
 
-        `row` is the current row of the conversation in a list, if the caller has it.
+        `row` is the current catalog row of the conversation, if the caller has it.
         """
         with self._lock:
             if row is not None and row.last_active >= self.row.last_active:
@@ -95,9 +96,9 @@ class OpenConversation:
                 self._changes.append(first)
 
     def changed_since(self, version: str) -> int | None:
-        """Return the first turn that may look different since a version; None if none does.
+        """Return the number of the first turn that may look different than in `version`.
 
-        For an unknown version, return 1, the first turn of all.
+        Return None if no turn changed. Return 1, the first turn of all, if `version` is unknown.
         """
         name, _, number = version.partition(".")
         count = int(number) if number.isdecimal() and len(number) < 12 else -1
@@ -107,7 +108,7 @@ class OpenConversation:
 
 
 class _Watched:
-    """A live source that remembers the damages and the sub-agents of its last full reading."""
+    """A live source that also stores the damages and the number of sub-agents it last read."""
 
     def __init__(self, inner: LiveSource) -> None:
         self._inner = inner
@@ -141,7 +142,10 @@ class _Watched:
 
 
 class _Whole(LiveToolSession):
-    """A tool's session with results in full length, because each result has its own URL."""
+    """A tool's session, read with tool results in full length.
+
+    The page shortens a long result and links to its full text.
+    """
 
     side = 0
 
@@ -153,7 +157,7 @@ class _Whole(LiveToolSession):
 
 
 class _Unsaid:
-    """A folder that has a document but no session."""
+    """A conversation folder that has a document but no session, as an empty live source."""
 
     def __init__(self, row: ConversationRow) -> None:
         self._row, self.path = row, row.place.folder

@@ -1,4 +1,4 @@
-"""A cache of the conversations that were opened last."""
+"""A cache of the conversations that web pages opened last."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from cortext.stores.workspace_layout import document_in
 from cortext.web.open_conversation import OpenConversation
 
 _MOST = 4
-"""The number of conversations in memory, in addition to those that a page follows."""
+"""The number of conversations in the cache, in addition to those that an open page follows."""
 
 
 class Desk:
-    """Opens conversations and caches them. Thread-safe."""
+    """A cache that opens conversations for web pages. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -24,7 +24,7 @@ class Desk:
         self._kept: OrderedDict[tuple[str, str], OpenConversation] = OrderedDict()
 
     def open(self, row: ConversationRow) -> OpenConversation:
-        """Return the conversation in its current state.
+        """Return the conversation of a row in its current state, from the cache if possible.
 
         Raise SessionNotFoundError if the conversation does not exist.
         """
@@ -51,7 +51,10 @@ class Desk:
 
 
 def document_of(row: ConversationRow) -> str:
-    """Return the markdown document of a workspace conversation; "" if it has none."""
+    """Return the markdown document of a workspace conversation.
+
+    Return "" if there is no such document or it cannot be read.
+    """
     name = "" if row.tool else document_in(row.place.folder)
     if not name:
         return ""

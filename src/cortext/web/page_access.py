@@ -1,7 +1,8 @@
-"""Access to the pages: the user of this machine sees all, a client of a service only its own.
+"""Access to the web pages.
 
-A link with a token redirects to the same URL without the token. The redirect sets a cookie that
-scripts cannot read and other sites cannot send.
+The user of this machine sees all conversations. A client of a service sees only its own. A user
+signs in with a link that contains a token. The response redirects to the same URL without the
+token, and sets a cookie that scripts cannot read and other sites cannot send.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ SIGN_IN, SIGN_OUT = "/sign-in", "/sign-out"
 UNKNOWN = "This token is not known here."
 _FIRST = "Sign in first."
 WRONG = "cortext.wrong_token"
-"""The key in a scope for whether the URL contained an unknown token."""
+"""The key in an ASGI scope. The value is True if the URL contained an unknown token."""
 
 
 def only_who_may(request: Request[Any, Any, Any]) -> Response[Any] | None:
-    """Return the response to a request that may not see its page; None if it may.
+    """Return None if a request may see its page, otherwise the response that refuses the request.
 
-    This machine's conversations are for its user. Other clients of a service see only what the
-    service stores for them. The style sheet is for everyone, because the page that refuses needs
-    it.
+    The user of this machine may see all pages. A client of a service may see only the pages of the
+    conversations in the store; other pages raise NotFoundException. Everyone may load the static
+    files, because the sign-in page needs them.
     """
     scope: Any = request.scope
     owner, path = scope.get(OWNER), scope["path"]
@@ -46,13 +47,13 @@ def only_who_may(request: Request[Any, Any, Any]) -> Response[Any] | None:
 
 
 def to_kept(request: Request[Any, Any, Any]) -> Response[Any]:
-    """Return a redirect to the list of the client's conversations."""
+    """Return a redirect to `/kept`, the list of the client's conversations in the store."""
     to = {**HEADERS, "Location": f"{base_of(request.scope)}/kept"}
     return Response(b"", status_code=303, headers=to)
 
 
 def cookie_of(header: str, name: str) -> str:
-    """Return the value of a cookie; "" if it was not sent.
+    """Return the value of the cookie `name` in a `Cookie` header; "" if there is none.
 
     Browsers also send the cookies of other programs on this host, which can break a strict parser.
     """
@@ -64,8 +65,11 @@ def cookie_of(header: str, name: str) -> str:
 
 
 def entered(path: str, query: list[tuple[str, str]], cookie: str, base: str = "") -> Response[Any]:
-    """Return a redirect to a URL without the token, with a cookie for all paths below `base`."""
-    # Exactly one leading slash: a URL that begins with `//` or `/\` points to another host.
+    """Return a redirect that signs a browser in: it leads to a URL without the token.
+
+    `cookie` is set for all paths below `base`, the mount path. A `cookie` of "" is not set.
+    """
+    # Exactly one leading slash: a URL that starts with `//` or `/\` leads to another host.
     target = base + quote(f"/{path.lstrip('/')}") + (f"?{urlencode(query)}" if query else "")
     headers = {**HEADERS, "Location": target}
     if cookie:
@@ -74,7 +78,10 @@ def entered(path: str, query: list[tuple[str, str]], cookie: str, base: str = ""
 
 
 def left(name: str, base: str) -> Response[Any]:
-    """Return a redirect to the start page that deletes the cookie with this name."""
+    """Return a redirect that signs a browser out: it deletes a cookie and leads to the start page.
+
+    `name` is the name of the cookie, and `base` is the mount path.
+    """
     return entered("/", [], f"{name}=; Max-Age=0", base)
 
 
@@ -83,14 +90,15 @@ def refused(
 ) -> Response[Any]:
     """Return the page that asks a visitor to sign in.
 
-    `way` is how to sign in: "link" is the link that `cortext web` prints, "token" is a form for a
-    token, and "" is any other way. `to` is the URL to open after the sign-in.
+    `why` is the sentence that the page shows, and `base` is the mount path. `way` is how to sign
+    in: "link" is the link that `cortext web` prints, "token" is a form for a token, and "" is any
+    other way. `to` is the URL to open after the sign-in.
     """
     return page("door.html", status=status, why=why, theme="", base=base, way=way, to=to)
 
 
 def stranger(request: Request[Any, Any, Any]) -> Response[Any]:
-    """Return the response to a request without an owner."""
+    """Return the sign-in page, as the response to a request whose owner is unknown."""
     state, base = request.app.state, base_of(request.scope)
     if "takes_tokens" not in state:
         return refused(401, _OPEN, base)

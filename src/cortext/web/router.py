@@ -1,4 +1,7 @@
-"""The URLs of the pages. `pages_router` fits into any application that identifies its users."""
+"""The URLs of the web pages.
+
+`pages_router` can be part of any litestar application that identifies its users.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ from cortext.web.store_pages.store_router import (
 from cortext.web.templating import ASSETS, HEADERS, TYPES, common, page
 
 WINDOW = 40
-"""The number of messages that a page shows at first, and that each scroll adds."""
+"""The number of messages that a page shows at first, and that are added when the user scrolls."""
 _MOST = 200
 _REQUESTS = 200
 _NUMBER = re.compile(r"[0-9]{1,9}", re.ASCII)
@@ -57,12 +60,15 @@ EndingHere = NamedDependency[Ending]
 def pages_router(
     ending: Ending | None = None, *, machine: bool = False, serving: bool = False
 ) -> Router:
-    """Return the router of all pages.
+    """Return the litestar router of the web pages.
 
-    `machine` adds the pages of this machine's conversations, for its user only. `serving` adds the
-    pages of a service's conversations, where each client sees its own. The scope of a request must
-    say under `OWNER` who makes the request. Set `ending.is_near` when the server stops, so that
-    open connections do not delay it.
+    The application must set `OWNER` in the ASGI scope to the owner who makes the request.
+
+    Args:
+        ending: A flag to set when the server stops, so that open event streams end.
+        machine: Whether to add the pages of this machine's conversations, for its user only.
+        serving: Whether to add the pages of the conversations in the store of the application.
+            Each client sees only its own.
     """
     shelf, desk, counting, end = ConversationLookup(), Desk(), Counting(), ending or Ending()
     handlers = [asset_file]
@@ -89,13 +95,16 @@ def pages_router(
 
 @get("/", sync_to_thread=False)
 def home(request: Ask) -> Response[Any]:
-    """Redirect to the conversations of the service: there are no pages of this machine."""
+    """Redirect to the list of the service, if the pages of this machine are not served."""
     return to_kept(request)
 
 
 @get("/")
 async def conversations(request: Ask, shelf: ShelfHere) -> Response[Any]:
-    """Show all conversations, or search them and those of the service or store."""
+    """Show the list of this machine's conversations, or the results of a search.
+
+    A search without filters also finds conversations in the store of a service, if there is one.
+    """
     asked = ListRequest.of(request.query_params)
     listing = asyncio.to_thread(_listed, asked, shelf)
     if asked.q and asked.page == 1 and not asked.is_filtered and "owned" in request.app.state:
@@ -113,13 +122,13 @@ def _listed(asked: ListRequest, shelf: ConversationLookup) -> dict[str, Any]:
 
 @get("/c/{key:str}", sync_to_thread=True)
 def one(request: Ask, key: Key, shelf: ShelfHere, desk: DeskHere) -> Response[Any]:
-    """Show a window of one conversation.
+    """Show a part of one conversation, `WINDOW` messages long.
 
-    The window contains the message `at`. The default is the end of an active conversation, and the
-    beginning of any other.
+    The part contains the message with the number `at` in the URL. Without `at`, show the end of an
+    active conversation, and the beginning of any other.
     """
     opened = desk.open(shelf.row(key))
-    # Read the version before the messages: a change in between is then reported again.
+    # Read the version before the messages, so that a change in between is reported to the page.
     version, turns = opened.version, opened.turns
     total = turns.total
     at = _number(request, "at", total if opened.row.status == "active" else 1)
@@ -147,10 +156,11 @@ def one(request: Ask, key: Key, shelf: ShelfHere, desk: DeskHere) -> Response[An
 
 @get("/c/{key:str}/messages", sync_to_thread=True)
 def window(request: Ask, key: Key, shelf: ShelfHere, desk: DeskHere) -> Response[Any]:
-    """Return the messages from one number to another, as HTML to insert into the page.
+    """Return more messages of a conversation, as HTML that a script inserts into the page.
 
-    With `around`, return a window that contains this message. The headers say which messages are
-    returned.
+    The query parameters `from` and `to` are the numbers of the first and last message. With
+    `around`, return messages around this number. The response headers contain the numbers of the
+    messages that are returned.
     """
     turns = desk.open(shelf.row(key)).turns
     around = _number(request, "around", 0)
@@ -167,9 +177,10 @@ def window(request: Ask, key: Key, shelf: ShelfHere, desk: DeskHere) -> Response
 async def events(
     request: Ask, key: Key, shelf: ShelfHere, desk: DeskHere, ending: EndingHere
 ) -> ServerSentEvent:
-    """Send an event whenever the conversation differs from the version that the page has `seen`.
+    """Send a server-sent event whenever the conversation changes.
 
-    After a reconnect, `Last-Event-ID` names that version.
+    The query parameter `seen` is the version that the page shows. After a reconnect, the header
+    `Last-Event-ID` contains this version.
     """
     opened = await asyncio.to_thread(lambda: desk.open(shelf.row(key)))
     seen = request.headers.get("last-event-id") or request.query_params.get("seen", "")
@@ -178,7 +189,7 @@ async def events(
 
 @get("/c/{key:str}/text/{number:int}", sync_to_thread=True)
 def text(key: Key, number: FromPath[int], shelf: ShelfHere, desk: DeskHere) -> Response[bytes]:
-    """Return the full text of one message, unformatted."""
+    """Return the full text of one message as plain text."""
     turns = desk.open(shelf.row(key)).turns
     if not 1 <= number <= turns.total:
         raise SessionNotFoundError(f"message {number}")
@@ -196,7 +207,7 @@ def export(key: Key, format: FromPath[str], shelf: ShelfHere, desk: DeskHere) ->
 
 @get("/charts", sync_to_thread=True)
 def chart_page(request: Ask, shelf: ShelfHere, counting: CountingHere) -> Response[Any]:
-    """Show how much was said, when, in which tools, and what it cost."""
+    """Show charts of the activity: messages, times, tools, models and costs."""
     counted = counting.count(shelf.rows())
     hours = [f"{hour:02}" for hour in range(24)]
     return page(
@@ -214,7 +225,7 @@ def chart_page(request: Ask, shelf: ShelfHere, counting: CountingHere) -> Respon
 
 @get("/assets/{name:str}", sync_to_thread=True)
 def asset_file(name: FromPath[str]) -> Response[bytes]:
-    """Return a static file from the folder of assets."""
+    """Return a style sheet, a script or an image of the web pages."""
     kind = TYPES.get(os.path.splitext(name)[1])
     if kind is None or name not in os.listdir(ASSETS):
         raise SessionNotFoundError(name[:80])
@@ -226,9 +237,9 @@ def asset_file(name: FromPath[str]) -> Response[bytes]:
 
 
 def resume_command(row: ConversationRow) -> str:
-    """Return the command that continues a conversation.
+    """Return the shell command that continues a conversation.
 
-    Return "" for the session of a program, which has no such command.
+    Return "" for a session that another program wrote, because cortext cannot continue it.
     """
     if row.tool == DOCUMENT:
         return ""

@@ -1,4 +1,7 @@
-"""Pages made from templates. All values are escaped, except HTML from `markdown_html.py`."""
+"""Web pages made from Jinja templates.
+
+All values are escaped, except the HTML that `markdown_html.py` creates.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 THEME = "cortext-theme"
-"""The cookie with the choice of light or dark. Without it, the system's setting applies."""
+"""The name of the cookie for the theme, light or dark. Without it, the system's setting applies."""
 ROLES = {"user": "You", "assistant": "Agent", "tool": "Tool", "system": "System"}
 ASSETS = os.path.join(os.path.dirname(__file__), "assets")
 TYPES = {
@@ -43,7 +46,10 @@ TYPES = {
 
 
 def page(template: str, *, status: int = 200, **values: Any) -> Response[str]:
-    """Return the response with a rendered template: a whole page, or a part of one."""
+    """Render a template with `values`, and return the HTML as a response.
+
+    The template is a whole page, or a part that a script inserts into a page.
+    """
     text = environment().get_template(template).render(values)
     # Old transcripts contain lone surrogates, which UTF-8 cannot encode.
     text = text.encode("utf-8", "replace").decode("utf-8")
@@ -51,7 +57,7 @@ def page(template: str, *, status: int = 200, **values: Any) -> Response[str]:
 
 
 def common(request: Request[Any, Any, Any]) -> dict[str, Any]:
-    """Return the values that the template of every page needs."""
+    """Return the values that the templates of all pages need, such as the theme."""
     theme = request.cookies.get(THEME, "")
     scope: Any = request.scope
     state = request.app.state
@@ -67,10 +73,10 @@ def common(request: Request[Any, Any, Any]) -> dict[str, Any]:
 
 
 def is_person(request: Request[Any, Any, Any]) -> bool:
-    """Return whether the user of this machine makes the request, and may see its pages.
+    """Return whether the request comes from the user of this machine, who may see all pages.
 
-    In a service without these pages, the owner "" is an ordinary client: any request through a
-    proxy may have it.
+    The result is False if the application does not serve the pages of this machine. In such an
+    application the owner "" is an ordinary client: any request through a proxy may have this owner.
     """
     scope: Any = request.scope
     return scope.get(OWNER) == "" and bool(request.app.state.get("has_machine"))
@@ -103,14 +109,17 @@ def environment() -> Environment:
 
 @cache
 def asset(name: str) -> str:
-    """Return the path of a static file, without the base. The path changes with the file."""
+    """Return the URL path of a static file, without the mount path.
+
+    The path contains a digest of the file, so browsers may cache the file forever.
+    """
     with open(os.path.join(ASSETS, name), "rb") as file:
         digest = hashlib.sha256(file.read()).hexdigest()[:12]
     return f"/assets/{name}?v={digest}"
 
 
 def short(number: float) -> str:
-    """Return a number in a short form for people: 1,234 or 12.3 k or 4.5 M."""
+    """Return a number in a short form: 1,234 or 12.3 k or 4.5 M."""
     for size, sign in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if number >= size:
             return f"{number / (size if sign != 'k' else 1e3):.1f} {sign}"
@@ -118,12 +127,12 @@ def short(number: float) -> str:
 
 
 def _shown(text: str) -> str:
-    """Return foreign text on one line, with hidden and text-reversing characters replaced."""
+    """Return text on one line, with each hidden or text-reversing character replaced by U+FFFD."""
     return clean(text, lines=False)
 
 
 def _told(text: str) -> Markup:
-    """Return a sentence of cortext as HTML, with text in backticks as code."""
+    """Return a message of cortext as HTML, with text in backticks as `<code>`."""
     return Markup(with_code(_shown(text)))  # noqa: S704  `with_code` escapes it
 
 
@@ -143,6 +152,6 @@ def _stamp(when: datetime) -> str:
 
 
 def _moment(when: datetime) -> str:
-    """Return a time as `_stamp` does, but shorter, for the margin beside a message."""
+    """Return a time in a short form such as "3 May 14:05", for the margin beside a message."""
     found = _local(when)
     return f"{found.day} {found:%b %H:%M}"

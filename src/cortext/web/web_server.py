@@ -1,4 +1,4 @@
-"""The server of `cortext web`: it serves only this machine, until a signal stops it."""
+"""The server of `cortext web`. Only this machine can connect to the server."""
 
 from __future__ import annotations
 
@@ -25,17 +25,27 @@ from cortext.web.page_access import PARAMETER
 from cortext.web.router import pages_router
 
 PORT = 8642
-"""The default port, if it is free. With a fixed port, an open page works after a restart."""
+"""The default port. With a fixed port, an open page still works after a restart."""
 
 Tell = Callable[[str, str], None]
-"""Called with the link to print, and with a one-time link for the arguments of a browser."""
+"""A callback that gets two links to the pages: a permanent link and a one-time link.
+
+The permanent link is printed, and is valid as long as the server runs. The one-time link is passed
+to a browser as an argument, which other users of this machine can see.
+"""
 
 
 def serve(port: int | None, tell: Tell, store: Conversations | None = None) -> None:
-    """Serve the pages of this machine, and those of a `store` if one is given.
+    """Run the server of the web pages until a signal stops it.
 
-    A port of 0 means any free port; None means `PORT`, or any free port if that is taken. Raise
-    CortextError if the server cannot listen on the port.
+    Call `tell` with the links to the pages as soon as a browser can connect. Close `store` at the
+    end. Raise CortextError if the server cannot listen on the port.
+
+    Args:
+        port: The port; 0 means any free port. None means `PORT`, or any free port if `PORT` is in
+            use.
+        tell: A callback that shows the links to the user.
+        store: A store whose conversations are also shown, in addition to those of this machine.
     """
     ending = Ending()
     with _listen(port) as listener:
@@ -59,9 +69,9 @@ def serve(port: int | None, tell: Tell, store: Conversations | None = None) -> N
 
 
 def pages_app(ending: Ending | None = None, store: Conversations | None = None) -> Litestar:
-    """Return the application of the pages, without the access checks of `Door`.
+    """Return the litestar application of the web pages, without the access checks of `Door`.
 
-    It closes the store when the server stops.
+    The application closes `store` when the server stops.
     """
     kept = {} if store is None else {"owned": EveryOwner(store)}
     return Litestar(
@@ -75,7 +85,7 @@ def pages_app(ending: Ending | None = None, store: Conversations | None = None) 
 
 
 class _Server(uvicorn.Server):
-    """A server that ends event streams when it stops. Otherwise it would wait for them."""
+    """A uvicorn server that ends event streams when it stops, so that it need not wait for them."""
 
     def __init__(self, config: uvicorn.Config, ending: Ending) -> None:
         super().__init__(config)
@@ -84,10 +94,10 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def ending_on_interrupt(self) -> Generator[None]:
-        """Stop on Ctrl+C, even before the server runs, and then raise KeyboardInterrupt.
+        """Return a context in which Ctrl+C stops the server, even before the server runs.
 
-        The signal handler itself does not raise, because an exception in a callback of the
-        interpreter may be lost.
+        After Ctrl+C, raise KeyboardInterrupt at the end of the context. The signal handler does not
+        raise it, because an exception in a callback of the interpreter may be lost.
         """
         before = signal.signal(signal.SIGINT, self.handle_exit)
         try:

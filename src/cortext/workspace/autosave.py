@@ -1,4 +1,4 @@
-"""Save periodically: in a task if an event loop runs, otherwise in a daemon thread."""
+"""Save a session periodically: in a task if an event loop runs, otherwise in a daemon thread."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class AutoSaveThread(threading.Thread):
 def start_auto_save(
     interval: float, save: Callable[[], bool], on_end: Callable[[Any], None]
 ) -> Any:
-    """Call `save` every `interval` seconds from now on.
+    """Call `save` every `interval` seconds from now on, until it returns False.
 
-    Return an object with a `cancel()` method, or None if `interval` is not positive. While an
-    event loop runs, the object is a task of the loop. `on_end` is called with the task when the
-    task ends for any reason.
+    Return an object with a `cancel()` method, or None if `interval` is not positive. While an event
+    loop runs, the object is a task of the loop. `on_end` is called with the task when the task ends
+    for any reason.
     """
     if interval <= 0:
         return None
@@ -52,13 +52,17 @@ def start_auto_save(
 
 
 def start_thread(interval: float, save: Callable[[], bool]) -> AutoSaveThread:
+    """Start and return a thread that calls `save` every `interval` seconds."""
     thread = AutoSaveThread(interval, save)
     thread.start()
     return thread
 
 
 def stop_auto_save(task: Any) -> None:
-    """Cancel a task or thread. A task whose loop is closed has ended already."""
+    """Cancel the task or thread that `start_auto_save` returned.
+
+    A task whose loop is closed has ended already.
+    """
     with suppress(RuntimeError):
         task.cancel()
 

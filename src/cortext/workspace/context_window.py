@@ -1,4 +1,7 @@
-"""The part of a conversation that fits into an agent's next prompt."""
+"""The part of a conversation that fits into an agent's next prompt.
+
+A *turn* is one message of the user or of the agent.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from cortext.model.message import SessionMessage
 
 MAX_TOKENS = 100_000
 FIRST, LAST = 2, 10
-"""The number of turns at the start and at the end that remain when the window is full."""
+"""How many turns at the start and at the end remain when the window is full."""
 _NEAR, _NEXT = 80, 90  # percent
 _FEWEST = 2
 _MOST_IN_ONE = 1_000_000
@@ -21,7 +24,7 @@ RETRIES = "retries"
 
 
 class Prompt(NamedTuple):
-    """The text for the agent, and notes for the person about how full the context is."""
+    """The text for the agent, and notes for the user about how full the context is."""
 
     text: str
     notes: list[str]
@@ -33,7 +36,7 @@ def estimate(text: str) -> int:
 
 
 def tokens_of(turn: SessionMessage) -> int:
-    """Return the tokens of a turn as its tool counted them, or an estimate.
+    """Return the number of tokens of a turn, as its tool counted them or as an estimate.
 
     The count in a file may be wrong, so an implausible count is ignored.
     """
@@ -47,7 +50,7 @@ class ContextWindow:
     """The turns that the next prompt contains.
 
     The window has all turns until they fill `max_tokens`. Then it is trimmed to the first two and
-    the last ten turns. The `notes` of a `Prompt` warn the person before that happens.
+    the last ten turns. The `notes` of a `Prompt` warn the user before that happens.
     """
 
     def __init__(self, max_tokens: int = MAX_TOKENS) -> None:
@@ -61,21 +64,23 @@ class ContextWindow:
         self._first: list[SessionMessage] = []
         self._last: deque[SessionMessage] = deque()
         self._told = 0
-        self._dropped = 0  # turns that were left out without a note to the person
+        self._dropped = 0  # turns that were left out without a note to the user
 
     @property
     def percent(self) -> int:
+        """How full the window is, in percent of `max_tokens`."""
         return self.used * 100 // self.max_tokens
 
     @property
     def turns(self) -> int:
-        """The number of turns so far, including those that are left out."""
+        """The number of turns so far, including turns that are left out of the prompt."""
         return len(self._first) + self.trimmed + len(self._last)
 
     def add(self, turn: SessionMessage) -> None:
         """Add a turn that was completed or read from a file.
 
-        A turn that repeats an earlier one first removes that one and every turn after it.
+        If the turn repeats an earlier turn, the earlier turn and every turn after it are removed
+        first.
         """
         if turn.structured_data is not None:
             self._drop_from(_retried(turn))
@@ -84,7 +89,10 @@ class ContextWindow:
         self._drop_what_does_not_fit()
 
     def add_all(self, turns: Sequence[SessionMessage]) -> None:
-        """Add turns in order, faster than `add` does, because a file may have very many."""
+        """Add turns in order, faster than repeated calls of `add`.
+
+        A file may have very many turns.
+        """
         plain = all([turn.structured_data is None for turn in turns])  # noqa: C419  faster
         if not plain or len(self._first) < FIRST:
             for turn in turns:
@@ -104,7 +112,7 @@ class ContextWindow:
         self._dropped += before - len(last)
 
     def before(self, id: str) -> ContextWindow:
-        """Return a copy of the window without a turn and every turn after it.
+        """Return a copy of the window that ends before the turn with this id.
 
         If the window does not have the turn, the copy has all turns.
         """
@@ -116,7 +124,7 @@ class ContextWindow:
         return found
 
     def prompt(self, text: str, system: str = "") -> Prompt:
-        """Return the prompt: the system text, the history, and the person's new `text`."""
+        """Return the prompt: the system text, the history, and the user's new `text`."""
         notes = self._make_room(estimate(system) + estimate(text))
         parts = [system] if system else []
         if self._first:
@@ -127,6 +135,7 @@ class ContextWindow:
         return Prompt("\n\n".join((*parts, text)), notes)
 
     def _make_room(self, more: int) -> list[str]:
+        """Trim the window if `more` tokens would fill it, and return notes for the user."""
         full = (self.used + more) * 100 // self.max_tokens
         if self._dropped or (full >= _NEXT and (self._told >= _NEXT or full >= 100)):
             return self._trim(more, full)

@@ -1,4 +1,7 @@
-"""Conversation types: each has a command text for the agent and a template for the markdown."""
+"""Conversation types, such as plan and debug.
+
+Each type has a command text for the agent and a template for the conversation's markdown.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +32,19 @@ class UnknownTypeError(CortextError, LookupError):
 
 
 def built_in(part: str, name: str) -> bytes | None:
-    """Return a file that cortext ships, or None. `part` is "commands" or "templates"."""
+    """Return the content of a command or template that cortext ships; None if there is none.
+
+    `part` is "commands" or "templates".
+    """
     path = os.path.join(os.path.dirname(builtin.__file__), part, f"{name}.md")
     return read_file(path) if os.path.isfile(path) else None
 
 
 class Types:
-    """The types of one workspace. Files of the workspace override the files that cortext ships."""
+    """The conversation types of one workspace.
+
+    Files of the workspace override the files that cortext ships.
+    """
 
     def __init__(self, root: str) -> None:
         self._folder = os.path.join(root, ".workspace")
@@ -45,7 +54,7 @@ class Types:
         return sorted({*own_types(os.path.dirname(self._folder)), *TYPES})
 
     def check(self, kind: str) -> str:
-        """Return `kind` if it is a known type. Raises UnknownTypeError otherwise."""
+        """Return `kind` if it is the name of a type. Raises UnknownTypeError otherwise."""
         known = self.names()
         if kind not in known:
             raise UnknownTypeError(kind, known)
@@ -56,25 +65,25 @@ class Types:
         return self._text("commands", kind)
 
     def about(self, kind: str) -> str:
-        """Return a one-line description of a type: the first line of its text below the heading."""
+        """Return a one-line description of a type: the first line of its command text."""
         lines = (line.strip() for line in self.command(kind).split("\n"))
         said = next((line for line in lines if line and not line.startswith(("#", "---"))), "")
         return " ".join(said.split())[:200] or f"A conversation of the type {kind}."
 
     def command_hash(self, kind: str) -> str:
-        """Return a hash of the command text, which changes when the text changes."""
+        """Return a hash of a type's command text, which changes when the text changes."""
         import hashlib
 
         return "sha256:" + hashlib.sha256(self.command(kind).encode()).hexdigest()
 
     def template(self, kind: str) -> str:
-        """Return the template of the markdown, with placeholders such as `{{title}}`."""
+        """Return the template of a type's markdown, with placeholders such as `{{title}}`."""
         return self._text("templates", kind) or "# {{title}}\n\n{{date}}\n"
 
     def document(self, kind: str, *, title: str, id: str, date: str) -> str:
-        """Return the initial markdown of a conversation.
+        """Return the first markdown of a new conversation: the template of its type, filled in.
 
-        Control characters in the title are replaced, because people read the file in terminals.
+        Control characters in the title are replaced, because users read the file in terminals.
         """
         text = self.template(kind)
         values = {"title": clean(title, lines=False), "id": id, "date": date, "type": kind}

@@ -15,7 +15,7 @@ _RECENT_MICROS = 30 * 86_400 * 1_000_000
 
 
 def find_idle(rows: Iterable[ConversationRow], minutes: float) -> list[ConversationRow]:
-    """Return the active rows that were idle for more than `minutes`; with 0, return none."""
+    """Return the active rows without activity for more than `minutes`; none if `minutes` is 0."""
     if not minutes:
         return []
     limit = latest_idle(minutes)
@@ -23,7 +23,7 @@ def find_idle(rows: Iterable[ConversationRow], minutes: float) -> list[Conversat
 
 
 def find_auto_paused(rows: Iterable[ConversationRow]) -> list[ConversationRow]:
-    """Return the rows that were auto-paused in the last 30 days and not continued since."""
+    """Return the rows that were paused for being idle and were active in the last 30 days."""
     since = int(time.time() * 1_000_000) - _RECENT_MICROS
     return [
         row
@@ -33,10 +33,11 @@ def find_auto_paused(rows: Iterable[ConversationRow]) -> list[ConversationRow]:
 
 
 def show_effective_status(rows: list[ConversationRow], minutes: float) -> list[ConversationRow]:
-    """Return the rows with the status that people should see.
+    """Return the rows with the status that users should see.
 
-    A row that is idle, but `active` on disk, becomes `paused`. A row that was paused because it was
-    idle, and has recent activity, becomes `active`.
+    `minutes` is the time after which an active conversation is idle. A row that is idle, but
+    `active` on disk, becomes `paused`. A row that was paused because it was idle, and has recent
+    activity, becomes `active`.
     """
     changed = {row.identity: "paused" for row in find_idle(rows, minutes)}
     changed |= {row.identity: "active" for row in _find_continued(rows, minutes)}
@@ -49,12 +50,15 @@ def show_effective_status(rows: list[ConversationRow], minutes: float) -> list[C
 
 
 def latest_idle(minutes: float) -> int:
-    """Return the time limit in microseconds since 1970: a row last active before it is idle."""
+    """Return the time, in microseconds since 1970, that was `minutes` ago.
+
+    A conversation whose last activity is before this time is idle.
+    """
     return int((time.time() - minutes * 60) * 1_000_000)
 
 
 def _find_continued(rows: Iterable[ConversationRow], minutes: float) -> list[ConversationRow]:
-    """Return the rows that were paused because they were idle, and have recent activity."""
+    """Return the rows that were paused because they were idle, and have activity since."""
     limit = latest_idle(minutes)
     return [
         row

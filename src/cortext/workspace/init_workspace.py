@@ -1,4 +1,4 @@
-"""Make a folder a workspace, without overwriting files that a person changed."""
+"""Make a folder a workspace, without overwriting files that a user changed."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from cortext.workspace.known_folders import remember_workspace
 IGNORE = "# Search tools of agents have no business in what past sessions said.\n**/.session/\n"
 _CONFIG = "# Settings of this workspace. It may not name programs, hooks or URLs.\n"
 _THEIRS = (".workspace/config.toml", "conversations/.ignore")
-"""Files that cortext creates once, and that a person then edits."""
+"""Files that cortext creates once, and that the user then edits."""
 _INSTALLED = ".workspace/.installed"
 """The file that lists the digest of each file as cortext wrote it.
 
-If a file still has this digest, no person has changed the file.
+If a file still has this digest, no user has changed the file.
 """
 
 
 class Initialized(NamedTuple):
-    """The result of `initialize`, as paths relative to the workspace.
+    """The files of a workspace after `initialize`, as paths relative to the workspace.
 
-    `made` are the files that were written, `same` the files that needed no change, and `kept` the
-    files that a person changed and that were not overwritten.
+    `made` are the files that were written, and `same` are the files that needed no change. `kept`
+    are the files that a user changed and that were not overwritten.
     """
 
     made: list[str]
@@ -45,7 +45,7 @@ def initialize(
     """Create or update the files of a workspace in the folder `root`.
 
     The tools in `tools`, and tools that were connected before, get a slash command for each
-    conversation type. For a file that a person changed, `overwrite` is called with its path and a
+    conversation type. For a file that a user changed, `overwrite` is called with its path and a
     diff, and returns whether to overwrite the file.
     """
     result = Initialized([], [], [])
@@ -73,6 +73,7 @@ def initialize(
 
 
 def _files() -> Iterator[tuple[str, bytes]]:
+    """Yield path and content of each file that every workspace has."""
     for kind in TYPES:
         yield f".workspace/templates/{kind}.md", built_in("templates", kind) or b""
     for name in (*TYPES, "resume", "stop-conversation"):
@@ -82,7 +83,10 @@ def _files() -> Iterator[tuple[str, bytes]]:
 
 
 def connected_tools(installed: Iterable[str]) -> list[str]:
-    """Return the tools that a workspace has commands for, given the names of its files."""
+    """Return the tools that a workspace has slash commands for.
+
+    `installed` has the paths of the files that cortext wrote to the workspace.
+    """
     names = tuple(installed)
     return [
         tool
@@ -92,10 +96,10 @@ def connected_tools(installed: Iterable[str]) -> list[str]:
 
 
 def _commands(root: str, tools: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield path and content of a command file for each conversation type and each tool.
+    """Yield path and content of a slash command file for each conversation type and each tool.
 
-    The instructions for the agent are not in this file. They are read from
-    `.workspace/commands/` when the command runs.
+    The instructions for the agent are not in this file. They are read from `.workspace/commands/`
+    when the command runs.
     """
     types = Types(root)
     for tool in tools_with_commands():
@@ -122,7 +126,7 @@ def _read_installed(root: str) -> dict[str, str]:
 
 
 def _write_installed(root: str, installed: dict[str, str]) -> None:
-    """Write the digests in the format of `sha256sum`, if they changed."""
+    """Write the digests of the installed files in the format of `sha256sum`, if they changed."""
     data = "".join(f"{digest}  {name}\n" for name, digest in sorted(installed.items())).encode()
     path = os.path.join(root, _INSTALLED)
     if not os.path.lexists(path) or read_file(path) != data:
@@ -137,7 +141,10 @@ def _write(path: str, data: bytes) -> None:
 
 
 def difference(old: bytes, new: bytes, before: str, after: str) -> str:
-    """Return the changes from `old` to `new` in the format of `diff -u`."""
+    """Return the changes from `old` to `new` in the format of `diff -u`.
+
+    `before` and `after` are the names of the two versions in the header.
+    """
     mine, ours = (d.decode("utf-8", "replace").splitlines() for d in (old, new))
     return "".join(
         f"{line}\n" for line in difflib.unified_diff(mine, ours, before, after, "", "", 3, "")

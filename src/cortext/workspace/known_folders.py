@@ -1,6 +1,6 @@
 """The folders that lists search: workspaces, and folders in which programs store sessions.
 
-The paths are in text files, one per line, which a person can read and edit.
+The paths are in text files, one per line, which a user can read and edit.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ def remember_workspace(root: str) -> None:
 
 
 def forget_gone() -> list[str]:
-    """Remove workspaces that do not exist any more from the file, and return them.
+    """Remove workspaces that do not exist any more from the file of known workspaces.
 
-    Raises SessionStorageError if the file cannot be read or written. Then it is unchanged.
+    Return the removed workspaces. Raises SessionStorageError if the file cannot be read or written.
+    Then the file is unchanged.
     """
     path = paths.known_workspaces()
     with storage_errors("read", path), FileLock(f"{path}.lock", guards=path):
@@ -48,7 +49,7 @@ def program_folders() -> list[str]:
 
 
 def remember_program(folder: str) -> None:
-    """Add a folder in which a program stores logs to the file of known folders.
+    """Add a folder in which a program stores logs to the file of such folders.
 
     If the file cannot be written, the folder is listed only if the settings name it.
     """
@@ -62,9 +63,10 @@ def document_folders() -> list[str]:
 
 
 def remember_documents(folder: str) -> None:
-    """Add a folder of documents to the file of known folders, as `remember_program` does.
+    """Add a folder in which a program stores documents to the file of such folders.
 
-    Folders of logs have a list of their own, because JSON files in them are not session documents.
+    If the file cannot be written, the folder is listed only if the settings name it. Folders of
+    logs are in another file, because JSON files in them are not session documents.
     """
     if folder != paths.document_dir():
         _remember(paths.known_documents(), folder)
@@ -95,7 +97,7 @@ def _read(path: str) -> list[str]:
 
 
 def _all(path: str) -> list[str]:
-    """Return the paths in a file. Raises OSError if it cannot be read, unlike `_read`.
+    """Return the paths in a file of known folders. Raises OSError if the file cannot be read.
 
     A caller that rewrites the file must not take an unreadable file for an empty one.
     """

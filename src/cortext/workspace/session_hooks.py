@@ -1,4 +1,4 @@
-"""Callbacks for the events of a session."""
+"""Hooks: functions that a `SessionManager` calls at the events of a session."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Hooks:
         hooks.append((hook, loop))
 
     def unregister(self, event: str, hook: Hook) -> bool:
-        """Remove a hook. Return False if it was not registered."""
+        """Remove a hook from an event. Return False if the hook was not registered."""
         hooks = self._of(event)
         for position, (registered, _) in enumerate(hooks):
             if registered == hook:
@@ -56,7 +56,7 @@ class Hooks:
         return False
 
     def fire(self, event: str, *args: Any) -> None:
-        """Call the hooks of an event. Coroutine hooks run later, on the event loop."""
+        """Call the hooks of an event with `args`. Coroutine hooks run later, on the event loop."""
         for hook, loop in tuple(self._of(event)):
             try:
                 result = hook(*args)
@@ -114,10 +114,10 @@ def _name_of(hook: Hook) -> str:
 
 
 def log() -> logging.Logger:
-    """Return the logger of this package.
+    """Return the logger "cortext.lifecycle".
 
-    Importing `logging` is slow, so it happens only here. An object that needs the logger at
-    interpreter exit must get it earlier, because nothing can be imported then.
+    Importing `logging` is slow, so this function imports it on demand. An object that needs the
+    logger at interpreter exit must get it earlier, because nothing can be imported then.
     """
     import logging
 

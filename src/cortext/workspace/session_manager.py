@@ -68,12 +68,12 @@ class SessionManager:
 
     @property
     def has_current(self) -> bool:
-        """Whether a session is open."""
+        """Whether there is a current session."""
         return self.current_session is not None
 
     @classmethod
     def get_instance(cls) -> SessionManager:
-        """Return the shared manager of the program. The first call creates it."""
+        """Return the shared manager of the program. The first call creates the manager."""
         with cls._instance_lock:
             if cls._instance is None:
                 cls._instance = cls()
@@ -81,7 +81,10 @@ class SessionManager:
 
     @classmethod
     def reset_instance(cls) -> None:
-        """Close the shared manager, if there is one, and forget it."""
+        """Close the shared manager, if there is one.
+
+        The next `get_instance` creates a new manager.
+        """
         with cls._instance_lock:
             manager, cls._instance = cls._instance, None
         if manager is not None:
@@ -96,7 +99,7 @@ class SessionManager:
         tags: Sequence[str] | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> Session:
-        """Create a session, save it, and make it the current one.
+        """Create a session, save it, and make it the current session.
 
         If another session is open, that session is saved and ended first. Its hooks `session:save`
         and `session:end` run before `session:start` of the new session.
@@ -114,7 +117,7 @@ class SessionManager:
         return session
 
     def resume(self, id: str) -> Session:
-        """Make a saved session the current one, and save its new `updated_at`.
+        """Make a saved session the current session, and save its new `updated_at`.
 
         If another session is open, that session is saved and ended first, as in `create`. A session
         that cannot be read is restored from its backup, if there is one, with a warning in the log.
@@ -149,9 +152,9 @@ class SessionManager:
         tags: Sequence[str] | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> Session:
-        """Resume the most recently updated session. If there is none, create one.
+        """Resume the most recently updated session. If there is no session, create one.
 
-        The arguments are those of `create`. They do not choose or change a session to resume.
+        The arguments are those of `create`, and are used only for a new session.
         """
         return self.resume_latest() or self.create(
             title=title, working_dir=working_dir, model=model, tags=tags, metadata=metadata
@@ -172,14 +175,14 @@ class SessionManager:
             return None
 
     def save(self) -> None:
-        """Make the current session durable. Raises ValueError if no session is open."""
+        """Make the current session durable. Raises ValueError if there is no current session."""
         with self._threads:
             session = self._current()
             self._store(session)
         self._hooks.fire("session:save", session)
 
     def close(self) -> None:
-        """Save and end the current session, if there is one, and write the index."""
+        """Save and end the current session, if there is one, and write `index.json`."""
         with self._threads:
             session = self.current_session
             if session is not None:
@@ -202,7 +205,7 @@ class SessionManager:
         return self.index.list(**query)
 
     def add_message(self, role: Role, content: str, **fields: Any) -> SessionMessage:
-        """Add a message to the current session, and return it.
+        """Add a message to the current session, and return the message.
 
         The message is in memory until `save`, auto-save, `close` or the end of the interpreter
         makes it durable.
@@ -232,7 +235,10 @@ class SessionManager:
             self._current().update_usage(prompt, completion)
 
     def generate_title(self, session: Session | None = None) -> str:
-        """Return a title made from the first request. The session is not changed."""
+        """Return a title made from the user's first request. The session is not changed.
+
+        The default for `session` is the current session.
+        """
         return generate_title(session or self._current())
 
     def set_title(self, title: str) -> None:
@@ -243,7 +249,7 @@ class SessionManager:
             session.touch()
 
     def add_tag(self, tag: str) -> bool:
-        """Add a tag to the current session. Return False if it has the tag already."""
+        """Add a tag to the current session. Return False if the session has the tag already."""
         with self._threads:
             session = self._current()
             _require_text("tag", tag)
@@ -254,7 +260,10 @@ class SessionManager:
             return True
 
     def remove_tag(self, tag: str) -> bool:
-        """Remove a tag from the current session. Return False if it does not have the tag."""
+        """Remove a tag from the current session.
+
+        Return False if the session does not have the tag.
+        """
         with self._threads:
             session = self._current()
             if tag not in session.tags:
@@ -264,7 +273,7 @@ class SessionManager:
             return True
 
     def register_hook(self, event: str, hook: Hook) -> None:
-        """Call `hook` at each `event`, with the session and, for a message, the message.
+        """Call `hook` at each `event`, with the session and, for `session:message`, the message.
 
         A coroutine function runs on the event loop. Raises RuntimeError for a coroutine function
         while no event loop is running, and ValueError for an unknown event.
@@ -272,7 +281,7 @@ class SessionManager:
         self._hooks.register(event, hook)
 
     def unregister_hook(self, event: str, hook: Hook) -> bool:
-        """Remove a hook. Return False if it was not registered."""
+        """Remove a hook from an event. Return False if the hook was not registered."""
         return self._hooks.unregister(event, hook)
 
     def _current(self) -> Session:
@@ -316,7 +325,7 @@ class SessionManager:
     def _switch_to(self, session: Session) -> Session | None:
         """Save `session` and make it current. Return the other session that ends, or None.
 
-        If a save fails, the open session remains the current one.
+        If a save fails, the open session remains the current session.
         """
         before = self.current_session
         self._save_changes()
@@ -348,7 +357,7 @@ class SessionManager:
         self._saved = self._write(session)
 
     def _write(self, session: Session) -> _State:
-        """Save a session and its summary. Return the state that is certain to be saved."""
+        """Save a session and its summary. Return its content as it was when the save began."""
         # Read the state first: a message that arrives during the save may not be saved.
         state = _state(session)
         self.storage.save(session)

@@ -11,11 +11,14 @@ from cortext.durability.replace_file import remove_if_there
 
 
 def summaries_path(folder: str) -> str:
-    """Return the path of the cache file for the sessions of a folder."""
+    """Return the path of the file that caches the summaries of a folder's sessions."""
     return os.path.join(folder, ".cortext", "claude-summaries.sqlite")
 
 
 def remove_summaries(folder: str) -> None:
-    """Delete the cache file, and the files that SQLite puts beside it."""
+    """Delete the file that caches the summaries of a folder's sessions.
+
+    The files that SQLite puts beside it are deleted as well.
+    """
     for ending in ("", "-wal", "-shm", "-journal"):
         remove_if_there(summaries_path(folder) + ending)

@@ -45,14 +45,14 @@ _MOST_TRIES = 10_000
 
 
 class Started(NamedTuple):
-    """A new conversation, and the path of its markdown."""
+    """The session of a new conversation, and the path of its markdown."""
 
     session: Session
     document: str
 
 
 class Workspace:
-    """The conversations of one workspace. `store` has their messages."""
+    """The conversations of one workspace. `store` reads and writes their sessions."""
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self.root: str = os.path.abspath(os.fspath(root))
@@ -61,12 +61,15 @@ class Workspace:
 
     @classmethod
     def find(cls, start: str | os.PathLike[str] | None = None) -> Workspace:
-        """Return the workspace that contains the folder `start`, or the personal workspace."""
+        """Return the workspace that contains the folder `start`, or the personal workspace.
+
+        The default for `start` is the current folder.
+        """
         return cls(paths.workspace_root(start))
 
     @classmethod
     def init(cls, path: str | os.PathLike[str] = ".") -> Workspace:
-        """Make a folder a workspace. Files that a person has changed are not overwritten."""
+        """Make a folder a workspace. Files that a user has changed are not overwritten."""
         root: str = os.path.abspath(os.fspath(path))
         initialize(root, overwrite=lambda name, difference: False)
         return cls(root)
@@ -97,7 +100,10 @@ class Workspace:
         return self.reactivate(self.store.place_of(id), reopen=reopen)
 
     def new(self, kind: str, topic: str) -> Started:
-        """Create a conversation of a type: its folder, its markdown and its session."""
+        """Create a conversation of the type `kind`: its folder, its markdown and its session.
+
+        The title and the id are made from `topic`. Raises UnknownTypeError for an unknown type.
+        """
         self.types.check(kind)
         now = clock.now()
         session = Session(
@@ -120,10 +126,10 @@ class Workspace:
         began: datetime | None = None,
         ended: datetime | None = None,
     ) -> Started:
-        """Create a conversation without a command for a tool session that belongs to none.
+        """Create a conversation for a tool session that is not bound to a conversation yet.
 
-        `native` is the binding to the tool session, and `cwd` the folder in which it took place.
-        With `ended`, the conversation is paused.
+        `native` is the binding to the tool session, and `cwd` is the folder in which that session
+        took place. `began` is when the session started. With `ended`, the conversation is paused.
         """
         now = clock.now()
         session = Session(
@@ -139,10 +145,10 @@ class Workspace:
         return self._begin(session, title, None)
 
     def fork(self, place: ConversationPath, last: int | None, *, key: str, title: str) -> Started:
-        """Create a conversation with a copy of the first `last` messages of another.
+        """Create a conversation with the first `last` messages of the conversation at `place`.
 
-        If `last` is None, all messages are copied. The markdown is copied too. `key` becomes the
-        `parent_id` of the new conversation.
+        If `last` is None, all messages are copied. The markdown is copied as well. `key` becomes
+        the `parent_id` of the new conversation.
         """
         parent = self.store.read_what_is_left(place)
         lines = read_file(place.lines)
@@ -177,7 +183,10 @@ class Workspace:
     def _begin(
         self, session: Session, topic: str, text: bytes | None, lines: bytes | None = None
     ) -> Started:
-        """Give a new session a number, an id, a folder and a markdown, and write them."""
+        """Give a new session a number, an id, a folder and a markdown, and write them.
+
+        `text` is the markdown, or None for the template. `lines` has the message lines to copy.
+        """
         kind = session.kind if is_type(session.kind) else "chat"
         day = _day(session.created_at)
         with storage_errors("write", self.root):
@@ -205,10 +214,11 @@ class Workspace:
         completed: bool = False,
         then: Callable[[Session], None] | None = None,
     ) -> Session:
-        """Pause or complete a conversation, and return its session.
+        """Pause or complete the conversation at `place`, and return its session.
 
-        If neither status nor summary change, the conversation is saved, but its last activity stays
-        the same. `then` is called with the session before the lock is released.
+        If `summary` is empty, a summary is made from the messages. If neither status nor summary
+        change, the time of the last activity stays the same. `then` is called with the session
+        before the lock is released.
         """
         status: Status = "completed" if completed else "paused"
 
@@ -227,9 +237,10 @@ class Workspace:
         return self.change(place, change, then)
 
     def reactivate(self, place: ConversationPath, *, reopen: bool) -> Session:
-        """Make a conversation active again, with the current command text of its type.
+        """Make a conversation active again, and return its session.
 
-        Raises InvalidTransitionError for a completed conversation, unless `reopen` is set.
+        The hash of the current command text of its type is stored. Raises InvalidTransitionError
+        for a completed conversation, unless `reopen` is set.
         """
 
         def change(session: Session) -> bool:
@@ -249,10 +260,10 @@ class Workspace:
         change: Callable[[Session], bool],
         then: Callable[[Session], None] | None = None,
     ) -> Session:
-        """Change the head of a conversation under a lock, and return its session.
+        """Change the head of a conversation (everything but its messages), and return its session.
 
-        `change` returns whether the change counts as activity. `then` is called with the session
-        before the lock is released.
+        `change` gets the session, changes it, and returns whether the change counts as activity.
+        `then` is called with the saved session. A lock is held until both have returned.
         """
         with self.changing(place):
             session = self.store.read_what_is_left(place)
@@ -265,7 +276,7 @@ class Workspace:
 
     @contextmanager
     def changing(self, place: ConversationPath) -> Generator[None]:
-        """Lock a conversation against other changes of its head, such as stopping or renaming it.
+        """Lock a conversation against other changes of its head, such as stopping or renaming.
 
         A second caller waits. Messages can still be added while the lock is held.
         """
@@ -291,7 +302,11 @@ class Workspace:
         return f"{locks}/{place.day}~{place.name}.change.lock"
 
     def adopt(self, place: ConversationPath, *, title: str, kind: str) -> None:
-        """Create a session in an existing conversation folder that has none."""
+        """Create a session in an existing conversation folder that has none.
+
+        `title` and `kind`, the conversation type, are for the new session. If the folder has a
+        session, nothing changes.
+        """
         known = kind in self.types.names()
         now = clock.now()
         try:
@@ -328,7 +343,7 @@ class Workspace:
     def began(self, place: ConversationPath) -> bool:
         """Return whether a conversation was created in this copy of the workspace.
 
-        A conversation that came from another machine, by git, was not.
+        Return False for a conversation that was created elsewhere and arrived by git.
         """
         number = place.name.partition("-")[0]
         return os.path.isdir(os.path.join(self._numbers(place.day), number))
@@ -337,7 +352,7 @@ class Workspace:
         return os.path.join(side_dir(conversations_dir(self.root)), "numbers", day)
 
     def _claim_number(self, day: str) -> int:
-        """Return the next free number of a day, and reserve it by creating a folder for it."""
+        """Return the next free number of a day. Creating a folder for the number reserves it."""
         claims = self._numbers(day)
         make_private_dir(claims)
         folders = [claims, *(f"{shelf}/{day}" for shelf in shelves(self.root))]
@@ -364,7 +379,10 @@ def _say_fork(started: Started, parent: Session) -> None:
 
 
 def _summarize(session: Session, told: bool) -> str:
-    """Return a summary of a session. With `told`, its own summary is still up to date."""
+    """Return the summary of a session, made from its messages.
+
+    With `told`, the summary that the session has is up to date, and is returned if not empty.
+    """
     if told and session.summary:
         return session.summary
     from cortext.model.extractive_summary import digest
@@ -394,7 +412,7 @@ def _day(when: datetime) -> str:
 
 
 def _numbers(folder: str) -> list[int]:
-    """Return the numbers with which the names in a folder begin."""
+    """Return the numbers with which the file names in a folder begin."""
     try:
         names = os.listdir(folder)
     except FileNotFoundError:

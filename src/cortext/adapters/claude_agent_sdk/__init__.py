@@ -1,4 +1,4 @@
-"""A `SessionStore` of the Claude Agent SDK that stores sessions with cortext.
+"""A `SessionStore` for the Claude Agent SDK that stores its sessions with cortext.
 
 store = CortextSessionStore()
 options = ClaudeAgentOptions(session_store=store)

@@ -1,6 +1,6 @@
-"""Conversion of entries of the Claude Agent SDK to messages and back.
+"""Conversion of entries of the Claude Agent SDK to cortext messages and back.
 
-An entry is a line of a transcript of Claude Code.
+An entry is one line of a transcript of Claude Code, as a dict.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from cortext.tools.claude.records import (
 )
 
 KEY = "claude_agent_sdk"
-"""The key under which the `extra` of a message holds an entry."""
+"""The key under which the `extra` of a stored message holds the SDK's entry."""
 _RESULT = "[tool result of the past]"
 _NOTE = "[note of the tool]"
 
 
 def message_of(entry: Any) -> SessionMessage:
-    """Return the message of an entry. Its `extra` holds the entry unchanged.
+    """Return the message that stores an entry. Its `extra` holds the entry unchanged.
 
-    The id of the message is the uuid of the entry. Therefore an entry is stored once, however often
-    it is sent.
+    The id of the message is the uuid of the entry, so a store keeps an entry only once, however
+    often the SDK sends it. The id is new for an entry without a uuid.
     """
     entry = as_dict(entry)
     try:
@@ -62,10 +62,10 @@ def message_of(entry: Any) -> SessionMessage:
 
 
 def entries_of(session: Session, session_id: str) -> list[dict[str, Any]]:
-    """Return the entries of a session, each once.
+    """Return the entries of a session, oldest first and without duplicates.
 
-    Messages of other programs become transcript lines with the same content. Their tool calls
-    become text, so that no call is repeated.
+    `session_id` is the SDK's id of the session. A message of another program becomes a new entry
+    with the same text. Its tool calls become text, so that Claude does not run them again.
     """
     entries: dict[str, dict[str, Any]] = {}
     last: str | None = None
@@ -83,7 +83,7 @@ def entries_of(session: Session, session_id: str) -> list[dict[str, Any]]:
 
 
 def own_entries(messages: Iterable[SessionMessage]) -> list[dict[str, Any]]:
-    """Return the entries that the SDK itself stored."""
+    """Return the entries that the SDK stored, without messages of other programs."""
     found = [message.extra.get(KEY) for message in messages]
     return [cast("dict[str, Any]", entry) for entry in found if isinstance(entry, dict)]
 
@@ -103,9 +103,10 @@ def _result(results: list[ContentBlock], fields: dict[str, Any]) -> SessionMessa
 def _made(
     session: Session, session_id: str, message: SessionMessage, parent: str | None
 ) -> dict[str, Any] | None:
-    """Return a transcript line for a message, or None if the message has no text.
+    """Return an entry for a message of another program, or None if the message has no text.
 
-    The uuid is the same at each call, because later lines of the tool refer to it.
+    `parent` is the uuid of the entry before it. The new uuid is the same at each call, because
+    later entries refer to it.
     """
     role = "user" if message.role in ("user", "system") else "assistant"
     text = {"tool": f"{_RESULT} {message.content}", "system": f"{_NOTE} {message.content}"}.get(

@@ -1,4 +1,4 @@
-"""A `SessionStore` of the Claude Agent SDK on a cortext store."""
+"""The `SessionStore` for the Claude Agent SDK, which stores its sessions in a cortext store."""
 
 from __future__ import annotations
 
@@ -49,20 +49,20 @@ with needs("claude-agent-sdk"):
 __all__ = ["CortextSessionStore"]
 _AGENTS = "subagents"
 _KNOWN_AGAIN = 2000
-"""How many of the last entries to compare with new ones when a session is opened.
+"""How many stored entries to check for duplicates when a session is opened for appending.
 
-An import sends all entries of a session again.
+The number is high because an import sends all entries of a session again.
 """
 
 
 class CortextSessionStore(SessionStore):
-    """The transcripts of the SDK's sessions, durable after each `append`.
+    """A store for the transcripts of the Claude Agent SDK.
 
-    Any number of processes may append to one session. An entry with a uuid is stored once. Project
-    key and session id together identify a session. The project key is its owner, so sessions of
-    other projects are not found. Transcripts of sub-agents are stored in a folder of their own, so
-    that no list shows them as conversations. A session of another program can be resumed by its id,
-    unless it has another owner.
+    An entry is durable when `append` returns. Any number of processes may append to one session. An
+    entry with a uuid is stored only once. The project key is the owner of a session: other projects
+    do not find the session. A session that another program began can be resumed by its id, unless
+    it has another owner. Sub-agents have a separate folder, so lists do not show them as
+    conversations.
     """
 
     def __init__(self, path_or_url: PathOrUrl = None) -> None:
@@ -77,23 +77,24 @@ class CortextSessionStore(SessionStore):
         self._folds: dict[str, _Fold] = {}
 
     async def append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
-        """Append entries in order. They are durable when the call returns."""
+        """Append transcript entries in this order. They are durable when the call returns."""
         if entries:
             await beside(self._append, key, [message_of(entry) for entry in entries])
 
     async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
-        """Return all entries unchanged, or None if there is no such session."""
+        """Return all entries of a session unchanged, or None if there is no such session."""
         return cast("list[SessionStoreEntry] | None", await beside(self._load, key))
 
     async def list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:
         """Return the sessions of a project with the time of their last write, without sub-agents.
 
-        Sessions that another framework began for this owner are included: they can be resumed.
+        Sessions that another framework began are included if the project is their owner, because
+        they can be resumed.
         """
         return await beside(self._list, project_key)
 
     async def list_session_summaries(self, project_key: str) -> list[SessionSummaryEntry]:
-        """Return the summary that the SDK shows for each session of a project."""
+        """Return a summary of each session of a project, as the SDK shows it in lists."""
         return await beside(self._summarize, project_key)
 
     async def delete(self, key: SessionKey) -> None:
@@ -101,7 +102,7 @@ class CortextSessionStore(SessionStore):
         await beside(self._delete, key)
 
     async def list_subkeys(self, key: SessionListSubkeysKey) -> list[str]:
-        """Return the subpaths of a session, one for each sub-agent."""
+        """Return the subpaths of a session. Each sub-agent of the session has a subpath."""
         return await beside(self._subpaths, key["project_key"], key["session_id"])
 
     def close(self) -> None:
@@ -122,7 +123,7 @@ class CortextSessionStore(SessionStore):
         return self._kept, id
 
     def _is_begun_elsewhere(self, project: str, session: str) -> bool:
-        """Return whether another program's session has this id and this project may read it."""
+        """Return whether another program began a session with this id that the project may read."""
         try:
             head = _head(self._kept, session)
         except InvalidIdError:
@@ -164,7 +165,7 @@ class CortextSessionStore(SessionStore):
         entries = entries_of(session, key["session_id"])
         if not entries:
             return None
-        # Only a log returns new values to each reader.
+        # Only a log store creates new objects at each read. Others would share theirs.
         return entries if isinstance(kept.store, LogStore) else json_copy(entries, "entries")
 
     def _list(self, project: str) -> list[SessionStoreListEntry]:
@@ -200,7 +201,7 @@ class CortextSessionStore(SessionStore):
         ]
 
     def _folded(self, project: str, head: Session) -> dict[str, Any]:
-        """Return the summary of a session on a server. Only new records are read."""
+        """Return the SDK's summary of a session on a server. Only new records are read."""
         fold = self._folds.setdefault(head.id, _Fold(self._kept, head.id))
         return fold.now(project, head)
 
@@ -220,7 +221,7 @@ class CortextSessionStore(SessionStore):
 
 
 def _heads(kept: SessionLog, *key: str) -> Iterator[Session]:
-    """Yield the heads whose key begins with these values. Most others are skipped by their id."""
+    """Yield the heads of the sessions whose project key, and session id if given, match `key`."""
     begins = name_of(*key)
     for id in kept.store.list_session_ids():
         if not id.startswith(begins):
@@ -237,7 +238,7 @@ def _heads(kept: SessionLog, *key: str) -> Iterator[Session]:
 
 
 def _head(kept: SessionLog, id: str) -> Session | None:
-    """Return a session, or None. Messages are left out if the store can read a head separately."""
+    """Return the head of a session, or None if there is no session."""
     try:
         return head_of(kept.store, id)
     except SessionNotFoundError:
@@ -253,13 +254,16 @@ def _blocks(kept: SessionLog, id: str) -> Iterator[list[SessionMessage]]:
 
 
 def _name(head: Session) -> str:
-    """Return the SDK's id of a session. A session of another framework has only its own id."""
+    """Return the id by which the SDK knows a session.
+
+    For a session of another framework, this is the id in the store.
+    """
     ours = head.metadata.get("framework") == KEY
     return str(head.metadata["session_id"]) if ours else head.id
 
 
 class _Fold:
-    """The summary of a session on a server, and the position up to which it was read."""
+    """The SDK's summary of one session on a server, updated from new records only."""
 
     def __init__(self, kept: SessionLog, id: str) -> None:
         self._kept = kept

@@ -1,8 +1,8 @@
 """A cache of the summaries that the SDK shows in lists of sessions.
 
-Summaries are derived from the entries. A session that was written to gets a new summary at the next
-list. If each append updated the summary instead, two processes that append at once would lose one
-update.
+A summary is computed from the entries of a session. It is computed again when a list finds that the
+session has changed. An append does not update the summary: if two processes appended at once, one
+update would be lost.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ CREATE TABLE IF NOT EXISTS summaries (
 
 
 class Stamp(NamedTuple):
-    """The time of the last write to a session, in nanoseconds, and its size.
+    """The state of a session at the time when its summary was made, to detect later writes.
 
-    Each write to the session changes these values.
+    `time` is the time of the last write in nanoseconds. `size` is the size of the file, or the
+    number of messages in a store without files.
     """
 
     time: int
@@ -39,9 +40,10 @@ class Stamp(NamedTuple):
 
 
 class Summaries:
-    """The summaries of one store, in memory and, for sessions in a folder, in a file beside them.
+    """The cached summaries of one store, in memory and in a file in `folder`.
 
-    The file can be deleted. If it cannot be read or written, lists take longer.
+    If `folder` is None, there is no file. The file can be deleted at any time. Without a usable
+    file, lists only take longer.
     """
 
     def __init__(self, folder: str | None) -> None:
@@ -51,9 +53,10 @@ class Summaries:
     def of(
         self, project: str, sessions: Iterable[tuple[str, Stamp]], make: Callable[[str], Any]
     ) -> dict[str, Any]:
-        """Return the summary of each session of a project.
+        """Return the summaries of sessions of a project, by session id.
 
-        `make` creates the summary of a session that has changed.
+        `sessions` are pairs of session id and current stamp. `make` returns the summary for a
+        session id. It is called for each session that has no cached summary with this stamp.
         """
         wanted = dict(sessions)
         if any(self._is_new(id, stamp) for id, stamp in wanted.items()):

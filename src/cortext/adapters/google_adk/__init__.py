@@ -1,4 +1,4 @@
-"""A `BaseSessionService` of Google's Agent Development Kit that stores sessions with cortext.
+"""A session service for Google's Agent Development Kit (ADK) that stores sessions with cortext.
 
 runner = Runner(app_name="shop", agent=agent, session_service=CortextSessionService())
 """

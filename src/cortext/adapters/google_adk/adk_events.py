@@ -1,8 +1,8 @@
-"""Conversion of events of the Agent Development Kit to records and back.
+"""Conversion of events of Google's Agent Development Kit (ADK) to cortext records and back.
 
-The `extra` of one record holds the whole event, so the event comes back unchanged. An event with
-several tool results has one record per result, so that people and other frameworks find them. The
-last of these records holds the event.
+A record is one stored message. An event with several tool results becomes several records, one for
+each result, so that users and other frameworks can read each result. The last record of an event
+also holds the whole event in its `extra`, so the event comes back unchanged.
 """
 
 from __future__ import annotations
@@ -24,11 +24,14 @@ with needs("google-adk"):
     from google.genai import types
 
 KEY = "google_adk"
-"""The key under which the `extra` of a record holds an event."""
+"""The key under which the `extra` of a record holds an ADK event."""
 PART = "part_of"
-"""The key in a partial record, in place of an event: the id of the record with the event."""
+"""The key of a reference in a record that shows only a part of an event.
+
+The value is the id of the last record of the event, which holds the whole event.
+"""
 ASSISTANT = "assistant"
-"""The author of events for answers of a model that another program recorded."""
+"""The author of an event that is made from an assistant message of another program."""
 INTERRUPTED = (
     "No result was recorded: the call was interrupted. It may have taken effect or not; look "
     "before doing it again."
@@ -41,7 +44,10 @@ def raw_of(event: Event) -> bytes:
 
 
 def records_of(raw: bytes, id: str = "") -> list[SessionMessage]:
-    """Return the records of an event. The last record gets `id`, or the event's own id."""
+    """Return the records that store an event. `raw` is the event as JSON.
+
+    The last record, which holds the event, gets the id `id`, or the id of the event if `id` is "".
+    """
     data = cast("Json", json_codec.decode(raw))
     id = id or data["id"]
     when = datetime.fromtimestamp(data["timestamp"], UTC)
@@ -57,12 +63,18 @@ def records_of(raw: bytes, id: str = "") -> list[SessionMessage]:
 
 
 def own_event(record: SessionMessage) -> Any:
-    """Return the event of a record in its stored form, or None for a record of another program."""
+    """Return the stored form of the event that a record holds, for `event_of`.
+
+    Returns None for a record of another program.
+    """
     return record.extra.get(KEY)
 
 
 def is_part(stored: Any) -> bool:
-    """Return whether a record only shows a part of an event that another record holds."""
+    """Return whether a record shows only a part of an event.
+
+    `stored` is the result of `own_event`. The last record of the event holds the whole event.
+    """
     return PART in stored
 
 
@@ -71,9 +83,10 @@ def event_of(stored: Any) -> Event:
 
 
 def made_of(record: SessionMessage, names: Mapping[str, str], invocation: str) -> list[Event]:
-    """Return events for a record of another program.
+    """Return ADK events with the content of a record that another program wrote.
 
-    `names` maps ids of earlier calls to tool names.
+    `names` maps the ids of earlier tool calls to tool names. `invocation` is the invocation id of
+    the new events.
     """
     fields: Json = {"invocation_id": invocation, "timestamp": record.timestamp.timestamp()}
     if record.role == "tool":
@@ -100,11 +113,11 @@ def made_of(record: SessionMessage, names: Mapping[str, str], invocation: str) -
 def mended(
     events: Sequence[Event], invocation: str, among: Sequence[Event] | None = None
 ) -> list[Event]:
-    """Return the events with a substitute result after each call that was interrupted.
+    """Return the events with a substitute result after each tool call that was interrupted.
 
-    A call was interrupted if it has no result, is not of this `invocation`, and nothing waits for
-    it. The `invocation` itself may still be running. If `events` are only a part of a session,
-    `among` are all of its events: they show which call ids occur more than once.
+    A call without a result was interrupted, unless it belongs to `invocation`, which may still be
+    running, or waits for a client or a task. If `events` is only a part of a session, `among` holds
+    all events of the session, to find call ids that occur more than once.
     """
     open_calls = _open_calls(events)
     others = events if among is None else among
@@ -128,7 +141,7 @@ def mended(
 
 
 def _open_calls(events: Sequence[Event]) -> set[tuple[int, str | None]]:
-    """Return the calls without a result, each as the number of its event and the id of the call."""
+    """Return the tool calls without a result, as pairs of event number and call id."""
     calls: OpenCalls[tuple[int, str | None]] = OpenCalls()
     for number, event in enumerate(events):
         for answer in event.get_function_responses():
@@ -140,7 +153,10 @@ def _open_calls(events: Sequence[Event]) -> set[tuple[int, str | None]]:
 
 
 def _renamed(event: Event, ids: set[str | None]) -> Event:
-    """Give calls an id of their own, because the framework treats calls with the same id as one."""
+    """Return a copy of an event in which the calls with these ids have new, unique ids.
+
+    The framework treats calls with the same id as one call.
+    """
     renamed = event.model_copy(deep=True)
     for call in renamed.get_function_calls():
         if call.id in ids:
@@ -149,10 +165,11 @@ def _renamed(event: Event, ids: set[str | None]) -> Event:
 
 
 def mend_last(events: list[Event], invocation: str) -> None:
-    """Repair the events of the last invocation in place, as `mended` does.
+    """Add substitute results for interrupted calls of the last invocation in `events`, in place.
 
-    Earlier events were repaired when they were read, or when the next invocation began. Nothing
-    changes if the last events are of `invocation` itself.
+    `invocation` is the id of the invocation that begins now. Nothing changes if it is already the
+    last one. Earlier invocations were repaired when their events were loaded, or when the next
+    invocation began.
     """
     if not events or events[-1].invocation_id == invocation:
         return
@@ -189,7 +206,10 @@ def _answer(id: str, name: str, value: Any) -> types.Part:
 
 
 def _shown(data: Json) -> list[Json]:
-    """Return the readable messages of an event: each tool result separately, then the rest."""
+    """Return the role and content of each record of an event.
+
+    Each tool result is separate. Text and tool calls come last, in one record.
+    """
     content = cast("Json", data.get("content") or {})
     parts = cast("list[Json]", content.get("parts") or [])
     shown: list[Json] = []

@@ -1,8 +1,8 @@
-"""The content of a session's records: events, state, and calls that wait for a client.
+"""The events and the state of an ADK session, computed from its stored records.
 
-State is the result of applying the state changes of all events in file order. Therefore a writer
-can add an event without having seen the events of others. State that all sessions of a user or an
-app share has a log of its own.
+*State* is the key-value data of the framework. It results from applying the state changes of all
+events in the order of their records. Therefore a writer can add an event without having read the
+events of others. State that all sessions of a user or an app share is stored in separate logs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ _SHARED = (State.APP_PREFIX, State.USER_PREFIX, State.TEMP_PREFIX)
 
 
 class Delta(NamedTuple):
-    """A change of state, split by app, user and session. The keys have no prefixes."""
+    """A change of state, split into the parts for the app, the user and the session.
+
+    The keys are without the prefixes `app:` and `user:`. Keys with the prefix `temp:` are left out.
+    """
 
     app: Json
     user: Json
@@ -47,12 +50,15 @@ class Delta(NamedTuple):
 
 
 class SessionEvents:
-    """The events of one session, and the state that results from them."""
+    """The events of one session, and the state that results from them.
+
+    `last` is the time of the last event, or None without events.
+    """
 
     def __init__(self) -> None:
         self.state: Json = {}
         self.waiting: dict[str, str] = {}
-        """Names of the long-running calls that no client has answered, by call id."""
+        """The long-running tool calls that the user has not answered yet: call id to tool name."""
         self.last: float | None = None
         self._events: list[tuple[float, Any]] = []
         self._names: dict[str, str] = {}
@@ -71,7 +77,10 @@ class SessionEvents:
                     log.warning("record %s holds no event: %r", record.id, error)
 
     def given(self, most: int | None, after: float | None) -> list[Event]:
-        """Return new copies of the events: all, the last `most`, or those since `after`."""
+        """Return copies of the events: all, or at most the last `most` of them.
+
+        With `after`, a Unix time, leave out earlier events. Unreadable events are left out.
+        """
         found = self._events if most is None else self._events[-most:] if most else []
         if after is not None:
             found = [one for one in found if one[0] >= after]
@@ -116,7 +125,10 @@ class SessionEvents:
 
 
 class Outline(SessionEvents):
-    """The state and the last time of a session, for lists. The events are not stored."""
+    """The state of one session and the time of its last event, for lists.
+
+    The events themselves are not held in memory.
+    """
 
     def take(self, records: Iterable[SessionMessage]) -> None:
         super().take(records)
@@ -135,7 +147,10 @@ def _read(stored: Any) -> Event | None:
 
 
 class Shared:
-    """The state that several sessions share."""
+    """The state that all sessions of an app or of a user share.
+
+    `changes` is the number of records from which the state was computed.
+    """
 
     def __init__(self) -> None:
         self.state: Json = {}
@@ -150,7 +165,10 @@ class Shared:
 
 
 def shared_record(delta: Json, id: str) -> SessionMessage:
-    """Return a record with a change of shared state. With an event id, it is stored only once."""
+    """Return a record that stores a change of shared state.
+
+    `id` is the id of the event that made the change, so that a retry does not store it twice.
+    """
     data = {"delta": to_store(json_codec.encode(delta))}
     return SessionMessage("system", "", id=id, structured_data=data)
 
@@ -163,7 +181,10 @@ T = TypeVar("T", bound=_Taking)
 
 
 class OpenLog(Generic[T]):
-    """The parsed content of a log that was used recently. Hold `lock` while using it."""
+    """The parsed content of one session, held in memory and updated from new records.
+
+    `make` creates an empty content object. Hold `lock` while using the content.
+    """
 
     def __init__(self, store: SessionStore, id: str, make: Callable[[], T]) -> None:
         self.lock: threading.Lock = threading.Lock()
@@ -172,7 +193,7 @@ class OpenLog(Generic[T]):
         self._made = make()
 
     def now(self) -> T:
-        """Return the content, after adding the records that are new."""
+        """Read the new records of the session, and return its content."""
         anew, records = self._follower.new()
         if anew:
             self._made = self._make()

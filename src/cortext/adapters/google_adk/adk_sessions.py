@@ -1,4 +1,4 @@
-"""The sessions of the Agent Development Kit, and the state that users and apps share."""
+"""Storage of the sessions of the Agent Development Kit (ADK), with the state that they share."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ Json = dict[str, Any]
 T = TypeVar("T", SessionEvents, Shared)
 _MOST_OPEN = 64
 MOST_CHANGES = 1000
-"""The number of changes of a shared state after which the changes are merged into one."""
+"""The number of stored changes of a shared state after which they are merged into one."""
 
 
 class SessionKey(NamedTuple):
-    """The three names that identify a session in the framework."""
+    """The app name, user id and session id that together identify a session in the ADK."""
 
     app: str
     user: str
@@ -52,7 +52,10 @@ class SessionKey(NamedTuple):
 
 
 class _Listed(NamedTuple):
-    """What a list shows of a session, with the fingerprint of the file at that time."""
+    """The state and last event time of a session, as a list shows them.
+
+    `file` is the fingerprint of the session file when it was read.
+    """
 
     file: Fingerprint | None
     state: Json
@@ -60,7 +63,7 @@ class _Listed(NamedTuple):
 
 
 class AdkSessions:
-    """All sessions of one store. The methods block while they wait for the disk."""
+    """The ADK sessions of one store. The methods block while they wait for the disk."""
 
     def __init__(self, path_or_url: PathOrUrl) -> None:
         self._kept = SessionLog(path_or_url, KEY)
@@ -72,7 +75,7 @@ class AdkSessions:
         self._threads = threading.Lock()
 
     def create(self, key: SessionKey, state: Delta) -> bool:
-        """Create a session. Return False if the session exists already."""
+        """Create a session with this initial state. Return False if the session exists already."""
         id = id_of(*key)
         with self._kept.alone(id):
             if self._kept.store.exists(id):
@@ -97,9 +100,10 @@ class AdkSessions:
         return _session(key, head, {**state, **self._around(key)}, last, events)
 
     def of_app(self, app: str, user: str | None) -> list[Session]:
-        """Return the sessions of an app, and the sessions of other programs that have an owner.
+        """Return the sessions of an app without their events, the most recently used last.
 
-        With `user`, return only the sessions of this user. Events are left out.
+        Sessions that other programs began are included if they have an owner. With `user`, return
+        only the sessions of this user.
         """
         found: list[Session] = []
         around: dict[str, Json] = {}
@@ -120,7 +124,7 @@ class AdkSessions:
     def append(self, key: SessionKey, raw: bytes) -> bool:
         """Append an event durably. Return False if the same event is stored already.
 
-        Raises SessionNotFoundError if there is no session.
+        `raw` is the event as JSON. Raises SessionNotFoundError if there is no session.
         """
         id = self._place(key)
         records = records_of(raw)
@@ -157,9 +161,9 @@ class AdkSessions:
         self._shared.close()
 
     def _place(self, key: SessionKey) -> str:
-        """Return the id of the stored session.
+        """Return the id that a session has in the store.
 
-        Raises SessionNotFoundError if there is none for this key.
+        Raises SessionNotFoundError if there is no session for this key.
         """
         id = id_of(*key)
         if self._kept.store.exists(id):
@@ -185,16 +189,16 @@ class AdkSessions:
             yield found.now()
 
     def _around(self, key: SessionKey) -> Json:
-        """Return the shared state of the app and the user, with the prefixes that sessions use."""
+        """Return the shared state of the app and the user, with the key prefixes of the ADK."""
         app = self._shared_state(_app_id(key.app))
         user = self._shared_state(_user_id(key.app, key.user))
         state = {State.APP_PREFIX + name: value for name, value in app.items()}
         return state | {State.USER_PREFIX + name: value for name, value in user.items()}
 
     def _summary(self, head: ours.Session) -> _Listed:
-        """Return what a list shows of a session.
+        """Return the state and last event time of a session, as a list shows them.
 
-        A file is read again only if it changed. On a server, only the new records are read.
+        A session file is read again only if it changed. On a server, only new records are read.
         """
         store = self._kept.store
         if isinstance(store, ServedStore):
@@ -220,10 +224,10 @@ class AdkSessions:
         return state
 
     def _shorten(self, id: str) -> None:
-        """Replace all changes of a shared state with a single one.
+        """Merge all stored changes of a shared state into one record.
 
-        Changes that others append in the meantime come after it. The lock prevents two merges at
-        the same time: one of them could undo a change that it has not seen.
+        Changes that others append in the meantime come after this record. The lock prevents two
+        merges at the same time, because one of them could undo a change that it has not read.
         """
         try:
             with self._shared.alone(id):
@@ -241,7 +245,7 @@ class AdkSessions:
                 self._shared.append(place, [record], lambda place=place: ours.Session(place))
 
     def _note(self, id: str, event: Json, records: Sequence[SessionMessage]) -> None:
-        """Store in the head what lists show: the title, and the calls that wait for a client."""
+        """Update the title and the waiting tool calls in the head of a session, for lists."""
         asked = [one for one in records if one.role == "user" and one.content.strip()]
         answers = event.get("author") == "user" and any(one.role == "tool" for one in records)
         if not asked and not answers and not event.get("long_running_tool_ids"):

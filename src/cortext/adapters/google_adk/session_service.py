@@ -1,4 +1,4 @@
-"""A `BaseSessionService` of Google's Agent Development Kit that stores sessions with cortext."""
+"""The session service for Google's Agent Development Kit (ADK), on a cortext store."""
 
 from __future__ import annotations
 
@@ -29,15 +29,14 @@ _SCHEME = "cortext"
 
 
 class CortextSessionService(BaseSessionService):
-    """A session service on a cortext store.
+    """A session service for the ADK that stores its sessions with cortext.
 
-    The store is given as a path or a URL, or None for the default folder.
+    `path_or_url` names the cortext store. None is the default folder.
 
     An event is durable when `append_event` returns. Any number of processes may append to one
-    session: no event is lost, and none is refused because another process was faster. App, user and
-    session id together identify a session, and the user owns it: sessions of other users are not
-    found. A session that another program began can be continued by its id, unless it has another
-    owner.
+    session: no event is lost, and none is refused because another process was faster. A session
+    belongs to its user: other users do not find the session. A session that another program began
+    can be continued by its id, unless it has another owner.
     """
 
     def __init__(self, path_or_url: PathOrUrl = None) -> None:
@@ -74,10 +73,10 @@ class CortextSessionService(BaseSessionService):
         session_id: str,
         config: GetSessionConfig | None = None,
     ) -> Session | None:
-        """Return a session, or None if there is none.
+        """Return a session, or None if there is no session for these ids.
 
-        Each tool result that was lost is replaced with a sentence that says so. This is not done if
-        `config` selects only some of the events.
+        After each tool call that was interrupted, a substitute result says that the result was
+        lost. No substitutes are added if `config` selects only some of the events.
         """
         key = SessionKey(app_name, user_id, session_id.strip())
         most = config.num_recent_events if config else None
@@ -92,8 +91,8 @@ class CortextSessionService(BaseSessionService):
     ) -> ListSessionsResponse:
         """Return the sessions of an app without their events, the most recently used last.
 
-        With `user_id`, return only the sessions of this user. Sessions of the user that another
-        framework began are included: every app can continue them.
+        With `user_id`, return only the sessions of this user. Sessions that another framework began
+        for a user are included, because every app can continue them.
         """
         sessions = await beside(self._sessions.of_app, app_name, user_id)
         return ListSessionsResponse(sessions=sessions)
@@ -106,9 +105,9 @@ class CortextSessionService(BaseSessionService):
         return await beside(self._sessions.user_state, app_name, user_id)
 
     async def append_event(self, session: Session, event: Event) -> Event:
-        """Append an event durably. An event that is stored already is not added again.
+        """Append an event durably, also if other processes have added events in the meantime.
 
-        Other processes may have added events since the session was read.
+        An event that is stored already is not added again. Partial events are not stored.
         """
         if event.partial:
             return event
@@ -149,6 +148,6 @@ def _from_uri(uri: str, **_: Any) -> CortextSessionService:
 
 
 def _json_state(state: dict[str, Any]) -> dict[str, Any]:
-    """Return the state as it will be read back, serialized like in the framework's own services."""
+    """Return the state after a round trip through JSON, as the ADK's own services do."""
     raw = to_json(state, serialize_unknown=True, inf_nan_mode="null")
     return cast("dict[str, Any]", json_codec.decode(raw))

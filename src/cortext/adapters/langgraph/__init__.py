@@ -1,6 +1,6 @@
-"""A checkpointer for LangGraph that stores threads as plain files.
+"""A checkpointer for LangGraph that stores threads with cortext, by default as plain files.
 
-The conversation of a thread is a session like any other.
+The messages of a thread are also stored as a conversation, which `cortext list` shows.
 
     graph = builder.compile(checkpointer=CortextSaver("agents"))
 """

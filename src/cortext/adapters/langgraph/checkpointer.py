@@ -1,4 +1,4 @@
-"""A checkpointer of LangGraph on a cortext store."""
+"""The checkpointer for LangGraph, which stores checkpoints in a cortext store."""
 
 from __future__ import annotations
 
@@ -35,19 +35,20 @@ _some: Any = list
 
 
 class CortextSaver(BaseCheckpointSaver[int]):
-    """A checkpoint saver on a cortext store.
+    """A checkpoint saver for LangGraph that stores checkpoints with cortext.
 
-    The store is given as a path or a URL, or None for the default folder. A checkpoint is durable
-    when `put` returns. A saver can be used from several threads, event loops and processes at
-    once. `with` and `async with` close it. The `user_id` of a config is the owner of a thread. A
+    `path_or_url` names the cortext store. None is the default folder. A checkpoint is durable when
+    `put` returns. A saver can be used from several threads, event loops and processes at once.
+    `with` and `async with` close the saver. The `user_id` of a config is the owner of a thread. A
     config with another `user_id` raises SessionOwnerError.
 
     A checkpoint may hold types that LangGraph knows to be safe, and `allowed_types`: classes, or
     pairs of a module and a name. Any other type raises CheckpointTypeError, both when it is put and
     when it is read. A serializer of your own class decides for itself which types it allows.
 
-    With a serializer that is not LangGraph's default, messages are not written to the conversation.
-    Otherwise, messages that the serializer encrypts would also be stored in plain text.
+    With a serializer that is not LangGraph's default, messages are not copied to the conversation
+    of the thread. Otherwise, messages that the serializer encrypts would also be stored in plain
+    text.
     """
 
     def __init__(
@@ -68,9 +69,9 @@ class CortextSaver(BaseCheckpointSaver[int]):
         serde: SerializerProtocol | None = None,
         allowed_types: Iterable[AllowedType] = (),
     ) -> CortextSaver:
-        """Return a saver for a path or URL, as LangGraph's own savers do.
+        """Return a saver for a path or URL, under the name that LangGraph's own savers use.
 
-        It can be used with `with` and with `async with`.
+        The saver can be used with `with` and with `async with`.
         """
         return cls(conn_string, serde=serde, allowed_types=allowed_types)
 
@@ -83,7 +84,8 @@ class CortextSaver(BaseCheckpointSaver[int]):
         """Return the ids of threads, the most recently created first.
 
         With `owner`, return only threads with this `user_id`. At most `limit` ids are returned. A
-        conversation that another framework began is included as soon as a run has added to it.
+        conversation that another framework began is included after a run of LangGraph has
+        continued it.
         """
         most = None if limit is None else max(limit, 0)
         return [name_in(head) for head in islice(self._threads.heads(owner), most)]
@@ -131,7 +133,7 @@ class CortextSaver(BaseCheckpointSaver[int]):
         self._checkpoints.put_writes(Where.of(config), writes, task_id, task_path)
 
     def delete_thread(self, thread_id: str) -> None:
-        """Delete a thread permanently, with its conversation."""
+        """Delete a thread permanently: its checkpoints and its conversation."""
         self._threads.delete(str(thread_id))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:

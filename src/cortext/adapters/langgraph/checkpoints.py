@@ -1,4 +1,7 @@
-"""Conversion between LangGraph's checkpoints and the threads of a store."""
+"""The operations of the checkpoint saver: reading, writing and deleting checkpoints.
+
+A thread has a log of checkpoints and a conversation, which holds its messages in readable form.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,10 @@ _DELTAS = "counters_since_delta_snapshot"
 
 
 class Where(NamedTuple):
-    """The thread, namespace, checkpoint and owner that a config names."""
+    """The thread, namespace, checkpoint and owner that a LangGraph config names.
+
+    `id` is the checkpoint id, or None for the latest checkpoint.
+    """
 
     thread: str
     ns: str
@@ -51,7 +57,7 @@ class Where(NamedTuple):
 
 
 class FoundCheckpoint(NamedTuple):
-    """A checkpoint, and the thread that contains it."""
+    """A stored checkpoint, with its position and the log of the thread that contains it."""
 
     where: Where
     log: Thread
@@ -59,7 +65,7 @@ class FoundCheckpoint(NamedTuple):
 
 
 class Checkpoints:
-    """The operations of the checkpoint saver."""
+    """The operations of the checkpoint saver, on the threads of one store."""
 
     def __init__(self, threads: Threads, codec: Codec) -> None:
         self._threads, self._codec = threads, codec
@@ -74,7 +80,10 @@ class Checkpoints:
             return self.tuple(FoundCheckpoint(where, thread.log, saved)) if saved else None
 
     def all(self, config: RunnableConfig | None) -> Iterator[FoundCheckpoint]:
-        """Yield the checkpoints that a config selects, the newest first. None selects all."""
+        """Yield the checkpoints that a config selects, the newest first.
+
+        The config None selects the checkpoints of all threads.
+        """
         given = config.get("configurable", {}) if config else {}
         one = given.get("checkpoint_id")
         ids = [str(given["thread_id"])] if config else self._threads.ids()
@@ -116,7 +125,10 @@ class Checkpoints:
     def put(
         self, where: Where, checkpoint: Checkpoint, meta: Any, new_versions: ChannelVersions
     ) -> str:
-        """Store a checkpoint durably, and return its id."""
+        """Store a checkpoint durably, and return its id.
+
+        `meta` is its metadata. `new_versions` names the channels whose values have changed.
+        """
         thread = self._threads.open(where.thread, where.owner)
         log = thread.log
         with name_refusals(where.thread), log.lock:
@@ -160,7 +172,10 @@ class Checkpoints:
                 thread.transcript.wait_for(shown if self._codec.open else [], id, where.owner)
 
     def history(self, where: Where, channels: Sequence[str]) -> dict[str, DeltaChannelHistory]:
-        """Return the writes of channels since their last full value. Only these are decoded."""
+        """Return the last full value of each channel, if any, and the writes since then.
+
+        Only the checkpoints before the one that `where` names are searched.
+        """
         log = self._threads.open(where.thread, where.owner).log
         with name_refusals(where.thread), log.lock:
             log.catch_up()
@@ -169,7 +184,11 @@ class Checkpoints:
             return {channel: self._history(log, where.ns, above, channel) for channel in channels}
 
     def latest(self, log: Thread) -> set[Spot]:
-        """Return the latest checkpoint of each namespace, and those its delta channels need."""
+        """Return the positions of the checkpoints that must stay when a thread is pruned.
+
+        These are the latest checkpoint of each namespace, and the earlier checkpoints from which
+        its delta channels are rebuilt.
+        """
         keep: set[Spot] = set()
         for ns in log.checkpoints:
             saved = log.saved(ns, None)
@@ -182,7 +201,11 @@ class Checkpoints:
         return keep
 
     def delete_runs(self, runs: set[str]) -> None:
-        """Delete the checkpoints of runs, and the messages that occur in no other checkpoint."""
+        """Delete the checkpoints of runs from all threads.
+
+        Messages that occur in no other checkpoint are deleted from the conversations too. A thread
+        without other checkpoints is deleted.
+        """
         for thread_id in list(self._threads.ids()):
             with name_refusals(thread_id):
                 self._delete_runs_of(thread_id, runs)
@@ -199,7 +222,7 @@ class Checkpoints:
             self._threads.delete(thread_id)
 
     def _not_of(self, log: Thread, runs: set[str]) -> set[Spot]:
-        """Return the checkpoints of all other runs."""
+        """Return the positions of the checkpoints that do not belong to these runs."""
         return {
             (ns, id)
             for ns, id in log.spots()
@@ -214,7 +237,10 @@ class Checkpoints:
         base: SavedCheckpoint | None,
         parent: str | None,
     ) -> SavedCheckpoint:
-        """Return a checkpoint to store. A channel without a new version shares its old value."""
+        """Return a checkpoint in the form in which the log stores it.
+
+        `base` is the parent checkpoint. Channels that did not change share their value with it.
+        """
         state = cast("dict[str, Any]", dict(checkpoint))
         given = cast("dict[str, Any]", state.pop("channel_values"))
         old: Mapping[str, Node] = base.values if base else {}
@@ -233,7 +259,10 @@ class Checkpoints:
     def _tell(
         self, thread: OpenThread, where: Where, saved: SavedCheckpoint, base: SavedCheckpoint | None
     ) -> None:
-        """Add the new messages of a checkpoint to the conversation, and end a wait in its head."""
+        """Add the new messages of a checkpoint to the conversation of the thread.
+
+        Also clear the note that the thread waits for a user, if this checkpoint ends the wait.
+        """
         node = saved.values.get(MESSAGES)
         messages: list[Any] = []
         known = 0
@@ -250,14 +279,14 @@ class Checkpoints:
         thread.transcript.go_on(saved.id)
 
     def _take_over(self, thread: OpenThread) -> None:
-        """Draft a new latest checkpoint with the messages that others added to the conversation.
+        """Prepare a checkpoint with the messages that other programs added to the conversation.
 
-        The draft is stored only when a run continues from it.
+        This draft is the latest checkpoint for readers. It is stored when a run continues from it.
         """
         log, told = thread.log, thread.transcript
         if not self._codec.open:
             return
-        # The conversation also has the messages of checkpoints that are damaged.
+        # If checkpoints are damaged, their messages are still in the conversation.
         others = told.all() if log.is_damaged() else told.others()
         if log.draft is None or log.drafted != len(others):
             log.draft = taken_over(self._codec, log, others) if others else None
@@ -277,7 +306,7 @@ class Checkpoints:
 
 
 def _keep_twins(log: Thread, nodes: Iterable[Node]) -> None:
-    """Cache the messages just written, so that they are not unpacked again."""
+    """Keep the message objects just written in memory, so that they are not unpacked again."""
     for node in nodes:
         for piece in names_in(node):
             known = log.pieces.get(piece.name)
@@ -286,7 +315,7 @@ def _keep_twins(log: Thread, nodes: Iterable[Node]) -> None:
 
 
 def _shown(interrupts: Any) -> Iterator[dict[str, Any]]:
-    """Yield what a run waits for in a readable form."""
+    """Yield the id and value of each interrupt that a run waits for, as JSON."""
     several = isinstance(interrupts, (list, tuple))
     for one in cast("Sequence[Any]", interrupts) if several else [interrupts]:
         value = getattr(one, "value", one)

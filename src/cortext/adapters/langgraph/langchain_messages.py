@@ -1,4 +1,7 @@
-"""Conversion of LangChain messages to readable records and back."""
+"""Conversion of LangChain messages to cortext records and back.
+
+A record is one stored message of a conversation, in a form that users and other programs can read.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ with needs("langgraph"):
 
 FRAMEWORK = "langgraph"
 MESSAGES = "messages"
-"""The channel that holds the messages of a conversation."""
+"""The name of the LangGraph channel that holds the messages of a conversation."""
 NO_RESULT = "The tool was interrupted before it answered: there is no result."
 _NO_ANSWER = "no-answer-"
 _Call = tuple[int, str | None]
@@ -44,14 +47,14 @@ _ROLES: dict[str, Role] = {
 def add_messages(left: Any, right: Any) -> Any:
     """Merge messages as LangGraph's `add_messages` does, and answer interrupted tool calls.
 
-    A call is interrupted if a person has written a message after it and it has no result. A model
-    refuses a history with such a call.
+    A tool call counts as interrupted if it has no result and a human message follows it. Such a
+    call gets a substitute result, because a model refuses a history with a call without a result.
     """
     return answered(cast("list[AnyMessage]", _add_messages(left, right)))
 
 
 class MessagesState(TypedDict):
-    """LangGraph's `MessagesState` with the `add_messages` of this module."""
+    """LangGraph's `MessagesState`, with an `add_messages` that also answers interrupted calls."""
 
     messages: Annotated[list[AnyMessage], add_messages]
 
@@ -59,8 +62,8 @@ class MessagesState(TypedDict):
 def answered(messages: Sequence[Any], *, all: bool = False) -> list[Any]:
     """Return the messages, with a substitute result after each tool call that has none.
 
-    A call may still be running if no person has written a message after it. Such a call gets no
-    substitute, except with `all`.
+    A call may still be running if no human message follows it. Such a call gets a substitute only
+    with `all`.
     """
     open_calls = _unanswered(messages, all)
     if not open_calls:
@@ -83,12 +86,15 @@ def answered(messages: Sequence[Any], *, all: bool = False) -> list[Any]:
 
 
 def is_ours(message: BaseMessage) -> bool:
-    """Return whether a message is a substitute result that `answered` added."""
+    """Return whether a message is a substitute tool result that `answered` added."""
     return isinstance(message, ToolMessage) and (message.id or "").startswith(_NO_ANSWER)
 
 
 def as_message(value: Any) -> BaseMessage | None:
-    """Return a value as a message, also if it is a dict of a message. None for anything else."""
+    """Return the message that a value is, or that a dict with role and content describes.
+
+    Returns None for any other value.
+    """
     if isinstance(value, dict) and "role" in value and "content" in value:
         try:
             return convert_to_messages([cast("dict[str, Any]", value)])[0]
@@ -102,7 +108,10 @@ def with_id(record: SessionMessage, id: str) -> SessionMessage:
 
 
 def to_record(message: BaseMessage) -> SessionMessage:
-    """Return a readable record of a message. Its `extra` holds all other fields of the message."""
+    """Return a record with the role and text of a message.
+
+    The `extra` of the record holds the other fields of the message.
+    """
     fields = _fields(message)
     text = str(message.text)
     if fields.get("content") == text:
@@ -122,7 +131,7 @@ def to_record(message: BaseMessage) -> SessionMessage:
 
 
 def to_message(record: SessionMessage) -> BaseMessage:
-    """Return the message of a record. The record may come from another framework or tool."""
+    """Return a record as a LangChain message, whichever framework or tool wrote the record."""
     own = record.extra.get(FRAMEWORK)
     if isinstance(own, dict):
         fields = {"content": record.content, **cast("dict[str, Any]", own)}
@@ -143,9 +152,9 @@ def to_message(record: SessionMessage) -> BaseMessage:
 
 
 def to_messages(records: Iterable[SessionMessage]) -> list[BaseMessage]:
-    """Return records of others as a history that a model accepts.
+    """Return records of other programs as LangChain messages that a model accepts.
 
-    Each call has a result, and each result belongs to a call.
+    A tool call without a result gets a substitute result. A result without a call becomes text.
     """
     messages: list[BaseMessage] = []
     called: set[str | None] = set()
@@ -160,7 +169,7 @@ def to_messages(records: Iterable[SessionMessage]) -> list[BaseMessage]:
 
 
 def mark_of(record: SessionMessage) -> str:
-    """Return a fingerprint that is equal for records with the same content."""
+    """Return a fingerprint of the role, the text and the LangChain fields of a record."""
     said = [record.role, record.content, record.extra.get(FRAMEWORK)]
     return blake2b(json_codec.encode(said), digest_size=6).hexdigest()
 
@@ -180,7 +189,7 @@ def _unanswered(messages: Sequence[Any], all: bool) -> set[_Call]:
 
 
 def _fields(message: BaseMessage) -> dict[str, Any]:
-    """Return the fields of a message as JSON, or nothing if a field cannot be JSON."""
+    """Return the fields of a message as JSON, or {} if a field cannot be JSON."""
     try:
         fields = message.model_dump(mode="json", exclude_defaults=True, exclude={"type"})
         return cast("dict[str, Any]", json_copy(fields, "the message"))

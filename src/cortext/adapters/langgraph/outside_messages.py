@@ -1,6 +1,6 @@
-"""Messages in a thread that come from outside LangGraph.
+"""Messages that other programs added to the conversation of a LangGraph thread.
 
-They come from a person in a terminal tool, or from a program that uses another framework.
+For example, a user continued the conversation in Claude Code, or in a program of another framework.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ with needs("langgraph"):
     from langgraph.checkpoint.base.id import uuid6
 
 _VERSION = 4
-"""The version number of checkpoints in LangGraph."""
+"""The version number of LangGraph's checkpoint format."""
 
 
 def taken_over(
     codec: Codec, log: Thread, others: Sequence[SessionMessage]
 ) -> SavedCheckpoint | None:
-    """Return a new checkpoint after the latest, with the messages of others that are in none yet.
+    """Return a new checkpoint that adds messages of other programs to the latest checkpoint.
 
-    Returns None if there are no such messages. Also returns None while a step is running, because
-    the writes of the step belong to the latest checkpoint.
+    `others` are the records of these messages. Messages that are in a checkpoint already are not
+    added. Returns None if there is nothing to add. Also returns None while a step is running,
+    because the writes of the step belong to the latest checkpoint.
     """
     log.draft = None
     latest = log.saved("", None)
@@ -43,19 +44,21 @@ def taken_over(
 
 
 def _is_told(latest: SavedCheckpoint, log: Thread) -> bool:
-    """Return whether the messages of this thread are a list, or may have been before damage."""
+    """Return whether messages can be added: the checkpoint has a list of messages.
+
+    A checkpoint without messages also counts if a later checkpoint is damaged.
+    """
     messages = latest.values.get(MESSAGES)
     return isinstance(messages, Items) or (messages is None and log.is_damaged())
 
 
 def spoken(codec: Codec, log: Thread, spots: Iterable[Spot]) -> set[str | None]:
-    """Return the ids of the messages in these checkpoints."""
+    """Return the ids of all messages in the checkpoints at these positions."""
     lists: dict[int, Items] = {}
     for ns, at in spots:
         node = None if ns else log.checkpoints[ns][at].values.get(MESSAGES)
         if isinstance(node, Items):
-            # A list that grew shares its pieces with the earlier lists. The longest has all of
-            # them.
+            # Lists that grew from each other share `pieces`. The longest holds all messages.
             longest = lists.setdefault(id(node.pieces), node)
             lists[id(node.pieces)] = max(longest, node, key=lambda one: one.size)
     said = (codec.message(piece) for node in lists.values() for piece in node.all())

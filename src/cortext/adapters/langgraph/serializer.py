@@ -32,9 +32,9 @@ with needs("langgraph"):
     )
 
 AllowedType = type | tuple[str, ...]
-"""A class, or a tuple of its module and its name."""
+"""A class, or a tuple of the module and the name of a class."""
 _KINDS = frozenset(("null", "bytes", "bytearray", "msgpack"))
-"""The kinds of data that LangGraph writes by default."""
+"""The encodings that LangGraph's serializer uses by default."""
 _PICKLE = "pickle"
 _NAMING = frozenset(
     (
@@ -46,14 +46,17 @@ _NAMING = frozenset(
         EXT_PYDANTIC_V2,
     )
 )
-"""The MessagePack extensions that begin with a module and a name."""
+"""The codes of the MessagePack extensions whose data names a type to construct."""
 _SAFE = _msgpack.SAFE_MSGPACK_TYPES | _msgpack.SAFE_MSGPACK_METHODS
 _NESTING = _NAMING | {EXT_NUMPY_ARRAY, EXT_DELTA_SNAPSHOT}
-"""The extensions whose data may hold further extensions. LangGraph opens no others."""
+"""The codes of the MessagePack extensions whose data may contain further extensions."""
 
 
 class ForbiddenType(Exception):
-    """The error for a value whose type is not allowed. `name` is a type, or a kind of data."""
+    """The error for a value that the allow-list does not permit.
+
+    `name` is the name of the type, or with `is_kind` the name of a data encoding such as `pickle`.
+    """
 
     def __init__(self, name: str, *, is_kind: bool = False) -> None:
         super().__init__(name)
@@ -75,22 +78,25 @@ class CheckpointSerializer(JsonPlusSerializer):
     def restrict(
         cls, serde: JsonPlusSerializer, allowed_types: Iterable[AllowedType]
     ) -> CheckpointSerializer:
-        """Return a serializer with the allow-list of another serializer and further types.
+        """Return a serializer that allows the types that `serde` allows, and `allowed_types`.
 
-        LangGraph's default, which allows every type, counts as an empty list.
+        If `serde` allows every type, as LangGraph's default does, its list counts as empty.
         """
         known = serde._allowed_msgpack_modules
         listed = known if isinstance(known, set) else ()
         return cls((*listed, *allowed_types), pickle_fallback=serde.pickle_fallback)
 
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
-        """Pack a value. Raises ForbiddenType for a type that could not be read again."""
+        """Pack a value. Raises ForbiddenType if the value contains a type that is not allowed."""
         kind, data = super().dumps_typed(obj)
         self._check(kind, data)
         return kind, data
 
     def loads_typed(self, data: tuple[str, bytes]) -> Any:
-        """Unpack a value. Raises ForbiddenType before anything is constructed."""
+        """Unpack a value. Raises ForbiddenType if the data names a type that is not allowed.
+
+        The check comes first, so no object of a forbidden type is constructed.
+        """
         self._check(*data)
         return super().loads_typed(data)
 
@@ -110,10 +116,10 @@ class CheckpointSerializer(JsonPlusSerializer):
 def restrict(
     serde: SerializerProtocol | None, allowed_types: Iterable[AllowedType]
 ) -> SerializerProtocol:
-    """Return a serializer that refuses types that are not allowed.
+    """Return the serializer `serde` limited to safe types and `allowed_types`.
 
-    A serializer of a class that is not LangGraph's is returned unchanged. Raises ValueError if
-    `allowed_types` are given for such a class.
+    None is LangGraph's default serializer. A serializer whose class is not LangGraph's is returned
+    unchanged. Raises ValueError if `allowed_types` are given for such a serializer.
     """
     if serde is None:
         return CheckpointSerializer(allowed_types)
@@ -131,7 +137,10 @@ def restrict(
 
 @contextmanager
 def name_refusals(thread: str, checkpoint: str = "") -> Generator[None]:
-    """Turn ForbiddenType into CheckpointTypeError, which names the thread and the checkpoint."""
+    """Convert a ForbiddenType error into CheckpointTypeError, as a context manager.
+
+    The new error names the thread and the checkpoint.
+    """
     try:
         yield
     except ForbiddenType as error:
@@ -141,9 +150,9 @@ def name_refusals(thread: str, checkpoint: str = "") -> Generator[None]:
 
 
 def _types_in(packed: bytes) -> set[tuple[str, ...]]:
-    """Return the module and name of every type in a packed value, and of its method if any.
+    """Return the module and name of every type that a packed value names.
 
-    Nothing is constructed.
+    If the value names a method, the method is the third item. No object is constructed.
     """
     found: set[tuple[str, ...]] = set()
 

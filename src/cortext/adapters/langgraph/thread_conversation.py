@@ -1,4 +1,7 @@
-"""The conversation of a thread: every message that its state ever held, once and in order."""
+"""The conversation of a LangGraph thread: each message of its checkpoints once, in order.
+
+The conversation is a cortext session, separate from the log of checkpoints.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +28,9 @@ from cortext.stores.servers.server_base import ServedStore
 
 
 class Transcript:
-    """The session of one thread, and which messages it is known to contain.
+    """The conversation of one thread, with the ids of the messages that it already contains.
 
-    Hold the lock of the thread while using it.
+    Hold the lock of the thread's log while calling the methods.
     """
 
     def __init__(self, kept: SessionLog, id: str, thread_id: str) -> None:
@@ -40,9 +43,9 @@ class Transcript:
         self._waits = ""
 
     def begin(self, owner: str) -> None:
-        """Create the session if it does not exist.
+        """Create the conversation if it does not exist.
 
-        Raises SessionOwnerError if it has another owner.
+        Raises SessionOwnerError if the conversation has another owner.
         """
         if not self._begun:
             self._kept.append(self._id, [], lambda: self._new(owner), owner=owner)
@@ -50,10 +53,10 @@ class Transcript:
             self._begun = True
 
     def tell(self, messages: Sequence[Any], known: int, owner: str) -> None:
-        """Append the messages that the session does not contain yet.
+        """Append the messages that the conversation does not contain yet.
 
-        The first `known` messages have not changed since the last checkpoint: they are skipped if
-        they are in the session.
+        `messages` are the messages of a checkpoint. The first `known` of them have not changed
+        since the checkpoint before, so they are only looked up by their id.
         """
         self.begin(owner)
         self.catch_up()
@@ -67,8 +70,7 @@ class Transcript:
                 continue
             record = to_record(message)
             if not message.id:
-                # The same text without an id may occur several times. Its count makes the id
-                # unique.
+                # Equal messages without ids would get the same id. The count makes it unique.
                 nameless[record.id] += 1
                 record = with_id(record, derived_id(record.id, str(nameless[record.id])))
             record = self._untold(record)
@@ -79,7 +81,7 @@ class Transcript:
             self._kept.append(self._id, new, lambda: self._new(owner), owner=owner)
 
     def remove(self, ids: set[str | None]) -> None:
-        """Delete messages permanently."""
+        """Delete the messages with these LangChain ids from the conversation permanently."""
         if ids and self._kept.store.exists(self._id):
             self._kept.change(self._id, lambda session: _without(session, ids))
 
@@ -88,21 +90,24 @@ class Transcript:
         return found.messages if found else []
 
     def others(self) -> list[SessionMessage]:
-        """Return the records that did not come from a thread of LangGraph."""
+        """Return the messages that other programs added to the conversation, as records."""
         self.catch_up()
         return self._others
 
     def wait_for(self, interrupts: list[dict[str, Any]], at: str, owner: str) -> None:
-        """Store in the head that a run waits at a checkpoint, and what it waits for."""
+        """Record in the conversation that a run waits for a user.
+
+        `at` is the id of the checkpoint at which the run waits. `interrupts` say what it waits for.
+        """
         self.begin(owner)
         self._waits = at
         pending = {"framework": FRAMEWORK, "checkpoint_id": at, "interrupts": interrupts}
         self._amend(pending)
 
     def go_on(self, at: str) -> None:
-        """Clear the wait in the head if `at` is a later checkpoint than the one that waits.
+        """Clear the note of `wait_for` if the checkpoint `at` is later than the one that waits.
 
-        Saves may overtake each other, so a save of the same checkpoint does not end the wait.
+        Writes may arrive out of order, so the same checkpoint does not end the wait.
         """
         if not isinstance(self._kept.store, LogStore):
             self._waits = self._waiting()
@@ -111,10 +116,10 @@ class Transcript:
             self._amend(None)
 
     def catch_up(self) -> None:
-        """Read the records that are new in the session.
+        """Read the messages that were added to the conversation since the last call.
 
-        A store that cannot be read incrementally is read once. Its `append` skips records that are
-        there already.
+        A store that cannot be read incrementally is read only once. Its `append` skips messages
+        that are stored already.
         """
         if self._told and not isinstance(self._kept.store, (LogStore, ServedStore)):
             return
@@ -123,7 +128,7 @@ class Transcript:
             self._told.clear()
             self._others = []
             self._calls.clear()
-            # Changing a head rewrites the session, so the head may be different.
+            # A change of the head also rewrites the file, so read the head again.
             self._waits = self._waiting()
         for record in records:
             self._told[record.id] = mark_of(record)
@@ -135,9 +140,9 @@ class Transcript:
                 self._others.append(record)
 
     def _untold(self, record: SessionMessage) -> SessionMessage | None:
-        """Return the record if it is new, otherwise None.
+        """Return the record to append, or None if the conversation already contains the record.
 
-        A record that has changed gets a new id.
+        If the content of a stored message has changed, the new record gets another id.
         """
         told = self._told.get(record.id)
         if told is None:
@@ -156,7 +161,7 @@ class Transcript:
         )
 
     def _waiting(self) -> str:
-        """Return the checkpoint at which a run waits for a person according to the head, or ""."""
+        """Return the id of the checkpoint at which a run waits for a user, or "" if none waits."""
         try:
             head = self._kept.head(self._id)
         except SessionNotFoundError:

@@ -1,7 +1,8 @@
-"""The log of a thread: its checkpoints and their writes, in the order in which they were put.
+"""The log of a LangGraph thread: its checkpoints and their writes, in the order of arrival.
 
-The log is a session of its own, separate from the conversation. Each checkpoint and each group of
-writes is a record, with its data in `structured_data`. Only records that are new are read.
+A *write* is a value that a task wrote to a channel. The log is a cortext session, separate from the
+conversation of the thread. Each checkpoint and each group of writes is one record. Its data is in
+`structured_data`. Only new records are read.
 """
 
 from __future__ import annotations
@@ -25,11 +26,14 @@ from cortext.stores.port import SessionStore
 
 log: logging.Logger = logging.getLogger("cortext.adapters")
 Spot = tuple[str, str]
-"""A namespace, and the id of a checkpoint in it."""
+"""The position of a checkpoint: its namespace and its id. The root namespace is ""."""
 
 
 class SavedCheckpoint(NamedTuple):
-    """A checkpoint with its parent, its state, its metadata and the values of its channels."""
+    """A checkpoint as the log stores it. `parent` is the id of the checkpoint before it.
+
+    `values` are the values of the channels. `state` holds the other fields of the checkpoint.
+    """
 
     id: str
     parent: str | None
@@ -39,7 +43,10 @@ class SavedCheckpoint(NamedTuple):
 
 
 class Write(NamedTuple):
-    """A value that a task wrote to a channel, for the step after a checkpoint."""
+    """A value that a task wrote to a channel after a checkpoint.
+
+    `number` is the position of the write in its task, and `path` is the path of the task.
+    """
 
     task: str
     number: int
@@ -49,7 +56,7 @@ class Write(NamedTuple):
 
 
 class Thread:
-    """The parsed log of a thread. Hold `lock` while using it."""
+    """The parsed checkpoints and writes of one thread. Hold `lock` while using them."""
 
     def __init__(self, store: SessionStore, id: str) -> None:
         self.lock: threading.RLock = threading.RLock()
@@ -57,7 +64,7 @@ class Thread:
         self._clear()
 
     def catch_up(self) -> None:
-        """Read the records that were added since the last call."""
+        """Read the checkpoints and writes that were added to the log since the last call."""
         anew, records = self._follower.new()
         if anew:
             self._clear()
@@ -71,7 +78,11 @@ class Thread:
         self._follower.forget()
 
     def saved(self, ns: str, id: str | None) -> SavedCheckpoint | None:
-        """Return a checkpoint, or the latest if `id` is None or "". None if there is none."""
+        """Return the checkpoint with this id in the namespace `ns`.
+
+        If `id` is None or "", return the latest checkpoint of the namespace. Returns None if
+        there is no such checkpoint.
+        """
         if self.draft is not None and not ns and id in (None, "", self.draft.id):
             return self.draft
         found = self.checkpoints.get(ns)
@@ -80,7 +91,7 @@ class Thread:
         return found.get(id) if id else found[self._latest[ns]]
 
     def is_damaged(self) -> bool:
-        """Return whether the root has an unreadable checkpoint after its latest readable one."""
+        """Return whether the newest checkpoint of the root namespace cannot be read."""
         return max(self.broken.values(), default="") > self._latest.get("", "")
 
     def spots(self) -> list[Spot]:
@@ -89,7 +100,7 @@ class Thread:
         return sorted(found, key=lambda spot: spot[1], reverse=True)
 
     def writes_at(self, ns: str, id: str) -> list[Write]:
-        """Return the writes at a checkpoint in the order in which a run applies them."""
+        """Return the writes after a checkpoint, in the order in which LangGraph applies them."""
         found = self.writes.get((ns, id), {}).values()
         return sorted(found, key=lambda write: (write.path, write.task, write.number))
 
@@ -98,15 +109,18 @@ class Thread:
         self.writes: dict[Spot, dict[tuple[str, int], Write]] = {}
         self.pieces: dict[str, StoredValue] = {}
         self.broken: dict[str, str] = {}
-        """Records that refer to missing values: record id to checkpoint id, "" outside the root."""
+        """Records that cannot be read because a value is missing: record id to checkpoint id.
+
+        The checkpoint id is "" for writes, and for checkpoints outside the root namespace.
+        """
         self._latest: dict[str, str] = {}
         self.draft: SavedCheckpoint | None = None
-        """A new latest checkpoint with messages of others, or None.
+        """A checkpoint with messages of other programs, which is not stored yet, or None.
 
-        It is put together with the next checkpoint, or never.
+        The draft is stored when a run continues from it. Until then it exists only in memory.
         """
         self.drafted = 0
-        """The number of records of others when `draft` was made."""
+        """The number of messages of other programs when `draft` was made."""
 
     def _take(self, record: SessionMessage) -> None:
         data = record.structured_data
@@ -147,8 +161,8 @@ class Thread:
         found = self.writes.setdefault((data.get("ns", ""), data["at"]), {})
         for index, channel, one in data["writes"]:
             value = read(one, None, self.pieces)
-            # The first write wins, except for errors, interrupts and resume values: there the last
-            # one wins.
+            # A negative index is an error, an interrupt or a resume value: the last write wins.
+            # Otherwise the first write wins.
             if index < 0 or (task, index) not in found:
                 found[task, index] = Write(task, index, path, channel, value)
 
@@ -156,10 +170,10 @@ class Thread:
 def put_record(
     ns: str, saved: SavedCheckpoint, base: SavedCheckpoint | None, known: Mapping[str, Any]
 ) -> Any:
-    """Return the data of a checkpoint for the log. Values that equal those of `base` are left out.
+    """Return the JSON data of a checkpoint, as the log stores it.
 
-    `base` is the parent, if the log contains it. Values with a name in `known` are written as the
-    name.
+    `base` is the parent checkpoint, or None if the log does not contain it. Values that are the
+    same in `base` are left out. A value whose name is in `known` is stored as its name only.
     """
     old: Mapping[str, Node] = base.values if base else {}
     values = {
@@ -172,14 +186,18 @@ def put_record(
 
 
 def writes_record(ns: str, at: str, writes: list[Write], known: Mapping[str, Any]) -> Any:
-    """Return the data of the writes of one task for the log."""
+    """Return the JSON data of the writes of one task, as the log stores it.
+
+    `at` is the id of the checkpoint before the writes. A value whose name is in `known` is stored
+    as its name only.
+    """
     rows = [[one.number, one.channel, written(one.value, None, known)] for one in writes]
     data = {"writes": rows, "at": at, "task": writes[0].task, "path": writes[0].path, "ns": ns}
     return {key: one for key, one in data.items() if one}
 
 
 def records_of(thread: Thread, spots: Iterable[Spot]) -> Iterator[SessionMessage]:
-    """Yield the records of a log that contains only these checkpoints and their writes."""
+    """Yield the records of a new log with only the checkpoints at `spots`, and their writes."""
     kept: dict[Spot, SavedCheckpoint] = {}
     known: dict[str, bool] = {}
     for spot in sorted(set(spots), key=lambda one: one[1]):

@@ -1,4 +1,4 @@
-"""The threads of a store. Each has a log of checkpoints and a conversation."""
+"""The LangGraph threads of a store. Each thread has a log of checkpoints and a conversation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ from cortext.stores.port import SessionStore
 
 
 class OpenThread(NamedTuple):
-    """A thread that was used recently."""
+    """A thread in memory, with its log of checkpoints and its conversation.
+
+    `thread_id` is LangGraph's id of the thread. `id` is the id of its two sessions in the stores.
+    """
 
     id: str
     thread_id: str
@@ -35,7 +38,7 @@ class OpenThread(NamedTuple):
 
 
 class Threads:
-    """All threads of a store. The methods block while they wait for the disk."""
+    """All LangGraph threads of a store. The methods block while they wait for the disk."""
 
     def __init__(self, kept: SessionLog) -> None:
         self.kept = kept
@@ -44,9 +47,10 @@ class Threads:
         self._making = threading.Lock()
 
     def open(self, thread_id: str, owner: str = "") -> OpenThread:
-        """Return a thread.
+        """Return the thread with this id, which need not exist yet.
 
-        Raises SessionOwnerError if it belongs to somebody other than `owner`.
+        Raises SessionOwnerError if the thread belongs to somebody other than `owner`. An empty
+        `owner` skips this check.
         """
         self.kept.check_owner(id_of(thread_id), owner, thread_id)
         with self._making:
@@ -75,7 +79,7 @@ class Threads:
         return self.kept.begun(owner, set(self.logs.list_session_ids()))
 
     def append(self, thread: OpenThread, records: Sequence[SessionMessage]) -> None:
-        """Append records to the log of a thread durably."""
+        """Append records to the log of a thread durably. The log is created if needed."""
         try:
             self.logs.append(thread.id, *records)
         except SessionNotFoundError:
@@ -85,10 +89,10 @@ class Threads:
             self.logs.append(thread.id, *records)
 
     def put(self, thread: OpenThread, ns: str, drafts: Sequence[SavedCheckpoint]) -> None:
-        """Append checkpoints durably. Each checkpoint is the parent of the next.
+        """Append the checkpoints `drafts` durably. Each checkpoint is the parent of the next.
 
-        A checkpoint only refers to values that are in the log already. If another process rewrites
-        the log and removes these values, the checkpoints are written again in full.
+        Values that are in the log already are stored as references. If another process has removed
+        such a value in the meantime, the checkpoints are written again in full.
         """
         log = thread.log
         with log.lock:
@@ -108,7 +112,10 @@ class Threads:
                 log.catch_up()
 
     def write(self, thread: OpenThread, ns: str, at: str, writes: list[Write]) -> None:
-        """Append the writes of a task durably, and again in full if needed, as `put` does."""
+        """Append the writes of a task durably, after the checkpoint with the id `at`.
+
+        Like `put`, write them again in full if a referenced value was removed in the meantime.
+        """
         log = thread.log
         with log.lock:
             record = as_record(writes_record(ns, at, writes, log.pieces))
@@ -123,10 +130,11 @@ class Threads:
                 log.catch_up()
 
     def rewrite(self, thread_id: str, chosen: Callable[[Thread], set[Spot]]) -> Thread | None:
-        """Delete all checkpoints permanently that `chosen` does not return.
+        """Delete the checkpoints of a thread permanently, except those that `chosen` returns.
 
-        Returns the content of the log before the change, or None if nothing was deleted.
-        Checkpoints that others add in the meantime are not lost.
+        `chosen` gets the log and returns positions of checkpoints. Returns the log as it was
+        before, or None if nothing was deleted. Checkpoints that others add in the meantime are not
+        lost.
         """
         thread = self.open(thread_id)
         try:
@@ -163,10 +171,10 @@ class Threads:
             self.kept.append(target.id, told.messages, lambda: new)
 
     def delete(self, thread_id: str) -> None:
-        """Delete a thread with its conversation.
+        """Delete the checkpoints and the conversation of a thread permanently.
 
-        The conversation is deleted first: checkpoints without a conversation are still a valid
-        thread.
+        The conversation is deleted first. If the process dies then, the checkpoints are still a
+        valid thread.
         """
         thread = self.open(thread_id)
         self.kept.delete(thread.id)

@@ -1,9 +1,9 @@
-"""The stored form of LangGraph's values in the log of a thread.
+"""The stored form of channel values in the log of a LangGraph thread.
 
-A *piece* is one value as the serializer packs it, or plain JSON as it is. A list is stored as
-pieces. Leading pieces that the previous list has too are only counted. A piece that is anywhere in
-the log already is stored as a reference, by its name. Therefore a growing list is stored once, and
-a checkpoint takes only the space of what is new in it.
+A *node* is the stored form of one value: a piece, a list of pieces, or a dict of nodes. A *piece*
+is plain JSON, or the bytes of LangGraph's serializer. A piece that is in the log already is stored
+only by its name. For a list, the number of unchanged pieces at its beginning is stored, followed by
+the new pieces. Therefore a checkpoint takes only the space of what is new in it.
 """
 
 from __future__ import annotations
@@ -26,16 +26,17 @@ with needs("langgraph"):
 
 _JSON = "json of ours"
 _WORTH_A_NAME = 40
-"""The size in bytes from which a piece gets a name. Shorter pieces are stored each time."""
+"""The minimum size in bytes of a piece with a name. Smaller pieces are stored again each time."""
 _LARGE = 512
-"""The size in bytes of plain JSON from which a dict is stored key by key."""
+"""The minimum size in bytes of a plain JSON dict that is stored key by key."""
 _ATOMS = frozenset((str, int, bool, float, type(None)))
 
 
 class StoredValue:
-    """One stored value, a piece. Equal pieces have equal names; short pieces have the name "".
+    """A piece: one stored value, as plain JSON or as bytes of the serializer.
 
-    `twin` is a private copy of the message that the piece stores, or None.
+    Equal pieces have equal names. Short pieces have the name "". If the value is a message, `twin`
+    may hold a copy of the message, so that it need not be unpacked. Otherwise `twin` is None.
     """
 
     __slots__ = ("data", "kind", "name", "twin")
@@ -57,9 +58,9 @@ class StoredValue:
 
 
 class Items(NamedTuple):
-    """A list: the first `size` of `pieces`.
+    """The stored form of a list. Only the first `size` items of `pieces` belong to the list.
 
-    A list that grew shares `pieces` with the earlier list.
+    A list that grew from an earlier list shares `pieces` with it.
     """
 
     pieces: list[StoredValue]
@@ -70,7 +71,7 @@ class Items(NamedTuple):
 
 
 class Keys(NamedTuple):
-    """A dict whose keys are strings."""
+    """The stored form of a dict with string keys: one node for each key."""
 
     values: Mapping[str, Node]
 
@@ -79,14 +80,14 @@ Node = StoredValue | Items | Keys
 
 
 class Broken(ValueError):
-    """The error for a value that refers to something that is not in the log."""
+    """The error for a stored value that refers to a piece or a list that is not in the log."""
 
 
 class Codec:
-    """The conversion of values to nodes and back with a serializer.
+    """The conversion of values to nodes and back, with a serializer.
 
-    With a serializer other than the default, pieces cannot be compared. Then nothing is shared
-    between values, and nothing is stored in a readable form.
+    `open` is whether the serializer is the default one. With any other serializer, each value is
+    one piece of opaque bytes. Values then share no pieces, and no message is stored as plain text.
     """
 
     def __init__(self, serde: SerializerProtocol) -> None:
@@ -96,8 +97,8 @@ class Codec:
     def node(self, value: Any, before: Node | None = None, levels: int = 2) -> Node:
         """Return the node of a value.
 
-        Parts that equal `before`, the previous value, are shared with it. Dicts are split into
-        their keys down to this number of `levels`.
+        `before` is the node of the previous value of the channel. Equal parts are shared with it.
+        Large dicts are split by key, down to `levels` levels of nesting.
         """
         if not self.open:
             return self.piece(value)
@@ -114,13 +115,13 @@ class Codec:
     def piece(self, value: Any) -> StoredValue:
         if self.open and _is_plain(value):
             return StoredValue(_JSON, value)
-        # The twin is written: the caller may change the message at the same time.
+        # Pack the copy, because the caller may change the message at the same time.
         twin = _private(value) if self.open and isinstance(value, BaseMessage) else None
         kind, data = self.serde.dumps_typed(value if twin is None else twin)
         return StoredValue(kind, bytes(data), twin)
 
     def value(self, node: Node) -> Any:
-        """Return the value of a node as a new object. The caller may change it."""
+        """Return the value that a node stores as a new object, which the caller may change."""
         if isinstance(node, Items):
             return [self.value(piece) for piece in node.all()]
         if isinstance(node, Keys):
@@ -135,13 +136,16 @@ class Codec:
         return value
 
     def peek(self, node: Node) -> Any:
-        """Return the value of a node for reading only. The caller must not change it."""
+        """Return the value that a node stores, without copying plain JSON.
+
+        The caller must not change the value.
+        """
         if isinstance(node, StoredValue) and node.kind == _JSON:
             return node.data
         return self.value(node)
 
     def message(self, piece: StoredValue) -> Any:
-        """Return the value of a piece that may be a message. The caller must not change it."""
+        """Return the value of a piece, without copying a message. The caller must not change it."""
         return piece.twin if piece.twin is not None else self.value(piece)
 
     def _items(self, values: list[Any], before: Node | None) -> Items:
@@ -158,9 +162,10 @@ class Codec:
 
 
 def written(node: Node, before: Node | None, known: Container[str]) -> Any:
-    """Return a node as JSON.
+    """Return a node as JSON for the log.
 
-    `before` is the previous node of the channel, `known` the stored names.
+    `before` is the node of the previous value of the channel, which is in the log. `known` holds
+    the names of the pieces in the log.
     """
     if isinstance(node, StoredValue):
         if node.name and node.name in known:
@@ -175,9 +180,11 @@ def written(node: Node, before: Node | None, known: Container[str]) -> Any:
 
 
 def read(data: Any, before: Node | None, pieces: dict[str, StoredValue]) -> Node:
-    """Return the node of JSON from the log, and add its named pieces to `pieces`.
+    """Return the node that `written` stored as the JSON `data`.
 
-    Raises Broken if a shared part is missing, and ValueError for JSON that is not from this module.
+    `before` is the node of the previous value of the channel. `pieces` holds the named pieces of
+    the log. New pieces are added to it. Raises Broken if a referenced part is missing, and
+    ValueError for other JSON.
     """
     if isinstance(data, dict):
         found = cast("dict[str, Any]", data)
@@ -191,7 +198,10 @@ def read(data: Any, before: Node | None, pieces: dict[str, StoredValue]) -> Node
 
 
 def common(node: Node, before: Node | None) -> int:
-    """Return how many pieces two lists have in common at their beginning."""
+    """Return how many pieces at the beginning of two lists are the same objects.
+
+    Returns 0 if a node is not a list.
+    """
     if not isinstance(node, Items) or not isinstance(before, Items):
         return 0
     most = min(node.size, before.size)
@@ -202,7 +212,7 @@ def common(node: Node, before: Node | None) -> int:
 
 
 def names_in(node: Node) -> list[StoredValue]:
-    """Return all pieces of a node that have a name."""
+    """Return the pieces of a node that have a name, which are the pieces the log stores once."""
     if isinstance(node, Items):
         return [piece for piece in node.all() if piece.name]
     if isinstance(node, Keys):
@@ -239,9 +249,9 @@ def _read_piece(data: Any, pieces: dict[str, StoredValue]) -> StoredValue:
 
 
 def _grown(old: Items, keep: int, new: list[StoredValue]) -> Items:
-    """Return the first `keep` pieces of a list followed by new ones.
+    """Return a list of the first `keep` pieces of `old`, followed by the pieces `new`.
 
-    A list that only grows shares its pieces with the old list.
+    If all pieces of `old` stay, both lists share `pieces`.
     """
     if keep == old.size == len(old.pieces):
         old.pieces.extend(new)
@@ -250,7 +260,7 @@ def _grown(old: Items, keep: int, new: list[StoredValue]) -> Items:
 
 
 def _same(value: Any, piece: StoredValue) -> bool:
-    """Return whether a value equals a piece, without packing it. False can mean unknown."""
+    """Return whether a value is known to equal the value of a piece, without packing it."""
     twin = piece.twin
     if twin is not None:
         try:
@@ -275,8 +285,7 @@ def _private(message: BaseMessage) -> BaseMessage | None:
     try:
         if message.__pydantic_extra__ or message.__pydantic_private__:
             return deepcopy(message)
-        # Same result as pydantic's own copy in a third of the time: long histories are copied
-        # often.
+        # Three times as fast as pydantic's own copy: long histories are copied often.
         twin = object.__new__(type(message))
         parts = {key: _copied(value) for key, value in message.__dict__.items()}
         object.__setattr__(twin, "__dict__", parts)

@@ -1,4 +1,7 @@
-"""Repair of a history for a provider, so that each tool call is followed by its result."""
+"""Repair of a message history, so that each tool call is directly followed by its result.
+
+Providers of models refuse other histories. The messages are llm's messages as dicts.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +16,15 @@ INTERRUPTED = (
 )
 Json = dict[str, Any]
 Spot = tuple[int, int]
-"""The number of a message, and the number of a part of this message."""
+"""The position of a message part: the number of the message, and of the part in the message."""
 
 
 def mended(items: Sequence[Json], *, waits: bool = False) -> list[Json]:
     """Return the messages with each tool result directly after its call.
 
-    A missing result is replaced with a sentence that says so. A result can be further down because
-    another process wrote a message in between: it is moved to its call. With `waits`, the calls at
-    the end stay without a result, because llm runs them when it continues.
+    A result is moved to its call if another process wrote a message in between. A call without a
+    result gets a substitute, which says that the call was interrupted. With `waits`, the calls of
+    the last message get no substitute, because llm runs them when it continues.
     """
     results = _results(items)
     taken = set(results.values())
@@ -44,7 +47,7 @@ def mended(items: Sequence[Json], *, waits: bool = False) -> list[Json]:
 
 
 def _results(items: Sequence[Json]) -> dict[Spot, Spot]:
-    """Return the position of the result of each call, by the position of the call."""
+    """Return the position of each tool call with a result, and the position of that result."""
     found: dict[Spot, Spot] = {}
     open_calls: OpenCalls[Spot] = OpenCalls()
     for number, item in enumerate(items):
@@ -57,7 +60,10 @@ def _results(items: Sequence[Json]) -> dict[Spot, Spot]:
 
 
 def _calls(item: Json) -> list[int]:
-    """Return the positions of the calls in a message that need a result from this program."""
+    """Return the numbers of the parts of a message that are tool calls and need a result.
+
+    Calls that the server of the model runs need no result from this program.
+    """
     return [
         at
         for at, part in enumerate(item["parts"] if item["role"] == "assistant" else ())
@@ -79,9 +85,10 @@ def _stand_in(call: Json) -> Json:
 
 
 def _left_over(item: Json, taken: set[int]) -> list[Json]:
-    """Return the parts of a tool message that were not moved to a call, as a message or nothing.
+    """Return a user message with the parts of a tool message that were not moved to a call.
 
-    A result without a call becomes text, because providers do not accept it in another form.
+    `taken` holds the numbers of the moved parts. The list is empty if no part is left. A result
+    without a call becomes text, because providers refuse it otherwise.
     """
     left: list[Json] = []
     for at, part in enumerate(item["parts"]):
@@ -93,6 +100,9 @@ def _left_over(item: Json, taken: set[int]) -> list[Json]:
 
 
 def _key(part: Json) -> str:
-    """Return the key that a call and its result share: the id, or the name if there is no id."""
+    """Return a key that is equal for a tool call and its result.
+
+    The key is the call id, or the tool name if there is no id.
+    """
     id = part.get("tool_call_id")
     return f"id {id}" if id else f"name {part.get('name')}"

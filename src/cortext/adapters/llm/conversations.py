@@ -1,4 +1,4 @@
-"""Conversations of the Python library `llm`, stored by cortext."""
+"""The public classes for conversations of the Python library `llm`, stored with cortext."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ ConversationRow = SessionLogRow
 class CortextLog:
     """A store of llm conversations. Several processes may write to one conversation at once.
 
-    With `owner`, a conversation of another owner raises SessionOwnerError before anything is read
-    or written.
+    `path_or_url` names the cortext store. None is the default folder. With `owner`, a conversation
+    of another owner raises SessionOwnerError before anything is read or written.
     """
 
     def __init__(self, path_or_url: PathOrUrl = None, *, owner: str = "") -> None:
@@ -57,7 +57,10 @@ class CortextLog:
     async def async_conversation(
         self, id: str, model: AsyncModel, **fields: Any
     ) -> CortextAsyncConversation:
-        """Return what `conversation` returns, for an async model."""
+        """Return the conversation with this id to continue, or a new conversation.
+
+        This is `conversation` for async models.
+        """
         history = History(self._log, id)
         loaded = await beside(history.load)
         return CortextAsyncConversation(
@@ -65,23 +68,27 @@ class CortextLog:
         )
 
     def keep(self, response: Response | AsyncResponse) -> None:
-        """Store a finished response that belongs to no `CortextConversation`.
+        """Store a finished response of llm that was not made in a `CortextConversation`.
 
-        All messages before it are stored too. They are durable when the call returns.
+        The earlier messages of its conversation are stored too. All of them are durable when the
+        call returns.
         """
         self._log.keep(response)
 
     def messages(self, id: str) -> list[Message]:
-        """Return the messages of a conversation unchanged. The list is empty if there is none."""
+        """Return the messages of a conversation, without repairs.
+
+        The list is empty if there is no conversation with this id.
+        """
         return _messages(self._log.read(id)[0])
 
     def conversations(
         self, *, owner: str | None = None, limit: int | None = None
     ) -> list[ConversationRow]:
-        """Return the conversations of one owner or of all, the most recently used first.
+        """Return at most `limit` conversations as list rows, the most recently used first.
 
-        At most `limit` are returned. Conversations that another framework began are included: llm
-        can continue them.
+        With `owner`, return only the conversations of this owner. Conversations that another
+        framework began are included, because llm can continue them.
         """
         return self._log.kept.rows(owner, limit)
 
@@ -91,7 +98,7 @@ class CortextLog:
 
 
 class History:
-    """The stored messages of one conversation."""
+    """The stored messages of one conversation, and the tool call that waits for a decision."""
 
     def __init__(self, log: LlmLog, name: str) -> None:
         self._log = log
@@ -100,20 +107,26 @@ class History:
         self._waits = False
 
     def load(self) -> list[Message]:
-        """Return the messages to continue from. A sentence replaces each result that is missing."""
+        """Return the stored messages in a form that a model accepts.
+
+        Each tool call without a result gets a substitute result.
+        """
         return self._load(waits=False)
 
     def load_open(self) -> list[Message]:
-        """Return the messages, with the waiting calls at their end and without results for them.
+        """Return the stored messages so that llm runs the waiting tool calls next.
 
-        Raises ValueError if no call waits.
+        The calls of the last message get no substitute results. Raises ValueError if no call waits.
         """
         if self.waiting() is None:
             raise ValueError(f"no call waits in {self._name}")
         return self._load(waits=True)
 
     def mend(self) -> list[Message]:
-        """Return the messages of this process to continue from, after a call was interrupted."""
+        """Return the messages that this process knows, with substitutes for missing tool results.
+
+        Call this method after a tool has stopped a chain. Nothing is read from the store.
+        """
         said, last = self._seen or Seen()
         messages = _messages(mended([cast("Any", message.to_dict()) for message in said]))
         self._seen = Seen(messages, last)
@@ -126,7 +139,10 @@ class History:
             self._waits = False
 
     def wait(self, pause: PauseChain) -> None:
-        """Store the call that waits for a decision, and the results of the calls made with it."""
+        """Store the tool call at which `pause` stopped a chain, as waiting for a decision.
+
+        The results of the other calls of the same response are stored too.
+        """
         call = pause.tool_call
         if call is None:
             raise ValueError("no call waits: llm names it when a tool raises PauseChain")
@@ -150,7 +166,7 @@ class History:
         self._waits = True
 
     def waiting(self) -> ToolCall | None:
-        """Return the call that waits for an approval, or None."""
+        """Return the tool call that waits for a decision, or None."""
         found = self._log.pending(self._name)
         self._waits = found is not None
         if found is None:
@@ -179,7 +195,7 @@ class _KeptConversation(_BaseConversation):
         last = self.responses[-1] if self.responses else None
         given = kwargs.get("explicit_messages") or kwargs.get("tool_results")
         if last is not None and not given and cast("Any", last).tool_calls_or_raise():
-            # A tool stopped the chain before, and no provider accepts a call without a result.
+            # A tool stopped the chain, so its call has no result. Providers refuse such a history.
             self.loaded_messages: list[Any] | None = self._history.mend()
         return cast("Any", super())._build_full_chain(*args, **kwargs)
 
@@ -188,23 +204,26 @@ class _KeptConversation(_BaseConversation):
 class CortextConversation(_KeptConversation, Conversation):
     """A conversation of llm that cortext stores.
 
-    Each response is durable before llm runs its tool calls, and before its reader gets the end of
-    it.
+    Each response is durable before llm runs its tool calls, and before the caller has read it to
+    its end.
     """
 
     def wait(self, pause: PauseChain) -> None:
-        """Store a chain that a tool stopped for a decision. Any process can continue it."""
+        """Store that a tool stopped the chain to wait for a decision of the user.
+
+        Any process can then continue the chain with `go_on`.
+        """
         self._history.wait(pause)
 
     def waiting(self) -> ToolCall | None:
-        """Return the call that waits for a decision, or None."""
+        """Return the tool call that waits for a decision of the user, or None."""
         return self._history.waiting()
 
     def go_on(self, **options: Any) -> ChainResponse:
-        """Run the waiting calls and continue with their results.
+        """Run the waiting tool calls, and continue the chain with their results.
 
-        `options` are the options of `chain`. Raises ValueError if no call waits: an interrupted
-        call is not repeated automatically.
+        `options` are the options of `chain`. Raises ValueError if no call waits. A call that was
+        interrupted does not wait, so it is never repeated automatically.
         """
         return cast("Any", self).chain(messages=self._history.load_open(), **options)
 
@@ -218,18 +237,21 @@ class CortextAsyncConversation(_KeptConversation, AsyncConversation):
     """A `CortextConversation` for async models."""
 
     async def wait(self, pause: PauseChain) -> None:
-        """Store a chain that a tool stopped for a decision. Any process can continue it."""
+        """Store that a tool stopped the chain to wait for a decision of the user.
+
+        Any process can then continue the chain with `go_on`.
+        """
         await beside(self._history.wait, pause)
 
     async def waiting(self) -> ToolCall | None:
-        """Return the call that waits for a decision, or None."""
+        """Return the tool call that waits for a decision of the user, or None."""
         return await beside(self._history.waiting)
 
     async def go_on(self, **options: Any) -> AsyncChainResponse:
-        """Run the waiting calls and continue with their results.
+        """Run the waiting tool calls, and continue the chain with their results.
 
-        `options` are the options of `chain`. Raises ValueError if no call waits: an interrupted
-        call is not repeated automatically.
+        `options` are the options of `chain`. Raises ValueError if no call waits. A call that was
+        interrupted does not wait, so it is never repeated automatically.
         """
         messages = await beside(self._history.load_open)
         return cast("Any", self).chain(messages=messages, **options)

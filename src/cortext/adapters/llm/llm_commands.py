@@ -32,7 +32,7 @@ _database = click.option(
 
 
 def _plainly(work: Callable[..., None]) -> Callable[..., None]:
-    """Show errors as llm shows its own: as one sentence."""
+    """Wrap a command so that its errors are shown in one sentence, without a traceback."""
 
     @functools.wraps(work)
     def wrapped(*args: Any, **kwargs: Any) -> None:
@@ -96,9 +96,10 @@ def keep(database: str | None) -> None:
 
 
 def put_conversation(session: Session, path: str, model_id: str) -> str:
-    """Log the messages of a session as a new conversation of llm, and return its id.
+    """Write a session as a new conversation to llm's log database, and return the new id.
 
-    Raises CortextError if there are no messages, or if llm cannot use the model or the messages.
+    `path` is the path of the database. Raises CortextError if the session has no messages, or if
+    llm cannot use the model or the messages.
     """
     from llm.logs import LogStore
 
@@ -147,7 +148,7 @@ def _choose(query: str) -> ConversationRow:
 
 
 def _is_there(session: Session, path: str) -> bool:
-    """Return whether llm has this conversation, with all messages that cortext stores of it."""
+    """Return whether llm's log database at `path` already holds all messages of this session."""
     if session.metadata.get("framework") != KEY or not session.messages:
         return False
     query = "SELECT 1 FROM turns WHERE thread_id = ? AND tip_message_hash = ?"

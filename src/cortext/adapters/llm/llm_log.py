@@ -1,7 +1,7 @@
-"""Storage for the messages of `llm`: one session per llm conversation.
+"""Storage for the messages of `llm`: one cortext session for each llm conversation.
 
-The id of a record is llm's own hash of the message. The hash covers all messages before it.
-Therefore a stored message is recognized, whichever process stored it.
+The id of a stored message is llm's own hash of the message and of all messages before it. Therefore
+every process recognizes messages that are stored already.
 """
 
 from __future__ import annotations
@@ -31,20 +31,24 @@ if TYPE_CHECKING:
     )
 
 _FIRST_LOOK = 32
-"""The number of records at the end of a session that are searched first for known messages."""
+"""The number of records at the end of a session that are searched first for stored messages."""
 
 
 class Seen(NamedTuple):
-    """Messages that are known to be stored, and the id of the last of them."""
+    """The messages of a conversation that are known to be stored, oldest first.
+
+    `tip` is the id of the last stored record, or None.
+    """
 
     messages: Sequence[Message] = ()
     tip: str | None = None
 
 
 class LlmLog:
-    """The conversations of `llm` by id. The methods block while they wait for the disk.
+    """The stored conversations of `llm`. The methods block while they wait for the disk.
 
-    With `owner`, a conversation of another owner raises SessionOwnerError.
+    `name` is always llm's id of a conversation. With `owner`, a conversation of another owner
+    raises SessionOwnerError.
     """
 
     def __init__(self, path_or_url: PathOrUrl, owner: str = "") -> None:
@@ -54,9 +58,10 @@ class LlmLog:
     def keep(
         self, response: Response, seen: Seen | None = None, head: Mapping[str, Any] | None = None
     ) -> Seen:
-        """Store the new messages of a finished response; they are durable when the call returns.
+        """Store the new messages of a finished response, and return all messages stored so far.
 
-        `head` holds fields for the head of a new session.
+        The messages are durable when the call returns. `seen` is the result of the last call, or
+        None. `head` holds further fields, such as the title, for a session that is created.
         """
         conversation = response.conversation
         name = conversation.id if conversation is not None else response.id
@@ -73,9 +78,11 @@ class LlmLog:
         head: Mapping[str, Any] | None = None,
         tokens: int | None = None,
     ) -> Seen:
-        """Store the new messages of a conversation. `chain` holds all its messages, oldest first.
+        """Store the new messages of a conversation durably, and return all messages stored so far.
 
-        `seen` is the result of the last call: its messages are not looked up again.
+        `chain` holds all messages, oldest first. `seen` is the result of the last call: its
+        messages are not looked up again. `head` holds fields for a new session. `tokens` is the
+        token count of the last message.
         """
         id = self._id(name)
         if seen is not None and list(chain[: len(seen.messages)]) == list(seen.messages):
@@ -101,9 +108,9 @@ class LlmLog:
         return Seen(chain, tip)
 
     def read(self, name: str) -> tuple[list[dict[str, Any]], str | None]:
-        """Return the messages of a conversation unchanged, and the id of its last record.
+        """Return the stored messages of a conversation as dicts, and the id of its last record.
 
-        Returns an empty list and None if there is no conversation.
+        The messages are not repaired. Returns an empty list and None if there is no conversation.
         """
         try:
             session, damages = self.kept.store.read(self._id(name))
@@ -113,11 +120,14 @@ class LlmLog:
             log.warning("%s, line %s: %s", damage.path, damage.line, damage.detail)
         items = items_of(session.messages)
         if not isinstance(self.kept.store, LogStore):
-            items = json_copy(items, "messages")  # only a log returns new values to each reader
+            items = json_copy(items, "messages")  # only a log store creates new objects
         return items, session.messages[-1].id if session.messages else None
 
     def pending(self, name: str) -> dict[str, Any] | None:
-        """Return the call of a conversation that waits for a decision, or None."""
+        """Return the tool call of a conversation that waits for a decision, or None.
+
+        The call is a dict with `name`, `arguments` and `id`.
+        """
         try:
             head = self.kept.head(self._id(name))
         except SessionNotFoundError:
@@ -139,7 +149,10 @@ class LlmLog:
         return id
 
     def _known(self, id: str, hashes: Sequence[str]) -> int:
-        """Return how many messages of a chain are stored, counted up to the last stored message."""
+        """Return the number of messages up to the last one that is stored.
+
+        `hashes` are the ids of all messages of a conversation, oldest first.
+        """
         count = _FIRST_LOOK
         while True:
             records = self.kept.tail(id, count)

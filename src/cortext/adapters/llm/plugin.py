@@ -1,7 +1,8 @@
 """The plug-in for the command `llm`.
 
-cortext stores what llm logs, and `llm cortext` continues any conversation that cortext knows. Only
-llm imports this module. It does so at every start, also in programs that need no commands.
+With the plug-in, cortext stores each response that llm logs, and `llm cortext` continues any
+conversation that cortext knows. Only llm imports this module. It does so at every start, also in
+programs that use no command.
 """
 
 from __future__ import annotations
@@ -27,18 +28,18 @@ if TYPE_CHECKING:
     )
 
 ORIGIN = "cortext"
-"""The key of a session id in the `response_json` of a turn that `llm cortext` added to the log.
+"""The key of the original session id in llm's log database.
 
-The id names the session that the turn was made from. The replaced `log_to_db` has an attribute of
-the same name, which marks it as replaced.
+`llm cortext continue` writes this key to the `response_json` of the turn that it adds. The function
+that replaces llm's `log_to_db` has an attribute of the same name, so that it is replaced only once.
 """
 _PATIENCE = 30.0
-"""Seconds to wait for other processes that write to the log."""
+"""Seconds to wait for other processes that write to llm's log database."""
 
 
 @hookimpl
 def register_commands(cli: Group) -> None:
-    """Add the command `llm cortext`, and store what is logged."""
+    """Add the command `llm cortext`, and make cortext store each response that llm logs."""
     from cortext.adapters.llm.llm_commands import command
 
     cli.add_command(command)
@@ -47,12 +48,12 @@ def register_commands(cli: Group) -> None:
 
 @hookimpl
 def register_models() -> None:
-    """Store the log of a program that uses llm without its commands."""
+    """Make cortext store each response that llm logs, also without the commands of llm."""
     keep_what_is_logged()
 
 
 def keep_what_is_logged() -> None:
-    """Replace llm's `log_to_db`: cortext stores each response before llm writes it to its file."""
+    """Replace llm's `log_to_db`, so that cortext stores each response before llm logs it."""
     base = cast("Any", models._BaseResponse)  # pyright: ignore[reportPrivateUsage]
     log_to_db: Callable[[Response, Any], None] = base.log_to_db
     if hasattr(log_to_db, ORIGIN):
@@ -74,7 +75,7 @@ def keep_what_is_logged() -> None:
 
 
 def _keep(response: Response, db: Any) -> None:
-    """Store a response, or log a warning: the user's llm command must not fail."""
+    """Store a response with cortext. Errors are only logged, so that the llm command succeeds."""
     import logging
 
     try:
@@ -93,7 +94,10 @@ def _name(response: Response) -> str:
 
 
 def _origin(response: Response, db: Any) -> str:
-    """Return the session that `llm cortext` made a conversation from, or "" if llm began it."""
+    """Return the id of the session that `llm cortext continue` copied to this conversation.
+
+    Returns "" if the conversation began in llm.
+    """
     conversation = response.conversation
     if conversation is None:
         return ""
@@ -111,13 +115,16 @@ def _origin(response: Response, db: Any) -> str:
 
 
 def _file_of(db: Any) -> str:
-    """Return the path of a database, or "" if it is in memory."""
+    """Return the file path of an SQLite database, or "" if the database is in memory."""
     return next((row[2] for row in db.execute("PRAGMA database_list") if row[1] == "main"), "")
 
 
 @contextmanager
 def one_at_a_time(path: str) -> Generator[None]:
-    """Lock llm's database against other processes. Continue without a lock if locking fails."""
+    """Hold a lock on llm's log database at `path`, so that other processes wait.
+
+    If locking fails, continue without a lock.
+    """
     import logging
 
     with ExitStack() as held:
@@ -129,7 +136,7 @@ def one_at_a_time(path: str) -> Generator[None]:
 
 
 def migrated(path: str) -> Any:
-    """Open llm's log database, and update its tables to the installed version of llm."""
+    """Open llm's log database at `path`, and update its tables for the installed version of llm."""
     import sqlite_utils
     from llm import migrations
 

@@ -1,4 +1,4 @@
-"""A `Session` of openai-agents that cortext stores.
+"""A `Session` for openai-agents that stores the history of a conversation with cortext.
 
 session = CortextSession("order-17", owner="ada")
 await Runner.run(agent, "Where is my parcel?", session=session)

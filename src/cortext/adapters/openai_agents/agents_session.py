@@ -1,4 +1,4 @@
-"""A `Session` of openai-agents on a cortext store."""
+"""The `Session` for openai-agents, which stores its items in a cortext store."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class SessionRow(NamedTuple):
-    """A row of a list of sessions."""
+    """A row of a list of sessions. `session_id` is the id by which a program opens it."""
 
     session_id: str
     owner: str
@@ -44,11 +44,12 @@ class SessionRow(NamedTuple):
 
 
 class CortextSession(SessionABC):
-    """The history of one conversation, durable after each `add_items`.
+    """The history of one conversation of openai-agents, stored with cortext.
 
-    Any number of processes may add items at once. Records of other frameworks and tools are items
-    too, so a program can continue a conversation that began elsewhere. With `owner`, a session of
-    another owner raises SessionOwnerError before anything is read or written.
+    Items are durable when `add_items` returns. Any number of processes may add items at once.
+    Messages of other frameworks and tools become items, so a program can continue a conversation
+    that began elsewhere. With `owner`, a session of another owner raises SessionOwnerError before
+    anything is read or written. `path_or_url` names the store. None is the default folder.
     """
 
     def __init__(
@@ -69,14 +70,13 @@ class CortextSession(SessionABC):
     async def get_items(
         self, limit: int | None = None, *, wrapper: RunContextWrapper[Any] | None = None
     ) -> list[TResponseInputItem]:
-        """Return the items, or the last `limit` of them, oldest first."""
+        """Return all items of the history, or only the last `limit` items, oldest first."""
         most = resolve_session_limit(limit, self.session_settings)
         items = await beside(self._items, most)
-        # A new run requests all items and passes its context. The runner drops calls without a
-        # result, and the model would not learn of them, so such calls get a substitute result.
-        # Substitutes are not stored: a call that waits for approval may still get a result. A
-        # request for the last items gets no substitutes, because the runner compares these items
-        # with what it wrote.
+        # A new run requests all items and passes its context. The runner would drop calls without a
+        # result, so they get a substitute and the model learns of them. Substitutes are not stored:
+        # a call that waits for approval may still get a result. A request for the last items gets
+        # no substitutes, because the runner compares these items with the items that it wrote.
         if most is None and wrapper is not None:
             items = mended(items)
         return cast("list[TResponseInputItem]", items)
@@ -84,19 +84,19 @@ class CortextSession(SessionABC):
     async def add_items(
         self, items: list[TResponseInputItem], *, wrapper: RunContextWrapper[Any] | None = None
     ) -> None:
-        """Add items. They are durable when the call returns."""
+        """Append items to the history. They are durable when the call returns."""
         if items:
             await beside(self._add, [message_of(item) for item in items])
 
     async def pop_item(
         self, *, wrapper: RunContextWrapper[Any] | None = None
     ) -> TResponseInputItem | None:
-        """Remove and return the last item, or return None if there is none."""
+        """Remove the last item of the history and return it. Return None if there are no items."""
         popped = await beside(self._change, _pop)
         return cast("TResponseInputItem | None", popped)
 
     async def clear_session(self, *, wrapper: RunContextWrapper[Any] | None = None) -> None:
-        """Remove all items and the run that waits for an approval. Owner and title stay."""
+        """Remove all items, and the stored run that waits for an approval. Owner and title stay."""
         await beside(self._change, _clear)
 
     async def _atomic_replace_items(self, items: list[TResponseInputItem]) -> bool:
@@ -116,9 +116,9 @@ class CortextSession(SessionABC):
         await beside(self._set_pending, pending)
 
     async def load_pending(self, agent: Agent[Any], **options: Any) -> RunState[Any] | None:
-        """Return the run that waits for an approval, or None.
+        """Return the run that `save_pending` stored, or None if no run waits for an approval.
 
-        `options` are the options of `RunState.from_string`.
+        `agent` and `options` are passed to `RunState.from_string`.
         """
         head = await beside(self._head)
         found = head.pending if head is not None else None
@@ -133,9 +133,10 @@ class CortextSession(SessionABC):
     async def list_sessions(
         cls, path_or_url: PathOrUrl = None, *, owner: str | None = None, limit: int | None = None
     ) -> list[SessionRow]:
-        """Return at most `limit` sessions of one owner or of all, the most recently used first.
+        """Return at most `limit` sessions of a store, the most recently used first.
 
-        Sessions that another framework began are included: this framework can continue them.
+        With `owner`, return only the sessions of this owner. Sessions that another framework began
+        are included, because this framework can continue them.
         """
         rows = await beside(SessionLog(path_or_url, KEY).rows, owner, limit)
         return [SessionRow(*row) for row in rows]
@@ -154,7 +155,7 @@ class CortextSession(SessionABC):
     def _items(self, most: int | None) -> list[dict[str, Any]]:
         self._check()
         items = _items_of(self._messages()) if most is None or most < 0 else self._last(most)
-        # Only a log returns new values to each reader.
+        # Only a log store creates new objects at each read. Others would share theirs.
         return items if isinstance(self._kept.store, LogStore) else json_copy(items, "items")
 
     def _messages(self) -> Sequence[SessionMessage]:
@@ -200,9 +201,9 @@ class CortextSession(SessionABC):
 
 
 def _id_in(store: SessionStore, session_id: str) -> str:
-    """Return the id of a session.
+    """Return the id that a session has in the store.
 
-    In a workspace, `session_id` may name an existing conversation.
+    `session_id` may also be the store's own id of an existing session.
     """
     made = id_of(session_id)
     try:
@@ -216,7 +217,10 @@ def _items_of(messages: Sequence[SessionMessage]) -> list[dict[str, Any]]:
 
 
 def _pop(session: Session) -> dict[str, Any] | None:
-    """Remove and return the last item: its record, or the last item of a record with several."""
+    """Remove the last item of a session and return it, or None if there are no items.
+
+    If a record holds several items, its other items stay.
+    """
     while session.messages:
         message = session.messages.pop()
         items = items_of(message)
@@ -230,7 +234,10 @@ def _pop(session: Session) -> dict[str, Any] | None:
 
 
 def _put(session: Session, messages: list[SessionMessage]) -> bool:
-    """Replace all messages. Messages that others append in the meantime come after these."""
+    """Replace all messages of a session, and remove its recorded tool calls.
+
+    Messages that others append in the meantime come after these messages.
+    """
     session.messages, session.tool_history = messages, []
     return True
 

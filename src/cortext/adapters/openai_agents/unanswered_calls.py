@@ -1,4 +1,4 @@
-"""Substitute results for tool calls that have none, so that the model learns of these calls."""
+"""Substitute results for tool calls without a result, so that the model learns of these calls."""
 
 from __future__ import annotations
 
@@ -18,19 +18,22 @@ _OUTPUTS: dict[str, str] = {
     "shell_call": "shell_call_output",
     "apply_patch_call": "apply_patch_call_output",
 }
-"""The result type of each call type that a sentence can answer.
+"""The result type for each type of tool call whose result can be a text.
 
-The runner drops other calls without a result, for example a call that needs a screenshot.
+Other calls get no substitute result, for example a call whose result is a screenshot.
 """
 _OTHERS = frozenset(("computer_call", "local_shell_call", "tool_search_call"))
 _TOGETHER = frozenset(
     (*_OUTPUTS, *_OUTPUTS.values(), *_OTHERS, *(f"{kind}_output" for kind in _OTHERS))
 )
-"""The item types that do not separate a call from its result if they come between the two."""
+"""The types of tool calls and results. They may come between a call and its own result."""
 
 
 def mended(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the items with a sentence in place of each missing result."""
+    """Return the items of a history, with a substitute for each missing tool result.
+
+    The substitute says that the call was interrupted or never approved.
+    """
     lost = _lost(items)
     if not lost:
         return list(items)
@@ -51,7 +54,7 @@ def mended(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _lost(items: Sequence[dict[str, Any]]) -> set[int]:
-    """Return the positions of the calls that have no result."""
+    """Return the positions in `items` of the tool calls that have no result."""
     calls: OpenCalls[int] = OpenCalls()
     turn = 0
     for number, item in enumerate(items):

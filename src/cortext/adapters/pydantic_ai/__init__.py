@@ -1,4 +1,4 @@
-"""A `ConversationStore` of pydantic-ai that stores conversations with cortext.
+"""A `ConversationStore` for pydantic-ai that stores conversations with cortext.
 
 store = CortextConversationStore()
 conversation = await store.load("order-17") or Conversation(conversation_id="order-17")

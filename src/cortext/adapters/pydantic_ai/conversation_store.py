@@ -1,4 +1,4 @@
-"""A `ConversationStore` of pydantic-ai on a cortext store."""
+"""The `ConversationStore` for pydantic-ai, which stores conversations in a cortext store."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _MOST_OPEN = 64
 
 
 class OwnerConflict(ConversationConflict):
-    """The error for a save under the wrong scope. Nothing was written.
+    """The error for saving a conversation under the wrong scope (owner). Nothing was written.
 
-    The error does not reveal the scope of the conversation.
+    The error text does not reveal the right scope.
     """
 
     def __init__(self, conversation_id: str, *, is_owned: bool) -> None:
@@ -52,16 +52,16 @@ class OwnerConflict(ConversationConflict):
 
 
 class CortextConversationStore(ConversationStore):
-    """A conversation store on a cortext store.
+    """A conversation store for pydantic-ai that stores conversations with cortext.
 
-    The store is given as a path or a URL, or None for the default folder.
+    `path_or_url` names the cortext store. None is the default folder.
 
-    A save is durable when it returns. The revision is checked across all processes: if two save at
-    once, one gets `ConversationConflict` and has written nothing. The scope is the owner of a
-    conversation: another scope does not find it, and a save under another scope raises
-    OwnerConflict. A fork is a copy, so `delete` removes the messages of this conversation
-    permanently, and no others. A conversation that another program began can be loaded by its id.
-    Records that the other program adds later are messages too.
+    A conversation is durable when `save` returns. If two processes save at once, one of them gets
+    `ConversationConflict` and has written nothing. The scope is the owner of a conversation:
+    another scope does not find the conversation, and saving it under another scope raises
+    OwnerConflict. A fork is a copy, so `delete` removes only the messages of one conversation. A
+    conversation that another program began can be loaded by its id, with the messages that the
+    other program adds later.
     """
 
     def __init__(self, path_or_url: PathOrUrl = None) -> None:
@@ -72,10 +72,10 @@ class CortextConversationStore(ConversationStore):
     async def load(
         self, conversation_id: str, *, limit: int | None = None, scope: str | None = None
     ) -> Conversation | None:
-        """Return a conversation, or None if there is none in this scope.
+        """Return a conversation, or None if there is no such conversation in this scope.
 
-        If the last response has calls that nothing waits for, it is marked as interrupted. The
-        framework then accepts a new prompt and tells the model about these calls.
+        If the last response has tool calls that were interrupted, the response is marked as
+        interrupted. The framework then accepts a new prompt and informs the model about the calls.
         """
         loaded = await super().load(conversation_id, limit=limit, scope=scope)
         if loaded is not None and loaded.messages and loaded.deferred_tool_requests is None:
@@ -88,10 +88,10 @@ class CortextConversationStore(ConversationStore):
     async def save(
         self, conversation: Conversation | AgentRunResult[Any], *, scope: str | None = None
     ) -> list[ConversationEntry]:
-        """Save the new messages of a conversation, and return the new entries.
+        """Save the new messages of a conversation, and return them as entries.
 
-        Raises OwnerConflict if the scope is wrong. Loading the conversation again would not help
-        then.
+        Raises OwnerConflict if the conversation has another scope. Raises ConversationConflict if
+        somebody else has saved the conversation since it was loaded.
         """
         inner = getattr(conversation, "conversation", conversation)
         id = cast("Conversation", inner).conversation_id
@@ -106,9 +106,10 @@ class CortextConversationStore(ConversationStore):
     async def read_records(
         self, *, scope: str | None = None, limit: int | None = None
     ) -> Sequence[ConversationRecord]:
-        """Return the records of conversations, the most recently updated first.
+        """Return at most `limit` conversation records, the most recently updated first.
 
-        Conversations that another framework began are included: they can be loaded.
+        With `scope`, return only the conversations of this scope. Conversations that another
+        framework began are included, because they can be loaded.
         """
         return await beside(self._records, scope, limit)
 
@@ -122,7 +123,10 @@ class CortextConversationStore(ConversationStore):
         await beside(self._write, record, new_entries, expected_revision)
 
     async def delete_record(self, conversation_id: str, *, expected_revision: str) -> None:
-        """Delete a conversation permanently, with its messages and branches."""
+        """Delete a conversation permanently, with its messages and branches.
+
+        Raises ConversationConflict if its revision is not `expected_revision`.
+        """
         await beside(self._delete, conversation_id, expected_revision)
 
     async def read_entry(self, entry_id: str) -> ConversationEntry:
@@ -185,7 +189,10 @@ class CortextConversationStore(ConversationStore):
     def _from_elsewhere(
         self, id: str, record: ConversationRecord, new_entries: Sequence[ConversationEntry]
     ) -> list[ConversationEntry]:
-        """Return the history that a fork shares with its source."""
+        """Return the entries that a new fork must copy from its source conversation.
+
+        The list is empty if the conversation is not a fork, or has the entries already.
+        """
         first = new_entries[0].parent_id if new_entries else record.head_id
         with self._open(id) as found:
             if first is None or first in found:
@@ -210,7 +217,7 @@ class CortextConversationStore(ConversationStore):
         return session
 
     def _mirror(self, id: str, record: ConversationRecord) -> None:
-        """Copy owner and waiting calls from the record to the head. Write only if they changed."""
+        """Update the owner and the waiting tool calls in the head of a session, for lists."""
         head = self._kept.head(id)
         fields = {"pending": _pending(record), "owner": record.scope or ""}
         changed = {name: value for name, value in fields.items() if getattr(head, name) != value}
@@ -239,7 +246,10 @@ class CortextConversationStore(ConversationStore):
             return found.history(head_id, limit)
 
     def _place(self, entry_id: str, conversation_id: str | None = None) -> str:
-        """Return the id of the session that contains an entry. Raises KeyError if there is none."""
+        """Return the id of the session that contains an entry.
+
+        The session of `conversation_id` is searched first. Raises KeyError if no session has it.
+        """
         for id in self._likely(conversation_id):
             try:
                 with self._open(id) as found:
@@ -250,7 +260,7 @@ class CortextConversationStore(ConversationStore):
         raise KeyError(entry_id)
 
     def _likely(self, conversation_id: str | None) -> Iterator[str]:
-        """Yield the ids of sessions that may contain an entry, the most likely first."""
+        """Yield session ids to search: first `conversation_id`, then recently used, then others."""
         if conversation_id is not None:
             yield id_of(conversation_id)
         with self._making:

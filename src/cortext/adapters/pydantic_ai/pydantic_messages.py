@@ -1,8 +1,8 @@
-"""Conversion of messages of pydantic-ai to records and back.
+"""Conversion of messages of pydantic-ai to cortext records and back.
 
-The `extra` of one record holds the whole message, so the message comes back unchanged. A request
-with several parts, such as a prompt and two tool results, has one record per part, so that people
-and other frameworks find them. The last of these records holds the message.
+A record is one stored message in readable form. A request with several parts, such as a prompt and
+two tool results, becomes several records, so that users and other frameworks can read each part.
+The last record also holds the whole message in its `extra`, so the message comes back unchanged.
 """
 
 from __future__ import annotations
@@ -33,14 +33,20 @@ with needs("pydantic-ai"):
 KEY = "pydantic_ai"
 """The key under which the `extra` of a record holds the data of pydantic-ai."""
 PART = "part_of"
-"""The key in a partial record, in place of a message: the id of the record with the message."""
+"""The key of a reference in a record that shows only a part of a message.
+
+The value is the id of the last record of the message, which holds the whole message.
+"""
 _CALLS = ("tool-call", "builtin-tool-call")
 _NO_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 Json = dict[str, Any]
 
 
 def records_of(id: str, message: ModelMessage, own: Mapping[str, Any]) -> list[SessionMessage]:
-    """Return the records of a message. The last record has its id, the message and `own`."""
+    """Return the records that store a message.
+
+    The last record has the id `id`. It holds the message and, beside it, the data `own`.
+    """
     raw = ModelMessagesTypeAdapter.dump_json([message])[1:-1]
     data = cast("Json", json_codec.decode(raw))
     kept = {KEY: {"message": to_store(raw), **own}}
@@ -59,14 +65,14 @@ def records_of(id: str, message: ModelMessage, own: Mapping[str, Any]) -> list[S
 
 
 def message_of(stored: Any) -> ModelMessage:
-    """Return the message that a record stores."""
+    """Return the message of pydantic-ai from the form in which a record stores it."""
     return ModelMessagesTypeAdapter.validate_json(b"[" + from_store(stored) + b"]")[0]
 
 
 def made_of(record: SessionMessage, names: Mapping[str, str]) -> list[ModelMessage]:
-    """Return messages for a record of another program.
+    """Return pydantic-ai messages with the content of a record that another program wrote.
 
-    `names` maps ids of earlier calls to tool names.
+    `names` maps the ids of earlier tool calls to tool names.
     """
     when = record.timestamp
     if record.role == "tool":
@@ -121,7 +127,10 @@ def _response(parts: list[Json]) -> Json:
 
 
 def _request(parts: list[Json]) -> list[Json]:
-    """Return a record for the system's text, for each tool result, and for the user's text."""
+    """Return role and content of each record of a request.
+
+    The system text comes first, then each tool result, then the user's text.
+    """
     shown: list[Json] = []
     by_role: dict[Role, list[str]] = {"system": [], "user": []}
     for part in parts:
@@ -143,7 +152,7 @@ def _request(parts: list[Json]) -> list[Json]:
 
 
 def _shown(part: Json) -> str:
-    """Return the readable text of a part, or of one item of a prompt."""
+    """Return the readable text of a message part, or of one item of a prompt."""
     if part.get("part_kind") == "speech":
         return part.get("transcript") or "[speech]"
     content = part.get("content")

@@ -1,9 +1,10 @@
-"""The entries of a conversation, read from the records of its session.
+"""The entries of a pydantic-ai conversation, read from the records of its session.
 
-The parent of an entry is the entry before it in the file, unless the entry names another parent.
-The last record of a save also holds the usage, the waiting calls, the branches and the revision.
-Records of other programs are entries too, and they change the revision. Therefore a caller that
-loaded the conversation before them must load it again before a save.
+An *entry* is one message with an id and the id of its parent entry. The parent is the entry before
+it in the session, unless the record names another parent. The last record of each save also holds
+pydantic-ai's conversation record: usage, waiting calls, branches and revision. Messages of other
+programs are entries too, and they change the revision. A caller that loaded the conversation
+earlier must therefore load it again before saving.
 """
 
 from __future__ import annotations
@@ -41,12 +42,15 @@ _ANOTHER_BRANCH = "What follows continues an earlier message, or another branch.
 class _Entry(NamedTuple):
     parent: str | None
     stored: Any
-    """The message as its record stores it, or a message made from another program's record."""
+    """The stored form of a message, or with `made` a message made from another program's record."""
     made: bool
 
 
 class EntryLog:
-    """The entries of one session, from the records that were added with `take`."""
+    """The entries of one session, from the records that were passed to `take`.
+
+    `head` is the id of the latest entry, or None. `last` is the latest record, or None.
+    """
 
     def __init__(self) -> None:
         self.head: str | None = None
@@ -77,9 +81,9 @@ class EntryLog:
                 self._take_own(record, own)
 
     def record(self, conversation_id: str, scope: str | None) -> ConversationRecord | None:
-        """Return the current conversation record, or None if there is nothing.
+        """Return pydantic-ai's record of the conversation, or None if nothing is stored.
 
-        `scope` applies only to a conversation that another program began.
+        `scope` is the scope of the record if pydantic-ai has never saved this conversation.
         """
         record = _read(self._saved)
         if record is not None:
@@ -102,9 +106,10 @@ class EntryLog:
         return now
 
     def history(self, head_id: str | None, limit: int | None = None) -> list[ConversationEntry]:
-        """Return the entries up to `head_id`, oldest first, or the last `limit` of them.
+        """Return the entry `head_id` and the entries before it, oldest first.
 
-        Raises KeyError if there is no such entry. Unreadable messages are logged and skipped.
+        With `limit`, return only the last `limit` of them. Raises KeyError if there is no such
+        entry. Unreadable messages are logged and skipped.
         """
         found: list[ConversationEntry] = []
         while head_id is not None and (limit is None or len(found) < limit):
@@ -126,7 +131,10 @@ class EntryLog:
     def records_to_save(
         self, record: ConversationRecord, entries: Sequence[ConversationEntry]
     ) -> list[SessionMessage]:
-        """Return the records that a save adds to the session."""
+        """Return the records to append to the session in order to save a conversation.
+
+        `record` is the conversation record to save. Entries that are stored already are left out.
+        """
         records: list[SessionMessage] = []
         head = self.head
         save = {"save": json_codec.decode(_RECORD.dump_json(record))}
@@ -166,7 +174,7 @@ class EntryLog:
 
 
 class OpenEntryLog:
-    """The entries of a session that was used recently. Hold `lock` while using them."""
+    """The entries of one session, held in memory. Hold `lock` while using them."""
 
     def __init__(self, store: SessionStore, id: str) -> None:
         self.lock: threading.Lock = threading.Lock()
@@ -174,7 +182,7 @@ class OpenEntryLog:
         self._log = EntryLog()
 
     def now(self) -> EntryLog:
-        """Return the entries, after adding the records that are new."""
+        """Read the new records of the session, and return its entries."""
         anew, records = self._follower.new()
         if anew:
             self._log = EntryLog()
@@ -183,7 +191,10 @@ class OpenEntryLog:
 
 
 def saved_in(record: SessionMessage) -> ConversationRecord | None:
-    """Return what was saved with a record, or None if it is not the last record of a save."""
+    """Return the conversation record that a session record holds.
+
+    Returns None if the session record is not the last one of a save.
+    """
     saved = (_own(record) or {}).get("save")
     return _read(cast("dict[str, Any]", saved)) if isinstance(saved, dict) else None
 

@@ -1,11 +1,12 @@
-"""The full-text index: which message of which conversation has which words.
+"""The full-text index: which words occur in which messages of which conversations.
 
 The index stores no text. Each entry is a *spot*: the number of a message in its conversation, and
-its position in the file if each message is a line. Spots are numbered in the order in which they
-are indexed. Consecutive spots of one conversation are stored together as a *run*.
+the position of its line if the messages are lines of a file. Spots are numbered in the order in
+which they are indexed. Consecutive spots of one conversation are stored together as a *run*. For
+each conversation, the index stores a *state*: a text that says how much of it has been indexed.
 
 SQLite cannot remove a text from such an index. Deleted spots are left out of results. When most
-spots are deleted, the whole index is discarded.
+spots are deleted, the whole index is discarded and built again.
 """
 
 from __future__ import annotations
@@ -60,9 +61,12 @@ _VERSION = 7
 _MERGE = {"automerge": 4, "crisismerge": 16}
 _NO_MERGE = {"automerge": 0, "crisismerge": 1999}
 _STALE, _STALE_SIZE = 100_000, 64 << 20
-"""The number of deleted texts, and of replaced characters, that the index may contain."""
+"""How many deleted texts, and how many replaced characters, the index may contain.
+
+The index is stale if a limit is exceeded and more than half of it is deleted or replaced.
+"""
 _MAPPED = 1 << 30
-"""The number of bytes of the file that SQLite may map into memory."""
+"""How many bytes of the index file SQLite may map into memory."""
 
 
 class FulltextIndex:
@@ -85,7 +89,7 @@ class FulltextIndex:
 
     @classmethod
     def at_home(cls) -> FulltextIndex:
-        """Return the index of this user."""
+        """Return the full-text index of the current user."""
         return cls(paths.words())
 
     def __enter__(self) -> FulltextIndex:
@@ -99,7 +103,7 @@ class FulltextIndex:
 
     @property
     def path(self) -> str:
-        """The path of the file; `MEMORY` for an index in memory."""
+        """The path of the index file; `MEMORY` for an index in memory."""
         return self._database.path
 
     @property
@@ -109,33 +113,36 @@ class FulltextIndex:
 
     @property
     def lock(self) -> str:
-        """The path of the lock that a process takes to add texts; "" for an index in memory."""
+        """The lock file that a process holds to add texts; "" for an index in memory."""
         return "" if self._database.is_in_memory else f"{self.path}.lock"
 
     def known(self) -> dict[Identity, str]:
-        """Return the stored state of each conversation in the index, by identity."""
+        """Return the stored state of each indexed conversation, by the identity of its row.
+
+        The state is the text that was given to `put`.
+        """
         rows = self._run(lambda db: db.execute("SELECT root, path, state FROM sources").fetchall())
         # Decode each root once: with many rows, a search spends most of its time here.
         roots = {root: root.decode("utf-8", AS_IS) for root in {row[0] for row in rows}}
         return {(roots[root], path.decode("utf-8", AS_IS)): state for root, path, state in rows}
 
     def known_any(self) -> bool:
-        """Return whether the index has any conversation."""
+        """Return whether the index has at least one conversation."""
         query = "SELECT 1 FROM sources LIMIT 1"
         return self._run(lambda db: db.execute(query).fetchone() is not None)
 
     def mark(self) -> tuple[int, int]:
-        """Return the mark and the day that `set_mark` stored.
+        """Return the checksum and the day that `set_mark` stored.
 
-        A mark of 0 means that the index changed since, or that no mark was stored.
+        The checksum is 0 if the index changed since then, or if `set_mark` was never called.
         """
         return self._run(lambda db: (fact(db, "mark"), fact(db, "day")))
 
     def set_mark(self, mark: int, day: int, count: int) -> None:
-        """Store a mark which says that the index is complete, and the day.
+        """Store that the index is complete for a list of rows with the checksum `mark`.
 
-        Nothing is stored unless the index has exactly `count` conversations. Any later addition or
-        removal deletes the mark.
+        `day` is the number of the current day. Nothing is stored unless the index has exactly
+        `count` conversations. Any later addition or removal deletes the mark.
         """
         rows = [("mark", mark), ("day", day)]
 
@@ -148,17 +155,19 @@ class FulltextIndex:
         self._write(write)
 
     def put(self, identity: Identity, state: str, new: Sequence[TextEntry], *, keep: bool) -> int:
-        """Add texts of a conversation and store its state. Return the number of texts added.
+        """Add texts of one conversation and store its state. Return the number of texts added.
 
-        With `keep`, earlier texts of the conversation stay in the index.
+        With `keep`, earlier texts of the conversation stay in the index. Otherwise `new` replaces
+        them.
         """
         return self.put_all([(identity, state, new, keep)])
 
     def put_all(self, work: Iterable[Work], *, bulk: bool = False) -> int:
         """Add texts of several conversations in one transaction. Return the number of texts added.
 
-        After additions in `bulk`, call `settle`. Raises AnewError if earlier texts are to be kept
-        and the index does not have them.
+        With `bulk`, additions are faster, and the caller must call `settle` after the last one.
+        Raises AnewError if earlier texts of a conversation should stay and the index does not have
+        them.
         """
 
         def write(db: sqlite3.Connection) -> int:
@@ -180,7 +189,7 @@ class FulltextIndex:
         return self._write(write)
 
     def drop(self, identities: Iterable[Identity]) -> None:
-        """Remove deleted conversations from search results."""
+        """Remove deleted conversations from search results. Their words stay in the index file."""
 
         def write(db: sqlite3.Connection) -> None:
             db.execute("BEGIN IMMEDIATE")
@@ -191,7 +200,10 @@ class FulltextIndex:
         self._write(write)
 
     def forget(self, identities: Iterable[Identity]) -> None:
-        """Mark conversations to be read again. Until then, searches find their old texts."""
+        """Delete the states of conversations, so the next refresh reads them from the start.
+
+        Until then, searches find the texts that are indexed now.
+        """
 
         def write(db: sqlite3.Connection) -> None:
             db.execute("BEGIN IMMEDIATE")
@@ -203,10 +215,11 @@ class FulltextIndex:
 
     @property
     def is_settled(self) -> bool:
+        """Whether there were no bulk additions since the last call of `settle`."""
         return not self._run(lambda db: fact(db, "bulk"))
 
     def settle(self) -> None:
-        """Optimize the index after additions in bulk, so that later additions are fast."""
+        """Merge the parts of the index after additions in bulk, and compact the file."""
 
         def write(db: sqlite3.Connection) -> None:
             db.execute("BEGIN IMMEDIATE")
@@ -226,12 +239,13 @@ class FulltextIndex:
         skips: Callable[[Identity], bool] = lambda _: False,
         within: Collection[Identity] = (),
     ) -> Iterator[TextMatch]:
-        """Yield the spots that match, the newest first; of equal times, the last indexed first.
+        """Yield the location of each text that matches an FTS5 expression, the newest first.
 
-        Spots are searched lazily. `most` is the number that the caller is likely to take. Only
-        spots older than `before` are yielded. `skips` says whether a conversation is not needed any
-        more: most of its spots are left out. If only a few conversations are needed, `within` names
-        them to limit the search. Spots of other conversations may still be yielded.
+        Among texts of the same time, the last indexed comes first. Texts are searched lazily, and
+        `most` is how many the caller is likely to take. Only texts older than the position `before`
+        are yielded. `skips` returns True for a conversation that the caller no longer needs, so
+        most of its texts are left out. `within` limits the search to the parts of the index that
+        have these conversations; texts of other conversations may still be yielded.
         """
         try:
             yield from self._run(lambda db: Newest(db, expression, most, before, skips, within))
@@ -242,7 +256,10 @@ class FulltextIndex:
 
     @property
     def is_stale(self) -> bool:
-        """Whether most texts in the index are deleted, and its file can be discarded."""
+        """Whether most texts in the index are deleted or replaced, so that `discard` is worthwhile.
+
+        Always False if the file cannot be written.
+        """
 
         def count(db: sqlite3.Connection) -> bool:
             next_id = fact(db, "next")
@@ -257,14 +274,14 @@ class FulltextIndex:
         return self._run(count) and not self.is_read_only and os.access(self.path, os.W_OK)
 
     def discard(self) -> None:
-        """Delete the index with every word in it, and open an empty one."""
+        """Delete the index with every word in it, and open an empty index."""
         self._database.discard()
 
     def purge(self, there: Collection[Identity]) -> bool:
         """Delete the index if it has words of conversations that are not in `there`.
 
-        The next search creates the index again. Return whether the index was deleted. Raises
-        OSError if it cannot be deleted.
+        The next search builds the index again. Return whether the index was deleted. Raises OSError
+        if the file cannot be deleted.
         """
         if not os.path.isfile(self.path) or os.path.islink(self.path):
             return False  # a link or a folder, which cortext did not make
@@ -279,14 +296,17 @@ class FulltextIndex:
         return has
 
     def use_memory(self, reason: str) -> None:
-        """Continue with an empty index in memory."""
+        """Continue with an empty index in memory, and log the reason."""
         self._database.use_memory(reason)
 
     def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         return self._database.repeat(lambda: self._database.run(work))
 
     def _write(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Call `work`. Raises AnewError if the index was replaced and earlier texts are lost."""
+        """Call `work` in a transaction, and return its result.
+
+        Raises AnewError if the index had to be replaced meanwhile, so that earlier texts are lost.
+        """
         generation = self._database.generation
 
         def write() -> T:

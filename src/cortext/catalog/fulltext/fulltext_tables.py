@@ -1,4 +1,8 @@
-"""The tables of the full-text index, and the changes to them within one transaction."""
+"""The tables of the full-text index, and functions that change them within one transaction.
+
+A *spot* is the location of one indexed text. A *run* is a sequence of consecutive spots of one
+conversation. A *fact* is a named number about the whole index.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-# `hashsize`: how many bytes of a transaction's words SQLite buffers before it writes them.
+# `hashsize` is how many bytes of words SQLite buffers before it writes them.
 SCHEMA = """
 CREATE VIRTUAL TABLE words USING fts5(text, content='', columnsize=0, detail=full,
     tokenize="unicode61 remove_diacritics 2 categories 'L* M* N* Co'");
@@ -29,19 +33,22 @@ _INSERT = "INSERT INTO words (rowid, text) SELECT ?1 + key, value FROM json_each
 ROLES = ("title", "document", "system", "user", "assistant", "tool", "agents")
 _ROLE = {role: number for number, role in enumerate(ROLES)}
 TITLE, MARKDOWN, SIDE = 0, -1, -2
-"""The numbers of texts that are not messages.
+"""The message numbers of texts that are not messages.
 
-They stand for the title with the summary, the markdown, and all messages of sub-agents.
+They stand for the title with the summary, for the markdown, and for all messages of sub-agents.
 """
 _SPOT = struct.Struct("<qIIB")
 """A spot as bytes: its time, its file position relative to its run, its size and its role."""
 LONGEST_RUN = 256
-"""The maximum number of spots in a run. Finding one spot reads the whole run."""
+"""The maximum number of spots in a run. Reading one spot reads its whole run."""
 BLOCK = 1024
-"""The number of spots in a block. For each block, its earliest and latest time are stored."""
+"""How many spot numbers form a block.
+
+The index stores the earliest and latest time of each block.
+"""
 _FAR = 2**32 - 1
 GONE = "gone"
-"""The fact that the index has words of a conversation that was deleted or changed."""
+"""The fact that is set if the index has words of a conversation that was deleted or changed."""
 SIZE, REPLACED = "size", "replaced"
 """Facts: the number of characters of all texts added, and of all texts replaced since."""
 _LARGE = 8 << 20
@@ -55,14 +62,15 @@ class AnewError(Exception):
 
 
 Work = tuple[Identity, str, Sequence["TextEntry"], bool]
-"""A conversation, the state to store, its new texts, and whether its earlier texts stay."""
+"""The identity of a conversation, its new state, its new texts, and whether its old texts stay."""
 
 
 class TextEntry(NamedTuple):
     """A text to index, without lone surrogates, and its location.
 
     `number` is the number of the message. `at` and `size` are the position and length of its line
-    in the file, in bytes; both are 0 if the text is not a line.
+    in the file, in bytes; both are 0 if the text is not a line. `time` is in microseconds since
+    1970.
     """
 
     number: int
@@ -74,7 +82,11 @@ class TextEntry(NamedTuple):
 
 
 class TextMatch(NamedTuple):
-    """The location of a text that matches. `time` is in microseconds since 1970."""
+    """The location of an indexed text that matches a query.
+
+    `id` is the number of the text in the index, and `number` is the number of the message in its
+    conversation. `time` is in microseconds since 1970. `at` and `size` are as in `TextEntry`.
+    """
 
     id: int
     identity: Identity
@@ -86,36 +98,41 @@ class TextMatch(NamedTuple):
 
 
 def unpacked(spots: bytes, offset: int) -> tuple[int, int, int, str]:
-    """Return time, relative file position, size and role of the spot at an offset in its run."""
+    """Return time, relative file position, size and role of one spot (the location of a text).
+
+    `spots` has the packed spots of a run, and `offset` is the index of the spot in the run.
+    """
     found: tuple[int, int, int, int] = _SPOT.unpack_from(spots, offset * _SPOT.size)
     return *found[:3], ROLES[found[3]]
 
 
 def fact(db: sqlite3.Connection, name: str) -> int:
+    """Return the number about the index that is stored under a name; 0 if there is none."""
     found = db.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
     return int(found[0]) if found else 0
 
 
 def add(db: sqlite3.Connection, name: str, number: int) -> None:
-    """Increase a numeric fact by a number."""
+    """Increase the number about the index that is stored under a name."""
     db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, fact(db, name) + number))
 
 
 def configure(db: sqlite3.Connection, values: dict[str, int]) -> None:
+    """Set options of the FTS5 table."""
     db.executemany("INSERT INTO words (words, rank) VALUES (?, ?)", values.items())
 
 
 def key_of(identity: Identity) -> tuple[bytes, bytes]:
-    """Return an identity as root and path in bytes, as in the table `sources`."""
+    """Return an identity as two byte strings, as the table `sources` stores it."""
     root, path = identity
     return root.encode("utf-8", AS_IS), path.encode("utf-8", AS_IS)
 
 
 def put_source(db: sqlite3.Connection, identity: Identity, state: str, *, keep: bool) -> int:
-    """Add a conversation or update its state, and return its id.
+    """Add a conversation or update its stored state, and return its id in the table `sources`.
 
-    Without `keep`, its spots are deleted. Raises AnewError if `keep` is set and the conversation
-    is not in the index.
+    Without `keep`, its earlier texts are removed from search results. Raises AnewError if `keep` is
+    set and the conversation is not in the index.
     """
     key = key_of(identity)
     found = db.execute("SELECT id FROM sources WHERE root = ? AND path = ?", key).fetchone()
@@ -145,7 +162,10 @@ def _drop_runs(db: sqlite3.Connection, source: int) -> None:
 
 
 def put_runs(db: sqlite3.Connection, source: int, new: Sequence[TextEntry], first: int) -> int:
-    """Add the spots of texts, numbered from `first`, and return the next free number."""
+    """Add the locations of the texts in `new`, numbered from `first`. Return the next free number.
+
+    `source` is the id of their conversation.
+    """
     for entry in new:
         # A title or a markdown replaces its predecessor, which was about as long.
         delete = "DELETE FROM runs WHERE source = ? AND number = ?"
@@ -164,10 +184,10 @@ def put_runs(db: sqlite3.Connection, source: int, new: Sequence[TextEntry], firs
 
 
 def put_texts(db: sqlite3.Connection, first: int, texts: Sequence[str]) -> None:
-    """Add texts to the index with few INSERT statements.
+    """Add the words of texts to the index. The texts are numbered from `first`.
 
-    Other threads can run during a statement. SQLite writes the words of each statement separately
-    and merges them later, so fewer statements mean less merging.
+    Few INSERT statements are used. SQLite writes the words of each statement separately and merges
+    them later, so fewer statements mean less merging. Other threads can run during a statement.
     """
     from msgspec.json import encode
 

@@ -2,9 +2,10 @@
 
 Texts are numbered in the order in which they are indexed. A greater number usually means a newer
 text, but not always: several conversations run at the same time, and old ones may be indexed late.
-For each *block* of numbers and for each run, the latest time is stored. The search opens the block
-or run with the latest time first. A text is yielded when no unopened block or run can have a newer
-one. The newest texts with a common word are therefore found in a few blocks.
+A *block* is a range of 1024 numbers, and a *run* has consecutive texts of one conversation. The
+index stores the latest time of each block and run. The search opens the block or run with the
+latest time first. It yields a text when no unopened block or run can have a newer one. The newest
+texts with a common word are therefore found in a few blocks.
 
 Every search imports this module, so it imports very little.
 """
@@ -41,9 +42,9 @@ SELECT r.first, r.count, r.number, r.at, r.latest, r.spots, o.root, o.path
 FROM runs r CROSS JOIN sources o ON o.id = r.source WHERE r.first > ? AND r.first <= ?
 """
 _BEGIN = 3
-"""The number of blocks to search first. Their matches show how many more blocks are needed."""
+"""How many blocks are searched first. Their matches show how many more blocks are needed."""
 _RANGES = 16
-"""The maximum number of ranges of numbers for which the index is queried one by one."""
+"""The maximum number of separate ranges of numbers that are queried one by one."""
 _Block = tuple[int, int]
 """The number of a block, and the latest time in it."""
 Place = tuple[int, int]
@@ -51,7 +52,7 @@ Place = tuple[int, int]
 
 
 class _MatchRun(NamedTuple):
-    """A run, and the numbers of its spots that match."""
+    """A run of consecutive texts of one conversation, and the numbers of its texts that match."""
 
     first: int
     number: int
@@ -63,18 +64,19 @@ class _MatchRun(NamedTuple):
 
 
 _Item = tuple[int, int, int, "_MatchRun | TextMatch"]
-"""A run or a text, with its time first, for sorting.
+"""A run or a text that waits to be opened or yielded, with its time first, for sorting.
 
-A run is opened before a text of the same time is yielded, because it may have such a text too.
+A run is opened before a text of the same time is yielded, because the run may have such a text.
 """
 
 
 class Newest:
-    """One query, as an iterable of the matching texts, the newest first.
+    """An iterable of the texts that match an FTS5 expression, the newest first.
 
-    `most` is the number of texts that the caller is likely to take. Only texts older than `before`
-    are yielded. `skips` says whether the texts of a conversation are not needed any more. If
-    `within` is not empty, only the blocks that have texts of these conversations are searched.
+    `most` is the number of texts that the caller is likely to take. Only texts older than the
+    position `before` are yielded. `skips` returns True for a conversation whose texts are no longer
+    needed. If `within` is not empty, only the blocks that have texts of these conversations are
+    searched.
     """
 
     def __init__(
@@ -105,6 +107,7 @@ class Newest:
         yield from self._newer(waiting, None)
 
     def _newer(self, waiting: list[_Item], than: int | None) -> Iterator[TextMatch]:
+        """Yield the waiting texts that are newer than the time `than`. None means all."""
         while waiting and (than is None or waiting[-1][0] > than):
             item = waiting.pop()[3]
             if isinstance(item, TextMatch):
@@ -114,7 +117,7 @@ class Newest:
                 waiting.sort()
 
     def _matched(self) -> Iterator[tuple[Sequence[_Block], list[int]]]:
-        """Yield blocks, the latest first, with the numbers of the texts that match in them.
+        """Yield groups of blocks, the latest first, with the numbers of matching texts in them.
 
         Each step takes as many blocks as are likely to have enough matches. If the first blocks
         have no match, the next step takes all blocks that have one.
@@ -152,9 +155,9 @@ class Newest:
         return found
 
     def _ids_in(self, blocks: Sequence[int]) -> list[int]:
-        """Return the numbers of the texts that match in these blocks.
+        """Return the numbers of the texts in these blocks that match.
 
-        If the blocks have many gaps, matches in the blocks between them are included.
+        If there are many gaps between the blocks, matches in the gaps are included.
         """
         gaps = [n for n in range(1, len(blocks)) if blocks[n] > blocks[n - 1] + 1]
         if len(gaps) >= _RANGES:
@@ -168,7 +171,7 @@ class Newest:
         return [id for (id,) in self._db.execute(_MATCH, (self._expression, low, high))]
 
     def _runs(self, ids: list[int]) -> Iterator[_MatchRun]:
-        """Yield the runs that contain these numbers. A deleted text is in no run."""
+        """Yield the runs that contain these text numbers. A deleted text is in no run."""
         rows = self._db.execute(_RUNS, (ids[0] - LONGEST_RUN, ids[-1]))
         for first, count, number, at, latest, spots, root, path in rows:
             start = bisect_left(ids, first)

@@ -12,14 +12,14 @@ from urllib.parse import quote
 from cortext import paths
 
 _SAME = 2
-"""The number of first characters that must be right: comparing all words would take too long."""
+"""How many first characters a similar word must share. Comparing all words would take too long."""
 _MOST = 50_000
 _CLOSE = 75
-"""The minimum similarity, out of 100, of a word and its misspelling."""
+"""The similarity, out of 100, from which a word may be suggested for a misspelled word."""
 _SHORTEST, _LONGEST = 4, 30
-"""The minimum and maximum length of a word for which similar words are searched."""
+"""The minimum and maximum length of a word for which a similar word is searched."""
 _FEW = 5
-"""The number of similar words to check. The first one that occurs in a text is suggested."""
+"""How many similar words are checked. The first one that still occurs in a text is suggested."""
 
 
 def unknown(
@@ -27,9 +27,9 @@ def unknown(
 ) -> dict[str, str]:
     """Return the words that occur in no text, each with the most similar word that does, or "".
 
-    The words must be folded as `search_query.parse` folds them. The index also has words of
-    deleted texts, so `is_said` checks that a word still occurs. Return {} if the index cannot be
-    read.
+    The words must be folded (lower case, no accents) as `search_query.parse` folds them. The index
+    also has words of deleted texts, so `is_said` checks that a word still occurs in a text. Return
+    {} if the index cannot be read.
     """
     found: dict[str, str] = {}
     try:
@@ -49,7 +49,7 @@ def _open() -> sqlite3.Connection:
 
 
 def _texts_with(db: sqlite3.Connection, word: str) -> int:
-    """Return the number of texts that contain a word, including deleted texts."""
+    """Return the number of indexed texts that contain a word. Deleted texts count too."""
     found = db.execute("SELECT doc FROM vocabulary WHERE term = ?", (word,)).fetchone()
     return found[0] if found else 0
 
@@ -57,8 +57,8 @@ def _texts_with(db: sqlite3.Connection, word: str) -> int:
 def _alike(db: sqlite3.Connection, word: str) -> Iterator[str]:
     """Yield words of the index that are similar to a word.
 
-    Words that differ by one typing error come first, the most frequent of them first. Similar
-    words with the same first characters follow.
+    Words that differ by one typing error come first, the most frequent of them first. Similar words
+    with the same first characters follow.
     """
     if not _SHORTEST <= len(word) <= _LONGEST:
         return
@@ -76,7 +76,7 @@ def _alike(db: sqlite3.Connection, word: str) -> Iterator[str]:
 
 
 def _slips(word: str) -> list[str]:
-    """Return all words that one typing error makes: a missing, extra, wrong or swapped letter."""
+    """Return every word that differs from this one by a missing, extra, wrong or swapped letter."""
     letters = ascii_lowercase if word.isascii() else "".join({*word})
     halves = [(word[:at], word[at:]) for at in range(len(word) + 1)]
     less = [left + right[1:] for left, right in halves]

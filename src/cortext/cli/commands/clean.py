@@ -55,7 +55,10 @@ def command(days: int, everywhere: bool, yes: bool) -> None:
 
 
 def _rests(row: ConversationRow, limit: int, kept: list[str]) -> bool:
-    """Whether it is old; one that cannot be read hides no other."""
+    """Return whether a conversation has been unused since `limit`.
+
+    If the conversation cannot be read, print the error, add its id to `kept` and return False.
+    """
     with _keeping(row, kept):
         return rests_since(row, limit)
     return False
@@ -63,7 +66,10 @@ def _rests(row: ConversationRow, limit: int, kept: list[str]) -> bool:
 
 @contextmanager
 def _keeping(row: ConversationRow, kept: list[str]) -> Generator[None]:
-    """What fails inside is said, and the conversation is among those that are `kept`."""
+    """Print an error of the block instead of raising it.
+
+    The id of the failed conversation is added to `kept`.
+    """
     try:
         yield
     except (CortextError, OSError) as error:

@@ -25,7 +25,7 @@ from cortext.tools.registry import is_tool, tool_names
 def complete_name(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """The settings that begin so, for the shell."""
+    """Return the settings whose name starts with the typed text, for shell completion."""
     found = (setting for setting in SETTINGS if setting.name.startswith(incomplete))
     return [CompletionItem(setting.name, help=setting.doc) for setting in found]
 
@@ -33,7 +33,10 @@ def complete_name(
 def complete_value(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """What the setting before may be, for the shell: one of some words, or a folder."""
+    """Return the allowed values of the setting named before, for shell completion.
+
+    These are fixed words, tool names, or folders for a setting that holds a path.
+    """
     named = [setting for setting in SETTINGS if setting.name == ctx.params.get("name")]
     if named and named[0].kind == "path":
         return [CompletionItem(incomplete, type="dir")]
@@ -87,7 +90,7 @@ def _check_usage(
 
 
 def _refuse(error: CortextError, code: int) -> NoReturn:
-    """What was typed is wrong: an exit code of its own."""
+    """Print an error with its hint, and exit with `code`."""
     click.echo(f"error: {clean(str(error), lines=False)}", err=True)
     if error.hint:
         click.echo(f"hint: {clean(error.hint, lines=False)}", err=True)
@@ -95,7 +98,7 @@ def _refuse(error: CortextError, code: int) -> NoReturn:
 
 
 def _check_tool(name: str, value: str) -> None:
-    """Refuse a tool that does not exist."""
+    """Raise BadSettingError if the setting `name` needs a tool and `value` is not a known tool."""
     setting = definition(name)
     if setting.kind == "tool" and value not in setting.choices and not is_tool(value):
         allowed = f"{', '.join(setting.choices)} or a tool: {', '.join(tool_names())}"

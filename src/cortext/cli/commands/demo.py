@@ -46,7 +46,7 @@ def command(keep: bool) -> None:
 
 
 def _show_around(folder: str, program: str) -> None:
-    """How to see what was made, and how to be rid of it."""
+    """Print the commands that show the files of the demo, and the command that deletes them."""
     # The tour had a home of its own; what says where another one is would lead elsewhere.
     names = [name for name in _PLACES if name in os.environ]
     unset = "".join(f"-u {name} " for name in names)

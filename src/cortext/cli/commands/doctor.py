@@ -78,8 +78,11 @@ def _say(lines: list[str], *, err: bool = False) -> None:
 
 
 def _fix(found: Diagnosis, *, yes: bool, verbose: bool, as_json: bool) -> None:
-    """Show the plan, ask, do it, and say what is still wrong. What comes to light only when
-    something else is mended has a plan of its own."""
+    """Show the repair plan, ask the user, run the repairs, and report the problems that remain.
+
+    A repair can reveal further problems. These get another plan, for at most `_ROUNDS` rounds. Exit
+    with 1 if a problem remains.
+    """
     outcome, steps = RepairOutcome([], []), list[str]()
     for _ in range(_ROUNDS):
         new = [mend for mend in found.mends if mend.sentence not in steps]
@@ -117,7 +120,10 @@ def _agreed(count: int, yes: bool) -> bool:
 
 
 def _nothing_done(found: Diagnosis, plan: list[str], outcome: RepairOutcome, as_json: bool) -> None:
-    """The end, where nobody said yes: 2 where nobody could be asked."""
+    """Exit because the user declined the plan, or because there is no terminal to ask on.
+
+    The exit code is 1 if the user declined, and 2 without a terminal.
+    """
     if as_json:
         _print_fixed(found, plan, outcome)
     else:
@@ -184,7 +190,7 @@ def _problems(health: Health, verbose: bool) -> list[str]:
 
 
 def _of_conversations(health: Health) -> list[str]:
-    """Nothing, where there are none."""
+    """Return the line about the checked conversations, or no line if there are none."""
     if not health.conversations:
         return []
 
@@ -217,7 +223,10 @@ def _of_tool(tool: ToolHealth) -> str:
 
 
 def _of_server(health: Health) -> list[str]:
-    """Nothing, where no tool is connected: then there is nothing to expect."""
+    """Return the line about our MCP server, or no line if nothing is expected.
+
+    Nothing is expected if the server is in no tool's settings and no tool is connected.
+    """
     there = [tool.tool for tool in health.tools if tool.server == "present"]
     others = [tool for tool in health.tools if tool.server != "present"]
     if not there and not any(tool.connected or tool.server != "missing" for tool in others):

@@ -71,7 +71,11 @@ def _find(query: str, store: str | None) -> _ExportedSession:
 
 
 def _may_overwrite(path: str) -> bool:
-    """Whether the person says so; without one to ask, writing will say what is in the way."""
+    """Return whether the file exists and the user agrees to overwrite it.
+
+    Abort if the user declines. Without a terminal return False, so that the write fails with an
+    error that names the file.
+    """
     if not (os.path.lexists(path) and can_ask()):
         return False
     click.confirm(f"{clean(path, lines=False)} is there; write over it?", abort=True, err=True)
@@ -79,7 +83,10 @@ def _may_overwrite(path: str) -> bool:
 
 
 def _warn(damages: Sequence[Damage]) -> None:
-    """What could not be read is not in the export: say so."""
+    """Print warnings about the parts of a conversation that are missing in the export.
+
+    Exit with 5 if something that was written is lost.
+    """
     for damage in damages:
         where = damage.path if damage.line is None else f"{damage.path}, line {damage.line}"
         click.echo(f"warning: {where}: {clean(damage.detail, lines=False)}", err=True)

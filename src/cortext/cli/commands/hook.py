@@ -23,14 +23,14 @@ _MAX_PAYLOAD = 64 << 20
 def complete_tool(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """The tools that begin so, for the shell."""
+    """Return the tools whose name starts with the typed text, for shell completion."""
     return [CompletionItem(tool) for tool in tool_names() if tool.startswith(incomplete)]
 
 
 def complete_event(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """The events that the tool before tells of, for the shell."""
+    """Return the hook events of the tool named before, for shell completion."""
     tool = get_tool(str(ctx.params.get("tool")))
     known = tool.hook_events if tool else ()
     return [CompletionItem(event) for event in known if event.startswith(incomplete)]

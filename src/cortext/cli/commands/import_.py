@@ -54,7 +54,10 @@ class _Done(NamedTuple):
 
 
 def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Sessions, as `complete_id` has them; else files."""
+    """Return matching sessions of tools as `complete_id` does, for shell completion.
+
+    If no session matches, let the shell complete file names.
+    """
     from click.shell_completion import CompletionItem
 
     rows = ConversationList(paths.workspace_root()).list().rows
@@ -124,13 +127,19 @@ def _is_file(name: str) -> bool:
 
 
 def _joined(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Words that are no files and no ids are words of one title."""
+    """Return words that are neither files nor ids as one title; otherwise return `names` unchanged.
+
+    A word with a digit may be an id.
+    """
     ids = any(_is_file(name) or any(letter.isdigit() for letter in name) for name in names)
     return names if ids else (" ".join(names),)
 
 
 def _import_session(query: str, id: str | None, store: str | None) -> list[_Done]:
-    """A conversation of a tool's session; those that were had in it, if there are."""
+    """Make a conversation of the tool session that `query` names.
+
+    If the session already belongs to conversations, return these instead.
+    """
     if id is not None or store is not None:
         raise click.UsageError("--as and --store are for files; a session gets its own id")
     kept = already_kept(query)
@@ -148,7 +157,7 @@ def _import_session(query: str, id: str | None, store: str | None) -> list[_Done
 
 
 def _kept(row: ConversationRow) -> _Done:
-    """A conversation that there was before, in whichever workspace."""
+    """Return the result for a conversation that existed before the import, in any workspace."""
     if row.workspace == paths.workspace_root():
         return _Done(row.key, new=False)
     return _Done(row.key, new=False, elsewhere=row.workspace, path=whole_path(row))
@@ -165,7 +174,10 @@ def _say(done: _Done) -> None:
 
 
 def _import_database(file: str, id: str | None, store: str | None) -> list[_Done]:
-    """All sessions of a database; with `--as` there is to be one."""
+    """Import all sessions of a database into a store.
+
+    Raises UsageError if `--as` gives an id and the database does not have exactly one session.
+    """
     found = read_database(file)
     if id is not None and len(found) != 1:
         raise click.UsageError(f"--as names one conversation: {file} has {len(found)}")

@@ -65,8 +65,10 @@ def _absolute(path: str) -> str:
 
 
 def _enclosing_workspace(root: str) -> str:
-    """Return the workspace that a folder is in, or "". Raise CortextError if the folder belongs to
-    the files of that workspace."""
+    """Return the workspace that contains a folder, or "" if there is none.
+
+    Raises CortextError if the folder is in the part where that workspace stores its own files.
+    """
     outer = paths.workspace_root(os.path.dirname(root))
     if not root.startswith(f"{outer}/"):
         return ""
@@ -80,7 +82,7 @@ def _enclosing_workspace(root: str) -> str:
 
 
 def _written(names: Sequence[str]) -> str:
-    """How many files where: a person should know whose folders they went into."""
+    """Return a sentence that tells how many files were written, and into which folders."""
     folders = Counter(name.split("/", 1)[0] for name in names)
     counts = [f"{number} in {folder}/" for folder, number in folders.items()]
     total = "1 file" if len(names) == 1 else f"{len(names)} files"
@@ -88,7 +90,10 @@ def _written(names: Sequence[str]) -> str:
 
 
 def bring_up_to_date(path: str, *, force: bool, tools: Sequence[str] = ()) -> Initialized:
-    """Write our files, asking about each that a person has changed."""
+    """Write cortext's own files of a workspace, and ask about each file that the user has changed.
+
+    With `force`, overwrite changed files without asking. Without a terminal, keep them.
+    """
 
     def overwrite(name: str, difference: str) -> bool:
         if force:

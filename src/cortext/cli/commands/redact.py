@@ -35,7 +35,7 @@ class _Plan(NamedTuple):
 
     @property
     def is_beyond(self) -> bool:
-        """Whether a copy of ours has it, or will have it with the next sync."""
+        """Whether a secret is in the archive, or will be copied to it by the next sync."""
         return any(one.is_copy or not one.ours for one in self.found)
 
 
@@ -84,7 +84,10 @@ def command(
 
 
 def _end_what_was_begun() -> None:
-    """A redact that was killed has masked a file, and not told the search index yet."""
+    """Complete an earlier `redact` that was killed before it updated the search index.
+
+    The redacted words are removed from the index.
+    """
     if is_unfinished():
         click.echo("forgetting the words of a redact that did not end", err=True)
         purge_words()
@@ -130,7 +133,7 @@ def _show(plans: Sequence[_Plan], archive: bool) -> None:
 
 
 def _said_of(found: Sequence[Finding], archive: bool) -> str:
-    """What becomes of a file that has these."""
+    """Return whether the secrets of a file will be redacted, as the words before its path."""
     if all(one.is_name for one in found):
         return "left as it is called:"
     if all(one.stays for one in found):
@@ -139,7 +142,11 @@ def _said_of(found: Sequence[Finding], archive: bool) -> str:
 
 
 def _do(plans: Sequence[_Plan], only: bool, archive: bool, unread: Sequence[str]) -> int:
-    """Mask one conversation after the other, whatever fails; return the exit code."""
+    """Redact one conversation after the other, also after a failure, and return the exit code.
+
+    With `only`, redact just the listed findings. With `archive`, redact our copies as well.
+    `unread` names the files that could not be scanned before.
+    """
     masked, done = list[int](), list[_Plan]()
     with purge_after([plan.row for plan in plans]) as failures:
         for plan in plans:
@@ -158,7 +165,10 @@ def _do(plans: Sequence[_Plan], only: bool, archive: bool, unread: Sequence[str]
 def _redact(
     plan: _Plan, only: bool, archive: bool, failures: list[CortextError]
 ) -> list[RedactResult]:
-    """Mask what the plan names. Add what fails to `failures`, and mask the rest."""
+    """Redact the findings of one plan, and return the results.
+
+    Add errors to `failures` and continue.
+    """
     results: list[RedactResult] = []
     if plan.is_own:
         with collect_errors(failures, "mask", path_of(plan.row)):
@@ -175,7 +185,7 @@ def _redact(
 
 
 def _say_failures(failures: Sequence[CortextError]) -> None:
-    """Print one sentence for each failure, and what to do about it."""
+    """Print each different failure with its hint."""
     for sentence, hint in dict.fromkeys((str(error), error.hint) for error in failures):
         click.echo(f"problem: {told(sentence)}", err=True)
         click.echo(f"  hint: {told(hint or _AGAIN)}", err=True)
@@ -184,8 +194,10 @@ def _say_failures(failures: Sequence[CortextError]) -> None:
 def _say_what_is_left(
     done: Sequence[_Plan], only: bool, archive: bool, unread: Sequence[str]
 ) -> int:
-    """Look again, and name the files that still have a secret, and those that could be looked at
-    before and cannot now. Return how many these are."""
+    """Scan the redacted conversations again, and print which files still contain a secret.
+
+    Also print files that could be read before but not now. Return the number of both.
+    """
     masked = {one.secret for plan in done for one in plan.found}
     again = look([plan.row for plan in done])
     still = [one for one in again.found if one.ours and (not only or one.secret in masked)]

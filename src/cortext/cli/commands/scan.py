@@ -66,7 +66,7 @@ def command(query: tuple[str, ...], everywhere: bool, tool: str | None, as_json:
 
 
 def named(query: str, tool: str | None = None) -> ConversationRow:
-    """The conversation that is meant; one that was deleted is found in the trash."""
+    """Return the conversation that `query` names, or a deleted conversation from the trash."""
     try:
         return capture_pending(choose(query, wanted=ListFilter(tool=tool)))
     except SessionNotFoundError:
@@ -78,8 +78,11 @@ def named(query: str, tool: str | None = None) -> ConversationRow:
 
 
 def listed(everywhere: bool, tool: str | None) -> list[ConversationRow]:
-    """The conversations here, or all; then also what is in the trash, and in our archive of no
-    conversation."""
+    """Return the conversations of this workspace, or with `everywhere` those of all workspaces.
+
+    With `everywhere` and no `tool`, add rows for the trash, and for files of the archive and of
+    programs that belong to no listed session.
+    """
     conversations = ConversationList(paths.workspace_root(), everywhere=everywhere)
     which = ListFilter(tool=tool)
     rows, missing = conversations.list(
@@ -93,13 +96,13 @@ def listed(everywhere: bool, tool: str | None) -> list[ConversationRow]:
 
 
 def _pass_over(notes: Sequence[str]) -> None:
-    """Files of sessions that cannot be listed are not looked at either."""
+    """Log a warning for each damaged session file that cannot be listed and so is not scanned."""
     for note in notes:
         logging.getLogger("cortext.scan").warning("could not read %s", note)
 
 
 def look(rows: Sequence[ConversationRow]) -> ScanResult:
-    """What is in them; a person who waits sees how far it is."""
+    """Scan the conversations for secrets, with a progress bar, and return the result."""
     bar = ProgressBar("looking through conversations")
     try:
         return scan(rows, bar.progress)
@@ -108,29 +111,35 @@ def look(rows: Sequence[ConversationRow]) -> ScanResult:
 
 
 def ids_of(rows: Sequence[ConversationRow]) -> dict[tuple[str, str], str]:
-    """What names each for every command: its id, with its day where several have that."""
+    """Return the id of each row, by the row's identity.
+
+    If several rows have the same id, the returned id includes the day, so that every command finds
+    the right conversation.
+    """
     counted = Counter(row.key for row in rows)
     return {row.identity: row.key if counted[row.key] == 1 else row.address for row in rows}
 
 
 def place_of(one: Finding) -> str:
-    """Where a secret stands, for people."""
+    """Return where in a conversation a secret was found, for example `user #7`."""
     return f"{one.role} #{one.message}" if one.message else one.role
 
 
 def told(text: str) -> str:
-    """As it may be shown to anybody, on one line: a tool's title is the first request, secrets
-    included, and so may be what a file is called."""
+    """Return a text for display, on one line and with its secrets redacted.
+
+    A title or a file name can contain a secret too: some tools use the first request as the title.
+    """
     return one_line(mask_text(text)[0])
 
 
 def told_path(path: str) -> str:
-    """A path for programs: as it is, unless a file's name is a secret."""
+    """Return a path for JSON output. It is unchanged unless the path itself contains a secret."""
     return mask_text(path)[0]
 
 
 def print_findings(found: Sequence[Finding]) -> None:
-    """One line each, in columns."""
+    """Print one aligned line for each finding."""
     lines = [(str(one.number), one.family, place_of(one), one.preview) for one in found]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for number, *rest in lines:
@@ -153,7 +162,10 @@ def _print(found: Sequence[Finding], names: dict[tuple[str, str], str]) -> None:
 
 
 def _advice(found: Sequence[Finding], id: str) -> Iterator[str]:
-    """What masks it where it is ours, and what to do where it is not."""
+    """Yield lines that say how to remove the found secrets.
+
+    Our own files are redacted, other files are changed in the tool.
+    """
     row, copies = found[0].row, [one for one in found if one.is_copy]
     yield from lasting(found)
     if any(one.ours and not one.is_copy and not one.stays for one in found):
@@ -167,7 +179,7 @@ def _advice(found: Sequence[Finding], id: str) -> Iterator[str]:
 
 
 def lasting(found: Sequence[Finding]) -> Iterator[str]:
-    """What no redact changes, and how it goes away."""
+    """Yield lines about secrets that `redact` never changes, and how to remove them."""
     if any(one.is_name for one in found):
         yield EMPTY if found[0].row.tool == "trash" else RENAME
     for path in sorted({one.path for one in found if one.stays and not one.is_name}):
@@ -175,7 +187,7 @@ def lasting(found: Sequence[Finding]) -> Iterator[str]:
 
 
 def theirs(found: Sequence[Finding], id: str) -> Iterator[str]:
-    """What is left with the tools, and how it goes away there."""
+    """Yield lines about secrets in the tools' own files, and how to remove them there."""
     for path in sorted({one.path for one in found if not one.ours}):
         yield f"not touched, it is the tool's own: {path}"
         yield f"  {how_to_remove(path)}"

@@ -58,8 +58,10 @@ class SearchCommand(click.Command):
 
 
 def _worded(argument: str, ctx: click.Context) -> list[str]:
-    """An argument; what has a minus before it, as NOT. click would take `-memcached` for several
-    options, one of them `-h`."""
+    """Return an argument as search words: `-word` becomes `NOT word`.
+
+    Without this, click would read `-memcached` as several options, including `-h`.
+    """
     if len(argument) < 2 or argument[0] != "-" or argument[1] == "-":
         return [argument]
     if argument in ("-n", "-h") or _NUMBER.fullmatch(argument):
@@ -74,7 +76,7 @@ def _worded(argument: str, ctx: click.Context) -> list[str]:
 def complete_tag(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """The tags that begin so, for the shell."""
+    """Return the tags that start with the typed text, for shell completion."""
     from click.shell_completion import CompletionItem
 
     rows = ConversationList(paths.workspace_root(), everywhere=True).list().rows
@@ -178,7 +180,10 @@ def _narrow(
 
 
 def _one(name: str, finder: Finder) -> ConversationRow:
-    """The conversation that is meant."""
+    """Return the conversation that `name` names.
+
+    A number means the last printed list; other names are ids or words of a title.
+    """
     shown = finder.conversations.shown_as(name)
     found = [row for row in finder.rows if row.identity == shown]
     return found[0] if len(found) == 1 else choose(name, everywhere=True)

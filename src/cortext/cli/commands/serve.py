@@ -22,7 +22,10 @@ _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
 def seconds(_context: object, _option: object, given: str | None) -> float | None:
-    """A span of time in seconds; a usage error for what is none."""
+    """Return a time span such as `3600`, `30m` or `7d` in seconds.
+
+    Raises BadParameter for other text.
+    """
     if given is None:
         return None
     found = _SPAN.fullmatch(given.strip())
@@ -161,7 +164,7 @@ def _say(line: str) -> None:
 
 
 def _name(client: str) -> str:
-    """It becomes the name of a file."""
+    """Return the name of a client if it is valid as a file name; otherwise raise CortextError."""
     try:
         return check_id(client)
     except InvalidIdError:
@@ -173,7 +176,11 @@ def _name(client: str) -> str:
 
 
 def _bounds(window: int | None, ttl: float | None, most: int | None) -> dict[str, Any]:
-    """What was said of them; the rest is the store's own. 0 is no bound."""
+    """Return the limits that the user gave, as arguments of the store.
+
+    Limits that were not given are left out, so that the store's defaults apply. A given 0 becomes
+    None, which means no limit.
+    """
     given = {
         "window": window,
         "ttl": ttl,

@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 def parse_tool_names(
     ctx: click.Context, param: click.Parameter, value: str | None
 ) -> tuple[str, ...] | None:
-    """Names of tools, with commas; None for those that are found here."""
+    """Return the tool names of a comma-separated list.
+
+    Return None if the option is not given; then setup uses the tools that it finds.
+    """
     if value is None:
         return None
     names = tuple(name.strip() for name in value.split(",") if name.strip())
@@ -45,7 +48,7 @@ def parse_tool_names(
 def complete_tools(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """The names that may follow what is typed, for the shell."""
+    """Return the lists of tools that can continue the typed list, for shell completion."""
     from click.shell_completion import CompletionItem
 
     given, comma, begun = incomplete.rpartition(",")
@@ -109,8 +112,10 @@ def command(tools: tuple[str, ...] | None, plugin: bool, dry_run: bool, yes: boo
 
 
 def show(plan: SetupPlan, *, whole: bool) -> None:
-    """What would be done: the files, and how those change that are there. With `whole` that is
-    what was asked for: every line, on stdout."""
+    """Print the planned changes: the names of the files, and the differences in existing files.
+
+    With `whole`, print the differences of all files, and print to stdout instead of stderr.
+    """
     for change in plan.changes:
         click.echo(f"{_verb(change)} {short(change.path)}", err=not whole)
     for change in plan.changes:
@@ -123,8 +128,11 @@ def show(plan: SetupPlan, *, whole: bool) -> None:
 
 
 def _told(difference: str) -> str:
-    """Without the keys of other servers and programs, which stand in the same files. Line by line:
-    what is one value there must not hide a part of what changes."""
+    """Return a difference with keys and passwords of other programs redacted.
+
+    Each line is redacted separately, so that a secret in one line never hides the changes in
+    another.
+    """
     return "".join(mask_text(line)[0] for line in difference.splitlines(keepends=True))
 
 
@@ -144,7 +152,10 @@ def _have(names: Sequence[str]) -> str:
 
 
 def _say_consent(names: Sequence[str]) -> None:
-    """Say what only the person can allow, where it matters and was not done yet."""
+    """Print the settings that only the user may change to give a tool its permission.
+
+    Tools that need no permission, or already have it, are skipped.
+    """
     for tool in map(find_tool, names):
         consent = tool.load("consent")(tool) if tool.consent else None
         if consent:

@@ -188,7 +188,7 @@ def _conversation(words: str, everywhere: bool) -> _ShownSession:
 
 
 def _read(row: ConversationRow) -> _ShownSession:
-    """A conversation; of one without a session, its markdown is what there is."""
+    """Return a conversation with its session. If it has no session, return only its markdown."""
     row = capture_pending(row)
     document = "" if row.tool else document_in(row.place.folder)
     markdown = f"{row.place.folder}/{document}" if document else ""
@@ -202,7 +202,11 @@ def _read(row: ConversationRow) -> _ShownSession:
 
 
 def _wanted(found: _ShownSession, numbers: range | None, last: int | None) -> range:
-    """The numbers of the messages to show."""
+    """Return the numbers of the messages to show.
+
+    `numbers` is the range that the user gave. Otherwise `last` is how many messages at the end to
+    show. Raises UsageError if `numbers` starts after the last message.
+    """
     count = len(found.session.messages) if found.session else 0
     if numbers is None:
         return range(max(count - last, 0) + 1 if last else 1, count + 1)
@@ -214,7 +218,10 @@ def _wanted(found: _ShownSession, numbers: range | None, last: int | None) -> ra
 
 
 def _beside(found: _ShownSession, what: str) -> _ShownSession:
-    """Only the document of a conversation, or what its sub-agents said."""
+    """Return only the markdown document of a conversation, or the sessions of its sub-agents.
+
+    `what` is DOCUMENT or AGENTS. Raises UsageError if the conversation has no such part.
+    """
     name = found.row.key if found.row else found.session.id if found.session else ""
     if what == DOCUMENT and found.markdown:
         return _ShownSession(None, (), found.row, found.markdown)
@@ -224,7 +231,10 @@ def _beside(found: _ShownSession, what: str) -> _ShownSession:
 
 
 def _as_dict(found: _ShownSession, wanted: range) -> dict[str, Any]:
-    """A session as a document has it; a conversation also says where its markdown is."""
+    """Return a session with the wanted messages as a dict for `--json`.
+
+    A conversation also has the path of its markdown or of its transcript.
+    """
     session, row = found.session, found.row
     where: dict[str, Any] = {"markdown": found.markdown or None} if row else {}
     if row and row.tool:

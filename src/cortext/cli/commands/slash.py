@@ -29,7 +29,10 @@ def command() -> None:
 
 
 def _words(function: F) -> F:
-    """The words: as arguments, from stdin, or as they were typed in OpenCode."""
+    """Add the options that say where the user's words come from.
+
+    The words are arguments, come from stdin, or are read from what was typed in OpenCode.
+    """
     for option in (
         click.argument("words", nargs=-1, type=click.UNPROCESSED),
         click.option("--stdin", is_flag=True, help="Read the words from stdin."),
@@ -108,7 +111,10 @@ def stop(
 
 
 def _said(slash: Slash, words: tuple[str, ...], stdin: bool, typed: str | None) -> str:
-    """What the person wrote, without what tools put into it on its way to us."""
+    """Return the words that the user wrote.
+
+    Escapes that some tools add to the words are removed.
+    """
     if typed is not None:
         return typed_words(typed, slash.inside.process if slash.inside else None)
     text = sys.stdin.buffer.read().decode("utf-8", "replace") if stdin else " ".join(words)
@@ -125,7 +131,11 @@ def _answer(
     typed: str | None,
     name: str | None,
 ) -> None:
-    """Print what is made of the words; in a frame where it becomes part of a transcript."""
+    """Print the text that `made` returns for the user's words.
+
+    If the tool stores the printed text in a transcript, print it in a frame, so that it can be
+    recognised there later.
+    """
 
     def framed(slash: Slash) -> str:
         said = _said(slash, words, stdin, typed)
@@ -140,7 +150,10 @@ def _answer(
 
 
 def _print(made: Callable[[Slash], str], *, typed: bool = False) -> None:
-    """Print it; so that the agent can tell of a failure, that is printed too, and no error."""
+    """Print the text that `made` returns.
+
+    Print errors to stdout too, and do not fail: the agent reads only stdout and tells the user.
+    """
     try:
         text = made(Slash(typed=typed))
     except (CortextError, OSError) as error:

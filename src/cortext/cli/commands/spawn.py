@@ -24,7 +24,7 @@ _ACTIONS = ("interactive", "resume", "last", "list_sessions", "delete_session", 
 def complete_session(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """The sessions whose id begins so, for the shell."""
+    """Return the sessions whose id starts with the typed text, for shell completion."""
     from click.shell_completion import CompletionItem
 
     rows = (row for row in list_spawned() if row.key.startswith(incomplete))
@@ -34,7 +34,7 @@ def complete_session(
 def complete_agent(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """The agents whose name begins so, for the shell."""
+    """Return the agents whose name starts with the typed text, for shell completion."""
     from click.shell_completion import CompletionItem
 
     agents = find_agents(os.getcwd())
@@ -45,7 +45,7 @@ def complete_agent(
 def complete_tool(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """The tools, for the shell."""
+    """Return the tools whose name starts with the typed text, for shell completion."""
     from click.shell_completion import CompletionItem
 
     return [CompletionItem(tool) for tool in tool_names() if tool.startswith(incomplete)]
@@ -126,7 +126,10 @@ def command(task_file: str | None, **options: Any) -> int:
 
 
 def _check(task_file: str | None, options: dict[str, Any]) -> None:
-    """One thing is asked for, and what goes with it."""
+    """Check that the options ask for only one action, and that they fit together.
+
+    Raises UsageError or CortextError otherwise.
+    """
     if task_file is not None:
         if options["interactive"] or options["resume"] is not None:
             raise CortextError("Cannot use --interactive with task file")

@@ -104,7 +104,7 @@ class _Report:
         self._longest()
 
     def archive(self) -> None:
-        """What is kept of the tools' transcripts, beside what it was made from."""
+        """Print the size of the archived transcripts and of the originals."""
         if self._stats.archive:
             self._facts("Archive", _archive(self._stats.archive))
 
@@ -123,7 +123,7 @@ class _Report:
         self._say(" · ".join(found), dim=True)
 
     def _per_day(self) -> None:
-        """The last days, up to today, and what was special."""
+        """Print a chart of the messages of the last days, the busiest day and the streaks."""
         stats = self._stats
         if stats.busiest_day is None:
             return
@@ -169,7 +169,10 @@ class _Report:
             self._say(f"  and {len(shares) - len(shown)} more", dim=True)
 
     def _room(self, label: int, heads: list[str]) -> int:
-        """The width that is left for bars; in a narrow terminal columns give way to them."""
+        """Return the width of the bars.
+
+        In a narrow terminal, remove names from `heads` to make room.
+        """
         while True:
             room = self._width - label - 3 - sum(len(head) + 2 for head in heads)
             if room >= _SHORTEST or len(heads) == 1:
@@ -198,7 +201,10 @@ class _Report:
             self._say(fit(line, self._width).rstrip() if self._cut else line)
 
     def _chart(self, values: list[int]) -> int:
-        """A chart with its highest value beside it; the columns from one to the next."""
+        """Print a chart with its highest value beside it.
+
+        Return the distance of two bars in columns.
+        """
         step = max(min((self._width - 10) // len(values), 4), 1)
         wide, gap = (step - 1, 1) if step > 1 else (1, 0)
         lines = columns(values, height=_HEIGHT, wide=wide, gap=gap, blocks=self._blocks)
@@ -290,7 +296,10 @@ def _dollars(amount: float) -> str:
 
 
 def names_of(longest: list[Long]) -> list[str]:
-    """The ids; where two are the same, with the day, or even the workspace."""
+    """Return an id for each conversation.
+
+    If two ids are equal, add the day. If these are equal too, add the name of the workspace.
+    """
     ids = [long.id for long in longest]
     days = [long.address for long in longest]
     return [

@@ -27,7 +27,10 @@ def command(id: tuple[str, ...], summary: str | None) -> None:
 
 
 def end(chosen: ConversationRow, summary: str | None, *, completed: bool = False) -> None:
-    """Stop what was chosen, and say so; also where it is, if no repository will have it."""
+    """Stop the chosen conversation and print the result.
+
+    If it is in the personal workspace, also print that no project's repository contains it.
+    """
     row = _stoppable(chosen)
     stopped = stop(row, summary=summary, completed=completed)
     _confirm(row, stopped, "completed" if completed else "paused")
@@ -36,7 +39,10 @@ def end(chosen: ConversationRow, summary: str | None, *, completed: bool = False
 
 
 def _say_personal(row: ConversationRow, *, is_new: bool) -> None:
-    """Where it is that no repository of a project will have it, to one who may expect that."""
+    """Print that a conversation is in the personal workspace, and how to copy it to this workspace.
+
+    `is_new` tells whether the conversation was just made of a tool session.
+    """
     where, here = f"kept in your personal workspace, {short(row.workspace)}", paths.workspace_root()
     if here != row.workspace and is_in_folder(here)(row):
         copies = f"`cortext export {short_id(row)} | cortext import -` copies it here"
@@ -50,15 +56,18 @@ def _say_personal(row: ConversationRow, *, is_new: bool) -> None:
 
 
 def _stoppable(row: ConversationRow) -> ConversationRow:
-    """The conversation that is stopped: of what a program keeps, one is made of it, as of a tool's
-    session."""
+    """Return the conversation to stop.
+
+    A session of a tool or program becomes a conversation first. Raises CortextError for a session
+    of `spawn`.
+    """
     if row.tool == AUR:
         raise not_stopped(row)
     return as_conversation(row)
 
 
 def _confirm(row: ConversationRow, stopped: Stopped, status: str) -> None:
-    """Say what was saved, and how to resume it."""
+    """Print what was saved, and how to resume the conversation."""
     title = clean(stopped.title, lines=False)
     click.echo("Session saved.\n")
     click.echo(f'Conversation "{title}" has been {status}.')

@@ -71,7 +71,7 @@ def _chosen(tools: str | None) -> list[str]:
 
 
 def _quietly(chosen: list[str]) -> Synced | None:
-    """None where another one is at work, which does it."""
+    """Sync with low priority. Return None if another process is already syncing."""
     os.nice(10)
     try:
         return sync(tools=chosen)

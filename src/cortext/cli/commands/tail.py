@@ -78,7 +78,11 @@ def command(
 
 
 def _find(words: str, everywhere: bool) -> tuple[LiveSource, ConversationRow | None]:
-    """As `show` finds it."""
+    """Return the source of new messages of the conversation that `words` name, and its row.
+
+    The search is that of `cortext show`. The row is None for a session found in a store. Raises
+    CortextError if the conversation has no session.
+    """
     conversations = ConversationList(paths.workspace_root(), everywhere=everywhere)
     rows = conversations.find(words)
     keep_up(conversations)
@@ -112,8 +116,11 @@ def _follow(tail: ConversationTail, shown: _TailOutput) -> None:
 
 
 def _rest() -> Callable[[], None]:
-    """What waits until the next look. Of a pipe it notices that the reader has gone, also if there
-    is nothing more to write."""
+    """Return a function that waits until the next check.
+
+    If stdout is a pipe, that function raises BrokenPipeError once the reader has gone, even if
+    there is nothing to write.
+    """
     if not stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode):
         return lambda: time.sleep(_EVERY / 1000)
     waiter = select.poll()
@@ -148,7 +155,7 @@ class _TailOutput:
         self._whole = not self._rich if full is None else full
 
     def begin(self, numbers: range) -> None:
-        """What it is, and its last messages."""
+        """Print the title and facts of the conversation, and the messages with these numbers."""
         if self._as_json:
             self._print_json(numbers)
             return
@@ -190,7 +197,7 @@ class _TailOutput:
 
 
 def _runs(numbers: Sequence[int]) -> Iterator[range]:
-    """Numbers that follow one another, together."""
+    """Yield ranges of consecutive numbers."""
     if isinstance(numbers, range):
         yield numbers
         return
@@ -206,7 +213,10 @@ def _runs(numbers: Sequence[int]) -> Iterator[range]:
 
 
 def _late(session: Session, numbers: Sequence[int]) -> Iterator[PageBlock]:
-    """The calls that were shown before their results came, now with these."""
+    """Yield the stubs of tool calls again whose results are among the new messages.
+
+    The calls were shown before without their results.
+    """
     first = numbers[0]
     messages = session.messages
     answered = {messages[n - 1].tool_call_id for n in numbers if messages[n - 1].role == "tool"}

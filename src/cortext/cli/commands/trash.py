@@ -19,8 +19,11 @@ from cortext.model import record_dicts
 def complete_entry(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """What may be restored, for the shell: the conversation's id, or the entry's where several
-    have the same or it is not one word."""
+    """Return the trash entries that start with the typed text, for shell completion.
+
+    An entry is named by the id of its conversation. If that id is not unique or not one word, the
+    id of the entry is used.
+    """
     if ctx.params.get(param.name or ""):
         return []
     entries = list_trash()

@@ -59,7 +59,7 @@ def command(once: bool, quiet: bool, as_json: bool) -> None:
 
 
 def _leave_here() -> None:
-    """Let the folder that it was started in be known, and be removed."""
+    """Register the current workspace, and change to `/` so that the folder can be deleted."""
     remember_workspace(paths.workspace_root())
     os.chdir("/")
 

@@ -49,8 +49,10 @@ def command(port: int | None, store: str | None, no_open: bool) -> None:
 
 
 def _open(link: str) -> bool:
-    """Open a link in the person's browser, in a window of its own; not in one that would take this
-    terminal."""
+    """Open a link in the user's browser and return whether that was possible.
+
+    A browser that would run in this terminal is not used.
+    """
     try:
         browser = webbrowser.get()
     except webbrowser.Error:

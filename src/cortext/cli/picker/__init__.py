@@ -1,4 +1,4 @@
-"""The picker: the screen that `cortext` without a command opens in a terminal."""
+"""The picker: the screen for choosing a conversation that `cortext` without a command opens."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 
 def can_pick() -> bool:
-    """Return whether a person sits at a terminal that can show the picker.
+    """Return whether a user sits at a terminal that can show the picker.
 
     The picker is drawn on stderr.
     """

@@ -1,4 +1,4 @@
-"""The dialogs of the picker: a line of text, a choice, and the help."""
+"""The dialogs of the picker: for a line of text, for a choice, and for the help."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cortext.model.safe_text import clean
 
 
 class _Box(ModalScreen[str | None]):
-    """A box in the middle of the screen, which Esc closes."""
+    """A dialog in the middle of the screen, which the Esc key closes."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", show=False, priority=True),
@@ -29,11 +29,11 @@ class _Box(ModalScreen[str | None]):
         self.dismiss(None)
 
     def action_nothing(self) -> None:
-        """Ignore a key, so that the screen below does not get it."""
+        """Ignore a key, so that the screen below the dialog does not get it."""
 
 
 class LineDialog(_Box):
-    """A dialog for a line of text. Its result is None if the user cancels."""
+    """A dialog in which the user types a line of text. Its result is None if the user cancels."""
 
     def __init__(self, question: str, value: str, note: str = "") -> None:
         super().__init__()
@@ -52,7 +52,10 @@ class LineDialog(_Box):
 
 
 class ChoiceDialog(_Box):
-    """A choice of one name by its letter or number. The result is None if the user cancels."""
+    """A dialog in which the user chooses a name by its letter or number.
+
+    Its result is the name, or None if the user cancels.
+    """
 
     def __init__(self, question: str, among: Sequence[str], note: str = "") -> None:
         super().__init__()
@@ -80,7 +83,7 @@ class ChoiceDialog(_Box):
 
 
 def _letters(names: Sequence[str]) -> list[str]:
-    """Return a different letter for each name, taken from the name, or its number in the list."""
+    """Return a different key for each name: a letter of the name, or the number in the list."""
     found: list[str] = []
     for number, name in enumerate(names, 1):
         free = (letter for letter in name.lower() if letter.isalnum() and letter not in found)
@@ -89,7 +92,7 @@ def _letters(names: Sequence[str]) -> list[str]:
 
 
 class Help(_Box):
-    """The help: all keys."""
+    """The dialog that lists the keys of the picker."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q,question_mark,enter,f1", "cancel", show=False, priority=True)

@@ -1,4 +1,4 @@
-"""The actions of the picker's keys on the chosen conversation."""
+"""The actions that the keys of the picker run on the chosen conversation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KEPT = "It becomes a conversation of yours, as with `cortext import`; what is t
 
 
 class Acting(App[Chosen | None]):
-    """An app in which a conversation is chosen.
+    """The base class of the picker app, with the actions on the chosen conversation.
 
     Actions that change a conversation run in a thread. Then the app lists the conversations again.
     """
@@ -34,18 +34,18 @@ class Acting(App[Chosen | None]):
         raise NotImplementedError
 
     def say(self, text: str) -> None:
-        """Show a sentence on the last lines of the screen; "" shows the keys."""
+        """Show a sentence at the bottom of the screen; "" shows the key hints again."""
         raise NotImplementedError
 
     def load(self, *, everywhere: bool | None = None) -> None:
-        """List the conversations again.
+        """Read the list of conversations again.
 
         `everywhere` chooses all projects or only this one; None keeps the current choice.
         """
         raise NotImplementedError
 
     def from_thread(self, work: Callable[[], object]) -> None:
-        """Run `work` in the app's own thread, if the app still runs."""
+        """Schedule `work` in the app's thread, if the app still runs. Any thread may call this."""
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self.call_later, work)
 
@@ -138,9 +138,10 @@ class Acting(App[Chosen | None]):
         work: Callable[[ConversationRow, str], str],
         note: str = "",
     ) -> None:
-        """Ask for a line of text about the chosen conversation, and do `work` with it.
+        """Ask the user for a line of text about the chosen conversation.
 
-        `note` is shown only for a session that belongs to no workspace.
+        `work` is called with the conversation and the text. `value` returns the initial text.
+        `note` is shown only for a session that is not a conversation of a workspace yet.
         """
         row = self.chosen
         if row is None:
@@ -153,7 +154,10 @@ class Acting(App[Chosen | None]):
         self.push_screen(LineDialog(question, value(row), note if row.tool else ""), answered)
 
     def _do(self, work: Callable[[], str]) -> None:
-        """Do something in a thread, show what it returns, and list the conversations again."""
+        """Run `work` in a thread, and show the sentence that it returns.
+
+        Then list the conversations again.
+        """
         self.say("…")
 
         def run() -> None:

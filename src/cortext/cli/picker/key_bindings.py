@@ -1,4 +1,4 @@
-"""All keys of the picker, with their actions and their help."""
+"""All keys of the picker, with their actions and their help texts."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ class KeyBinding(NamedTuple):
     """A key of the picker.
 
     `key` is its name in Textual, and `shown` its name for the user. `said` is its line in the help,
-    and `hint` a single word for the last line of the screen. `of_one` marks an action on the chosen
-    conversation, which waits until a conversation is chosen.
+    and `hint` a single word for the bottom of the screen. `of_one` marks an action on the chosen
+    conversation. Such an action waits while a search is running and nothing is chosen.
     """
 
     key: str
@@ -22,7 +22,7 @@ class KeyBinding(NamedTuple):
 
     @property
     def call(self) -> str:
-        """The action in the form of a Textual binding."""
+        """The action in the form that a Textual binding needs."""
         return f"app.{'to_chosen' if self.of_one else 'press'}({self.action!r})"
 
 
@@ -59,11 +59,11 @@ KEYS = (
     KeyBinding("escape", "leave", "Esc", "clear what was typed; then leave (^C at once)", ""),
 )
 QUIT = "ctrl+c,ctrl+q"
-"""Keys that also work while a dialog is open."""
+"""The keys that quit the picker, also while a dialog is open."""
 
 
 def hints(width: int, help: str = "?") -> list[tuple[str, str]]:
-    """Return the keys with their hints, as many as fit into `width` columns.
+    """Return the keys and hints for the bottom of the screen, as many as fit into `width`.
 
     `help` is the key that currently opens the help.
     """

@@ -1,4 +1,4 @@
-"""The picker's operations on a conversation. Most return a sentence to show."""
+"""The operations of the picker on a conversation. Most return a sentence to show to the user."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from cortext.tools.registry import display_name
 
 
 def name_of(row: ConversationRow) -> str:
-    """Return a short title in quotes, for a sentence."""
+    """Return the title of a conversation in quotes, cut to 40 characters, for use in a sentence."""
     title = row.title or row.key
     return f'"{title if len(title) <= 40 else title[:39] + "…"}"'
 
 
 def told(error: Exception) -> str:
-    """Return a sentence about an error, with its hint."""
+    """Return the message of an error with its hint, as one sentence for the user."""
     if not isinstance(error, (CortextError, OSError)):
         return f"something unexpected: {type(error).__name__}: {error}"
     hint = getattr(error, "hint", "")
@@ -43,7 +43,10 @@ def rename(row: ConversationRow, title: str) -> str:
 
 
 def tag(row: ConversationRow, text: str) -> str:
-    """Replace the tags of a conversation by those in `text`, separated by spaces or commas."""
+    """Replace the tags of a conversation by the tags in `text`.
+
+    Spaces or commas separate the tags.
+    """
     wanted = text.replace(",", " ").split()
     bare = [name.lstrip("#") for name in wanted]
     old = [name for name in row.tags if name not in bare]
@@ -52,7 +55,7 @@ def tag(row: ConversationRow, text: str) -> str:
 
 
 def export(row: ConversationRow, path: str) -> str:
-    """Write a conversation to a new file. The file's extension chooses the format.
+    """Write a conversation to a new file, in the format that the file's extension names.
 
     Raises CortextError if the file exists.
     """
@@ -84,7 +87,10 @@ def stop(row: ConversationRow, *, completed: bool) -> str:
 
 
 def delete(row: ConversationRow) -> tuple[str, TrashEntry | None]:
-    """Move a conversation to the trash. Return a sentence, and the entry to restore or None."""
+    """Move a conversation, or our copy of a tool session, to the trash.
+
+    Return a sentence for the user, and the trash entry that can be restored or None.
+    """
     if is_spawned(row):
         return f"{name_of(row)} is in the trash", cleanup.delete(row.key)
     if not row.tool:

@@ -1,4 +1,4 @@
-"""The start of the picker, and the reopening of the chosen conversation."""
+"""The start of the picker, and what happens with the chosen conversation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from cortext.cli.views.list_view import keep_up
 
 
 def pick() -> None:
-    """Let the user choose a conversation, reopen it, and exit with the exit code of the tool."""
+    """Show the picker, reopen the chosen conversation, and exit with the exit code of the tool.
+
+    Return if the user chooses nothing.
+    """
     shelf = PickerItems.here()
     if not shelf.rows:
         shelf = PickerItems.everywhere()
@@ -22,7 +25,7 @@ def pick() -> None:
 
 
 def _reopen(chosen: Chosen) -> None:
-    """Reopen a conversation as `cortext resume` does, and exit with the tool's exit code."""
+    """Reopen the chosen conversation as `cortext resume` does. Exit with the tool's exit code."""
     row, tool = chosen.row, chosen.tool or None
     if is_talk(row, tool, fork=chosen.fork):
         talk_on(row)

@@ -1,4 +1,4 @@
-"""The picker app: an input line, the list of conversations, and a preview beside it."""
+"""The app of the picker: an input line, the list of conversations, and a preview beside it."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from cortext.model.safe_text import clean
 
 LOOKING = "looking into what was said …"
 _PAUSE = 0.15
-"""Seconds without a key before the messages are searched."""
+"""Seconds after the last typed key until the messages are searched."""
 _SWITCH = 0.001
-"""Seconds after which a thread that reads lets the thread that draws run."""
+"""Python's thread switch interval in seconds, short so that reading does not delay drawing."""
 
 
 class Picker(Acting):
-    """The picker app. Its result is what to continue, or None."""
+    """The picker app. Its result is the conversation to continue, or None."""
 
     CSS: ClassVar[str] = CSS
     ENABLE_COMMAND_PALETTE: ClassVar[bool] = False
@@ -78,7 +78,7 @@ class Picker(Acting):
         self.call_after_refresh(self._settle)
 
     def _settle(self) -> None:
-        """Do what can wait until the list is on the screen."""
+        """Do the work that can wait until the list is on the screen."""
         self.shelf.get_ready()
         if told := self.shelf.read_on():
             self.say(told)
@@ -98,14 +98,17 @@ class Picker(Acting):
             self._catch_up()
 
     async def action_press(self, action: str) -> None:
-        """Run the action of a key, on the list for everything that was typed before the key."""
+        """Run the action of a key.
+
+        Text that was typed before the key is applied to the list first.
+        """
         self._then = ""
         self.say("")
         self._catch_up()
         await self.run_action(action)
 
     def _catch_up(self) -> None:
-        """Update the list to match the text of the input line."""
+        """Filter the list by the text of the input line, if that has changed."""
         text = self._field.value
         if text == self._typed:
             return
@@ -124,13 +127,14 @@ class Picker(Acting):
 
     @property
     def _is_looking(self) -> bool:
-        """Whether the search through the messages has no result yet."""
+        """Whether a search through the messages is running."""
         return self._said is None and bool(self._typed.strip())
 
     async def action_to_chosen(self, action: str) -> None:
         """Run an action on the chosen conversation.
 
-        If nothing is found yet, run it on the first result of the search through the messages.
+        If nothing is chosen yet, wait for the search through the messages, and use its first
+        result.
         """
         self._catch_up()
         if self.chosen is not None or not self._is_looking:
@@ -162,7 +166,10 @@ class Picker(Acting):
         self.from_thread(show)
 
     def _show(self, *, keep: bool = False) -> None:
-        """Show the list for the typed text. With `keep`, the chosen conversation stays chosen."""
+        """Show the list of conversations that match the typed text.
+
+        With `keep`, the chosen conversation stays chosen.
+        """
         titled = self.shelf.titled(self._typed)
         said = self._said.below(titled) if self._said else ()
         items: Sequence[Item] = [*titled, *said] if said else titled
@@ -193,7 +200,7 @@ class Picker(Acting):
         )
 
     def say(self, text: str) -> None:
-        """Show a sentence on the last lines of the screen; "" shows the keys."""
+        """Show a sentence at the bottom of the screen; "" shows the key hints again."""
         help = "F1" if self._typed else "?"  # after other characters, `?` is part of the search
         if (text or help) == self._saying:
             return
@@ -217,7 +224,7 @@ class Picker(Acting):
         self.from_thread(lambda: self.say(operations.told(error)))
 
     def _was_not_told(self, error: Exception) -> None:
-        """Stop waiting for a search through the messages that failed, and show the error."""
+        """Handle a failed search through the messages: stop waiting for it, and show the error."""
 
         def show() -> None:
             self._said, self._then = FinderResult(), ""
@@ -242,11 +249,14 @@ class Picker(Acting):
         self.side.next_place()
 
     def action_scope(self) -> None:
-        """Switch between the conversations of this project and all."""
+        """Switch between the conversations of this project and those of all projects."""
         self.load(everywhere=not self.shelf.is_everywhere)
 
     def load(self, *, everywhere: bool | None = None) -> None:
-        """List the conversations again, of all projects or of this one. None keeps the choice."""
+        """Read the list of conversations again, of all projects or of this one.
+
+        None keeps the choice.
+        """
         wanted = self.shelf.is_everywhere if everywhere is None else everywhere
         self.shelf = PickerItems.everywhere() if wanted else PickerItems.here()
         self._said = None
@@ -272,7 +282,7 @@ class Picker(Acting):
         self.action_resume()
 
     def _handle_exception(self, error: Exception) -> None:
-        """End the picker after an unexpected error, which `run` then raises."""
+        """Close the picker after an unexpected error. The function `run` then raises the error."""
         if self.is_headless:
             super()._handle_exception(error)
             return
@@ -281,7 +291,7 @@ class Picker(Acting):
 
 
 def run(shelf: PickerItems) -> Chosen | None:
-    """Show the picker until the user has chosen. Return None if nothing was chosen."""
+    """Show the picker until the user leaves. Return the choice, or None if nothing was chosen."""
     # Textual removes NO_COLOR from the environment, but the tool that starts next needs it.
     no_colour = os.environ.get("NO_COLOR")
     sys.setswitchinterval(_SWITCH)

@@ -1,4 +1,4 @@
-"""The conversations of the picker, and the filter by typed words."""
+"""The conversations that the picker lists, and the filter by typed words."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from cortext.tools.registry import display_name
 
 
 class PickerItems:
-    """The conversations of this project, or all, the latest first."""
+    """The conversations that the picker lists, the latest first.
+
+    They are those of this project, or all.
+    """
 
     def __init__(self, rows: list[ConversationRow], conversations: ConversationList) -> None:
         self.rows = rows
@@ -37,9 +40,10 @@ class PickerItems:
         return cls(conversations.list(capture=True).rows, conversations)
 
     def titled(self, text: str) -> list[ConversationRow]:
-        """Return the rows with all words in their title, summary, tags, id, type or tool.
+        """Return the rows that have all typed words in their title or in other facts.
 
-        Quotation marks are ignored, because a phrase may not be complete yet.
+        The other facts are the summary, tags, id, type and tools. Quotation marks are ignored,
+        because the user may not have typed the second one yet.
         """
         words = text.casefold().replace('"', " ").split()
         if not words:
@@ -51,18 +55,21 @@ class PickerItems:
         return [row for _, row in found]
 
     def get_ready(self) -> None:
-        """Prepare the texts of the filter before the user types."""
+        """Prepare the texts that `titled` searches, before the user types."""
         if not self._texts:
             self._texts = [(_text(row), row) for row in self.rows]
 
     def why_empty(self) -> list[str]:
-        """Return the lines to show if the list is empty."""
+        """Return the lines to show if the list of conversations is empty."""
         if not self.is_everywhere:
             return ["no conversations here yet", "Tab for those of other folders"]
         return _nothing_at_all()
 
     def read_on(self) -> str:
-        """Start to read older transcripts in the background. Return a note about that, or ""."""
+        """Start to read older transcripts in the background.
+
+        Return a note for the user, or "" if there are none.
+        """
         left, self.conversations.left = self.conversations.left, 0
         if not left:
             return ""
@@ -74,7 +81,7 @@ class PickerItems:
 class PickedText(NamedTuple):
     """A conversation with a matching message, and the number of that message.
 
-    `exact` tells whether the message also has the punctuation that was typed.
+    `exact` is False if the message lacks the punctuation that the user typed.
     """
 
     row: ConversationRow
@@ -83,7 +90,7 @@ class PickedText(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """What the user chose: a conversation, the tool or "" for the default, and whether to fork."""
+    """The user's choice: a conversation, a tool or "" for the default, and whether to fork."""
 
     row: ConversationRow
     tool: str = ""
@@ -91,7 +98,7 @@ class Chosen(NamedTuple):
 
 
 def is_spawned(row: ConversationRow) -> bool:
-    """Return whether a row is a session of `spawn`."""
+    """Return whether a row is a session of `cortext spawn`."""
     return row.tool == AUR
 
 
@@ -101,7 +108,10 @@ def _text(row: ConversationRow) -> str:
 
 
 def _nothing_at_all() -> list[str]:
-    """Return the lines to show if there is no conversation at all, with the folders searched."""
+    """Return the lines to show if there is no conversation anywhere.
+
+    They name the searched folders.
+    """
     return [
         "no conversations yet; looked in:",
         "",

@@ -1,9 +1,9 @@
-"""The look of the picker: the terminal's own colours, and few of them."""
+"""The style sheet of the picker, which uses only the terminal's own colours."""
 
 from __future__ import annotations
 
 NARROW = 72
-"""Columns below which there is no room for a preview beside the list."""
+"""A terminal with fewer columns has no room for a preview beside the list."""
 
 CSS = """
 Screen { background: ansi_default; color: ansi_default; layout: vertical; }

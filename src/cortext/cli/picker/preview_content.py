@@ -1,4 +1,4 @@
-"""The content of the preview, which a worker thread reads and lays out.
+"""The content of the picker's preview, which a worker thread reads and lays out.
 
 Only some messages are laid out: the last ones, or those around the typed words.
 """
@@ -32,25 +32,25 @@ from cortext.stores.workspace_layout import document_in
 from cortext.workspace.workspace import Workspace
 
 _SHOWN = 24
-"""The most messages of a preview."""
+"""The most messages in a preview."""
 _DOCUMENT = 24_000
-"""Characters after which a document is cut."""
+"""The most characters of a conversation's document in a preview."""
 _RESULT = 1000
-"""Characters after which the output of a tool is cut."""
+"""The most characters of a tool's output in a preview."""
 _LONGEST = 6000
-"""Characters after which a message is cut."""
+"""The most characters of a message in a preview."""
 _BEFORE = 1000
-"""Characters of a cut message that come before the words."""
+"""The characters to show before the found words in a long message."""
 _NOTHING = "nothing was said yet"
 _MARK = "bold yellow reverse"
 
 
 class Part(NamedTuple):
-    """The messages of a session that are laid out.
+    """The messages of a session that a preview lays out.
 
-    `first` is the number of the first of them, and `after` is how many messages come after them.
-    `places` are the numbers of all messages with the typed words. `number` is the message to show,
-    or 0.
+    `first` is the number of its first message, and `after` counts the messages that follow the
+    part. `places` are the numbers of all messages with the typed words. `number` is the message to
+    scroll to, or 0.
     """
 
     session: Session
@@ -63,9 +63,9 @@ class Part(NamedTuple):
 class PreviewPage(NamedTuple):
     """The lines of a preview.
 
-    `numbers` has the message number of each line, `matches` the lines with marked words. With
-    `from_end` the end of the page is shown first. `places` are the messages with the typed words,
-    the last first. `number` is the message to show, or 0.
+    `numbers` has the message number of each line. `matches` has the indexes of lines with marked
+    words. With `from_end` the end of the page is shown first. `places` are the numbers of the
+    messages with the typed words, the last first. `number` is the message to scroll to, or 0.
     """
 
     lines: Sequence[Text]
@@ -76,9 +76,10 @@ class PreviewPage(NamedTuple):
     number: int = 0
 
     def line_of(self, number: int) -> int | None:
-        """Return the line of a message's first mark, or the line where the message begins.
+        """Return the index of a message's first line with marked words, or of its first line.
 
-        Return None if the message is not on the page. With `number` 0, any marked line counts.
+        With `number` 0, return the first line with marked words. Return None if there is no such
+        line.
         """
         marked = (at for at in self.matches if self.numbers[at] == number or not number)
         begins = (at for at, other in enumerate(self.numbers) if number and other == number)
@@ -86,10 +87,10 @@ class PreviewPage(NamedTuple):
 
 
 class PreviewRequest(NamedTuple):
-    """A request for a preview: the conversation, the width, and the words to mark.
+    """A request for a preview: a conversation, the width in columns, and the words to mark.
 
-    `number` is the message to show. -1 is the conversation's document, -2 the text of its
-    sub-agents.
+    `number` is the message to show, or 0. -1 stands for the conversation's document, -2 for the
+    text of its sub-agents.
     """
 
     row: ConversationRow
@@ -99,7 +100,7 @@ class PreviewRequest(NamedTuple):
 
 
 def make(wanted: PreviewRequest) -> PreviewPage:
-    """Return the preview. If the conversation cannot be read, the preview shows the error."""
+    """Return the preview for a request. If the conversation cannot be read, it shows the error."""
     try:
         page = _told(wanted)
     except (CortextError, OSError) as error:
@@ -108,7 +109,7 @@ def make(wanted: PreviewRequest) -> PreviewPage:
 
 
 def _marked(page: PreviewPage, terms: Sequence[Term]) -> PreviewPage:
-    """Return the page with the words marked, also where a line breaks between two of them."""
+    """Return the page with the words marked, also where a line breaks between two words."""
     whole = Text("\n").join(page.lines)
     for start, end in queries.find(whole.plain, terms):
         whole.stylize(_MARK, start, end)
@@ -120,17 +121,17 @@ def _marked(page: PreviewPage, terms: Sequence[Term]) -> PreviewPage:
 
 
 def _terms(text: str) -> Sequence[Term]:
-    """Return the search terms of the typed text, whose last word may be incomplete."""
+    """Return the search terms of the typed text. The last word may be incomplete."""
     return queries.parse(as_typed(text)).terms
 
 
 def as_typed(text: str) -> str:
-    """Return the typed text as a query in which the last word may continue."""
+    """Return the typed text as a search query that also finds longer forms of the last word."""
     return f"{text}*" if text[-1:].isalnum() else text
 
 
 def _told(wanted: PreviewRequest) -> PreviewPage:
-    """Return the preview without marks."""
+    """Return the preview for a request, without marked words."""
     row = wanted.row
     if not row.status or wanted.number in (MARKDOWN, SIDE):
         other = _of_agents(row) if wanted.number == SIDE else _markdown(row)
@@ -153,7 +154,7 @@ def _wrapped(text: Text, width: int) -> PreviewPage:
 
 
 def _laid_out(part: Part, wanted: PreviewRequest) -> tuple[list[Text], list[int]]:
-    """Return the lines, and the message number of each line."""
+    """Return the lines of the messages, and the message number of each line."""
     lines: list[Text] = []
     numbers: list[int] = []
     for number, block in blocks(part, _terms(wanted.text)):
@@ -171,7 +172,7 @@ def _left(count: int, when: str) -> str:
 
 
 def _read(wanted: PreviewRequest) -> Part:
-    """Read the messages to lay out: those around a message with the words, or the last ones."""
+    """Read the messages to lay out: the last ones, or those around the typed words."""
     row = wanted.row
     if not row.tool and not wanted.text and row.messages > 2 * _SHOWN:
         last = Workspace(row.workspace).store.tail(row.path, _SHOWN)
@@ -195,7 +196,7 @@ def _whole(row: ConversationRow) -> Session:
 def _places(messages: Sequence[SessionMessage], text: str) -> list[int]:
     """Return the numbers of the messages that match the query, the last first.
 
-    If no message matches, return those with the most words of the query.
+    If no message matches, return the messages with the most words of the query.
     """
     query = queries.parse(text)
     if not query:
@@ -233,8 +234,8 @@ def _of_agents(row: ConversationRow) -> str:
 def blocks(part: Part, terms: Sequence[Term]) -> Iterator[tuple[int, PageBlock]]:
     """Yield the blocks of a preview, each with the number of its message.
 
-    The stub of a tool call contains the result. A result with the typed words follows below as
-    well.
+    A tool call is a short stub, which contains the beginning of the result. If the result has the
+    typed words, the full result follows as a block of its own.
     """
     told, before = "", part.first - 1
     parts = history(part.session, lambda number: f"message {number + before}")
@@ -254,7 +255,10 @@ def blocks(part: Part, terms: Sequence[Term]) -> Iterator[tuple[int, PageBlock]]
 
 
 def _folded(part: Part, told: Set[int]) -> list[int]:
-    """Return the positions of messages with the words that have no block, counted from 1."""
+    """Return the messages with the typed words that have no block, because a stub contains them.
+
+    The numbers count from 1 at the start of the part. `told` are the numbers that have a block.
+    """
     hits = {number - part.first + 1 for number in (*part.places, part.number)}
     return [n for n in range(1, len(part.session.messages) + 1) if n in hits and n not in told]
 
@@ -265,7 +269,10 @@ def _result(part: Part, number: int, terms: Sequence[Term]) -> tuple[int, PageBl
 
 
 def _with_words(part: Part, number: int, stub: str, terms: Sequence[Term]) -> str:
-    """Return a stub of a tool call, with the full text below it if only that has the words."""
+    """Return the stub of a tool call.
+
+    If the full call has more of the typed words than the stub, add the full call.
+    """
     messages = part.session.messages
     if not terms or number > len(messages):
         return stub
@@ -280,7 +287,10 @@ def _with_words(part: Part, number: int, stub: str, terms: Sequence[Term]) -> st
 
 
 def piece(text: str, terms: Sequence[Term], longest: int = _LONGEST) -> str:
-    """Return the part of a long text that has the words, or its beginning."""
+    """Return the part of a long text around the first found word, or its beginning.
+
+    A text of up to `longest` characters is returned unchanged.
+    """
     if len(text) <= longest:
         return text
     at = next((start for start, _ in queries.find(text, terms)), 0)
@@ -290,7 +300,10 @@ def piece(text: str, terms: Sequence[Term], longest: int = _LONGEST) -> str:
 
 
 def _heading(session: Session, number: int, role: str) -> str:
-    """Return who speaks and when; "" for tools, whose messages belong to the agent before them."""
+    """Return who wrote a message and when.
+
+    Return "" for a tool message, which belongs to the agent's message before it.
+    """
     if role == "tool" or number > len(session.messages):
         return ""
     message = session.messages[number - 1]

@@ -1,4 +1,4 @@
-"""The widget of the preview. It draws only the visible lines, and finds the typed words in them."""
+"""The widget that shows the preview. It draws only the visible lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOTHING = PreviewPage(())
 
 
 class Preview(ScrollView, can_focus=False):
-    """The preview of the chosen conversation."""
+    """The scrollable preview of the chosen conversation."""
 
     virtual_size: Reactive[Size] = without_layout()
 
@@ -28,20 +28,20 @@ class Preview(ScrollView, can_focus=False):
 
     @property
     def told(self) -> str:
-        """Which of several matching messages is visible; "" if there is only one."""
+        """A text such as `place 2 of 5`, if several messages have the typed words; or ""."""
         places, number = self._page.places, self._page.number
         if len(places) < 2 or number not in places:
             return ""
         return f"place {places.index(number) + 1} of {len(places)} · ^N for the next"
 
     def put(self, page: PreviewPage) -> None:
-        """Show a page: the message with the words, or its end."""
+        """Show a page, scrolled to the message with the typed words or to its end."""
         self._page, self._strips, self._turned = page, {}, False
         self._settle()
         self.refresh()
 
     def on_resize(self) -> None:
-        """Scroll to the match or the end again, also if the facts above take another line."""
+        """Scroll to the same message again after the size of the widget changed."""
         self._settle()
 
     def _settle(self) -> None:
@@ -56,14 +56,14 @@ class Preview(ScrollView, can_focus=False):
             self._show_line(at)
 
     def _show_line(self, at: int) -> None:
-        """Scroll to a line, with some lines before it."""
+        """Scroll so that a line is visible, with some lines above it."""
         self.scroll_to(y=max(at - self.size.height // 3, 0), animate=False)
 
     def next_place(self) -> int:
-        """Scroll to the next mark of this message, or to the next message with the words.
+        """Scroll to the next marked word of this message, or to the next message with a mark.
 
-        After the last message, continue with the first. Return the number of a message that is not
-        on this page, for the caller to load; otherwise 0.
+        After the last such message, continue with the first. Return the number of the message if it
+        is not on this page, so that the caller loads it; otherwise 0.
         """
         page, bottom = self._page, round(self.scroll_y) + self.size.height
         below = [at for at in page.matches if at >= bottom and page.numbers[at] == page.number]

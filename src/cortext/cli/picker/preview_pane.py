@@ -1,4 +1,4 @@
-"""The right half of the picker: the facts of the chosen conversation, and its preview."""
+"""The right half of the picker: facts about the chosen conversation, and its preview."""
 
 from __future__ import annotations
 
@@ -19,11 +19,15 @@ from cortext.cli.picker.row_format import facts
 from cortext.cli.picker.workers import Latest
 
 _SOON = 0.06
-"""Seconds without a move before a preview is read."""
+"""Seconds after the last cursor move until a preview is read."""
 
 
 class Side(Vertical):
-    """The pane of one conversation. `in_app` runs a function in the app, from any thread."""
+    """The right pane of the picker, for the chosen conversation.
+
+    `in_app` runs a function in the app's thread, and `fail` reports an error. Both can be called
+    from any thread.
+    """
 
     def __init__(
         self, in_app: Callable[[Callable[[], object]], None], fail: Callable[[Exception], None]
@@ -45,9 +49,10 @@ class Side(Vertical):
         self._pages.close()
 
     def put(self, row: ConversationRow | None, text: str, number: int) -> None:
-        """Show a conversation soon, at the message `number` or at one with the words of `text`.
+        """Show a conversation after a short delay.
 
-        Nothing is drawn at once, because a preview takes longer than a key press.
+        The preview starts at the message `number`, or at the words of `text`. The delay avoids
+        reading a preview for every key press.
         """
         self._row, self._text, self._number = row, text, number
         if self._timer:
@@ -87,7 +92,10 @@ class Side(Vertical):
         return Text("\n").join([*lines[: most - 1], last])
 
     def read(self, number: int = 0) -> None:
-        """Request the preview for the current width, around the message `number` if it is not 0."""
+        """Request a preview that fits the current width.
+
+        The preview shows the message `number`, or the message given to `put` if `number` is 0.
+        """
         width = self._preview.size.width
         if self._row is not None and width > 1:
             number = number or self._number

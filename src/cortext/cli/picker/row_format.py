@@ -1,4 +1,4 @@
-"""A conversation on one line of the picker."""
+"""The format of one line in the picker's list of conversations."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from cortext.model.safe_text import clean
 MARKS = {"active": "●", "completed": "✓"}
 _AGE, _SIGN, _TOOL = 3, 3, 8
 _FOLDER, _FOLDERS = 8, 16
-"""The columns that a folder's name gets even if the title is cut, and the most that it gets."""
+"""The least and the most columns of a folder's name."""
 _LEAST = 18
-"""Columns that a title needs before the line shows more than its age."""
+"""The least columns of a title in a line that shows more than the age."""
 _ROOMY = 60
-"""Columns of a line that has room for the names of tools."""
+"""A line with at least this many columns has room for the full names of tools."""
 
 
 def laid_out(
     row: ConversationRow, room: int, now: float, *, with_folder: bool
 ) -> tuple[str, str, str]:
-    """Return a line of `room` columns in three parts: the title, its tags, and the right column.
+    """Return a line of `room` columns in three parts: the title, the tags, and the right end.
 
-    Tags are shown as far as there is room.
+    The right end has the tool, the age, and with `with_folder` the folder. Tags that do not fit are
+    left out.
     """
     right = age(row.last_active, now).rjust(_AGE)
     if room - _AGE - _SIGN - 2 >= _LEAST:
@@ -43,7 +44,7 @@ def laid_out(
 
 
 def sign(row: ConversationRow) -> str:
-    """Return the beginning of the tool's name, with a + if there are other tools."""
+    """Return the first letters of the tool's name, with a + if there are several tools."""
     tools = row.tool_names
     shown = f"{tools[0][: _SIGN - 1]}+" if len(tools) > 1 else "".join(tools)[:_SIGN]
     return shown.ljust(_SIGN)
@@ -55,7 +56,7 @@ def _tool(row: ConversationRow) -> str:
 
 
 def _tags(row: ConversationRow, room: int) -> str:
-    """Return as many whole tags as there is room for."""
+    """Return as many whole tags as fit into `room` columns."""
     shown = ""
     for tag in row.tags:
         if cell_len(f"{shown} #{tag}") > room:
@@ -65,7 +66,7 @@ def _tags(row: ConversationRow, room: int) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """Return a text in exactly `width` columns, with a sign where the text is cut."""
+    """Return a text in exactly `width` columns, padded with spaces or cut with `…`."""
     if cell_len(text) <= width:
         return filled(text, width)
     return set_cell_size(text, width - 1) + "…" if width > 0 else ""
@@ -76,12 +77,15 @@ def filled(text: str, width: int) -> str:
 
 
 def where(row: ConversationRow) -> str:
-    """Return the name of the folder in which a conversation took place."""
+    """Return the name of the folder in which a conversation took place, without its path."""
     return clean(row.folder.rstrip("/").rpartition("/")[2], lines=False)
 
 
 def facts(row: ConversationRow, now: float) -> str:
-    """Return the facts of a conversation, without its title, on one line."""
+    """Return the facts about a conversation on one line, from its type to its id.
+
+    Between them are the status, age, tools, messages, tags and folder.
+    """
     found = [row.kind or "chat", row.status or "no session", ago(row.last_active, now)]
     found += row.tool_names
     if not row.tool or row.is_standalone:

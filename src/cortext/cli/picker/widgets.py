@@ -30,14 +30,14 @@ _POINTER = Style(color="cyan", bold=True)
 _MARK = {"active": Style(color="green"), "completed": Style(color="blue")}
 
 Item = ConversationRow | str
-"""A conversation, or a line that separates groups of conversations."""
+"""A line of the list: a conversation, or a heading above a group of conversations."""
 
 
 def without_layout() -> Reactive[Size]:
-    """Return a size whose change does not lay out the screen again.
+    """Return a Textual size attribute whose change does not lay out the screen again.
 
-    It is for widgets without a scroll bar in a fixed place. A layout of the screen takes longer
-    than everything else that a key does.
+    Use it for a widget that stays in place and has no scroll bar. A new layout takes longer than
+    all other work for a key.
     """
     return Reactive(Size(0, 0), layout=False)
 
@@ -63,25 +63,25 @@ class Field(Input):
 
 
 class Rows(ScrollView, can_focus=False):
-    """The list, with one line for each item. `cursor` is the line of the chosen conversation."""
+    """The list of conversations and headings. `cursor` is the line of the chosen conversation."""
 
     virtual_size: Reactive[Size] = without_layout()
 
     class Moved(Message):
-        """Another conversation is chosen, or none."""
+        """The message that another conversation, or none, is chosen."""
 
     class Opened(Message):
-        """The chosen conversation was clicked."""
+        """The message that the user clicked on the chosen conversation."""
 
     def __init__(self) -> None:
         super().__init__()
         self.items: Sequence[Item] = ()
         self.cursor: int = 0
         self.words: Sequence[str] = ()
-        """The words that are marked in titles."""
+        """The typed words, which are marked in titles."""
         self.with_folders = False
         self.note: Sequence[str] = ()
-        """The lines that are shown if the list is empty."""
+        """The lines to show if the list is empty."""
         self._now = clock.now().timestamp()
 
     @property
@@ -90,7 +90,10 @@ class Rows(ScrollView, can_focus=False):
         return item if isinstance(item, ConversationRow) else None
 
     def put(self, items: Sequence[Item], keep: tuple[str, str] | None = None) -> None:
-        """Show these items. Choose the one with the identity `keep`, or the first."""
+        """Show these items.
+
+        Choose the conversation with the identity `keep`, or the first conversation.
+        """
         self.items, self._now = items, clock.now().timestamp()
         at = 0
         if keep is not None:
@@ -103,7 +106,7 @@ class Rows(ScrollView, can_focus=False):
         self.post_message(self.Moved())
 
     def move(self, by: int) -> None:
-        """Choose the conversation `by` lines away, or the last one in that direction."""
+        """Move the cursor by this many lines, at most to the first or last conversation."""
         self._go(min(max(self.cursor + by, 0), len(self.items) - 1), by)
 
     def _go(self, to: int, by: int) -> None:
@@ -116,7 +119,10 @@ class Rows(ScrollView, can_focus=False):
         self.post_message(self.Moved())
 
     def _landing(self, at: int, step: int) -> int:
-        """Return the nearest line that can be chosen."""
+        """Return the line of the conversation nearest to the line `at`.
+
+        `step` is the direction to search first, 1 or -1.
+        """
         for direction in (step, -step):
             to = at
             while 0 <= to < len(self.items):
@@ -134,7 +140,7 @@ class Rows(ScrollView, can_focus=False):
             self.scroll_to(y=at - height + 1, animate=False)
 
     def _measure(self) -> None:
-        """Set the height of the scrolled area to the number of lines."""
+        """Set the height of the scrolled area to the number of items."""
         self.virtual_size = Size(self.size.width, len(self.items))
 
     def on_resize(self) -> None:
@@ -159,7 +165,7 @@ class Rows(ScrollView, can_focus=False):
         return Strip(self._segments(item, width, at == self.cursor), width)
 
     def _noted(self, y: int, width: int) -> Strip:
-        """Return a line of the note that an empty list shows."""
+        """Return line `y` of the note that an empty list shows."""
         if self.items:
             return Strip.blank(width)
         wide = max(width - 5, 1)
@@ -179,7 +185,7 @@ class Rows(ScrollView, can_focus=False):
 
 
 def marked(text: str, words: Sequence[str], style: Style) -> list[Segment]:
-    """Return a title with the words marked."""
+    """Return a title as segments in which the words are marked."""
     low = text.casefold()
     if len(low) != len(text):
         return [Segment(text, style)]

@@ -1,7 +1,7 @@
 """The background work of the picker: reading previews, and searching the messages.
 
 Each kind of work has its own thread, so that a database connection is always used by the same
-thread. Only the latest of several requests is answered.
+thread. If several requests wait, only the latest is answered.
 """
 
 from __future__ import annotations
@@ -25,23 +25,24 @@ from cortext.model.safe_text import clean
 SAID = "said in these"
 LOOSE = "with the words, not the signs"
 _MOST = 60
-"""The most conversations in a result."""
+"""The most conversations in the result of a search."""
 _FEW = 20
-"""Conversations that are read before the progress is shown."""
+"""The progress is shown after this many conversations, and then after each further so many."""
 _TITLES = 3
-"""Titles that are suggested if no text has the words."""
+"""The most titles to suggest if no message has the typed words."""
 Q = TypeVar("Q")
 A = TypeVar("A")
 
 
 class ClosedError(Exception):
-    """Nobody waits for the answer any more."""
+    """The picker was closed, so nobody waits for the answer."""
 
 
 class Latest(Generic[Q, A]):
-    """A thread that answers the latest request and drops older ones.
+    """A thread that answers only the latest request and drops older ones.
 
-    `tell` gets each request with its answer. `fail` gets an error, and the thread continues.
+    `answer` computes the answer in the thread. `tell` then gets the request and the answer. If
+    `answer` raises, `fail` gets the error, and the thread continues.
     """
 
     def __init__(
@@ -83,7 +84,11 @@ class Latest(Generic[Q, A]):
 
 
 class PickerQuery(NamedTuple):
-    """A search: the typed text, the conversations to search, and whether a title matches."""
+    """A search request of the picker.
+
+    `text` is what the user typed, and `shelf` has the conversations to search. `is_titled` tells
+    whether the title of a conversation matches.
+    """
 
     text: str
     shelf: PickerItems
@@ -91,10 +96,10 @@ class PickerQuery(NamedTuple):
 
 
 class FinderResult(NamedTuple):
-    """The result of a search through the messages, the latest first.
+    """The result of a search through the messages, the latest conversation first.
 
-    `more` tells whether there are further matches. `instead` are lines to show, for example if
-    nothing was found. With `near`, `found` are only partial matches.
+    `more` tells whether there are further matches. `instead` are lines to show if nothing was
+    found, or above partial matches. With `near`, `found` has only partial matches.
     """
 
     found: Sequence[PickedText] = ()
@@ -103,7 +108,10 @@ class FinderResult(NamedTuple):
     near: bool = False
 
     def below(self, titled: Sequence[ConversationRow]) -> Sequence[ConversationRow | str]:
-        """Return what to list below the title matches: rows, and headings that explain them."""
+        """Return the rows to list below `titled`, the rows with matching titles.
+
+        Rows of `titled` are left out. Headings between the rows explain how they match.
+        """
         known = {row.identity for row in titled}
         said = [one for one in self.found if one.row.identity not in known]
         if self.near:
@@ -114,7 +122,10 @@ class FinderResult(NamedTuple):
 
 
 def having(finder: Finder, text: str, rows: dict[Identity, ConversationRow]) -> FinderResult:
-    """Return the rows whose messages match the typed text, without reading the messages."""
+    """Return the conversations whose messages match the typed text, from the full-text index alone.
+
+    `rows` are the conversations to search.
+    """
     query = parse(as_typed(text))
     if not query:
         return FinderResult()
@@ -125,7 +136,11 @@ def having(finder: Finder, text: str, rows: dict[Identity, ConversationRow]) -> 
 
 
 class TextFinder:
-    """The search through the messages. The first search of a list reads everything that is new."""
+    """The search through the messages of conversations.
+
+    The first search in a list indexes the new messages. `say` shows the progress, and `is_closed`
+    tells whether the picker was closed.
+    """
 
     def __init__(self, say: Callable[[str], None], is_closed: Callable[[], bool]) -> None:
         self._say, self._is_closed = say, is_closed
@@ -134,7 +149,7 @@ class TextFinder:
         self._has_said = False
 
     def find(self, asked: PickerQuery) -> FinderResult:
-        """Return the conversations of the list whose messages match, or what to show instead."""
+        """Return the conversations whose messages match, or suggestions if there are none."""
         finder = self._up_to_date(asked.shelf)
         said = having(finder, asked.text, {row.identity: row for row in asked.shelf.rows})
         if said.found or asked.is_titled:
@@ -159,7 +174,7 @@ class TextFinder:
 
 
 def instead(finder: Finder, asked: PickerQuery) -> FinderResult:
-    """Return what to show if no message matches.
+    """Return what to show if no message matches the query.
 
     If other folders have matches, this is their number. Otherwise it is partial matches and
     suggestions.
@@ -175,7 +190,10 @@ def instead(finder: Finder, asked: PickerQuery) -> FinderResult:
 
 
 def _near(finder: Finder, text: str) -> FinderResult | None:
-    """Return partial matches, the best first, with the words that they lack; None if none."""
+    """Return partial matches, the best first, with the words that they lack.
+
+    Return None if there are no partial matches.
+    """
     found = find_partial_matches(finder, SearchRequest(as_typed(text)))
     if found is None:
         return None
@@ -185,7 +203,7 @@ def _near(finder: Finder, text: str) -> FinderResult | None:
 
 
 def _first(answer: SearchPage) -> Sequence[PickedText]:
-    """Return the best message of each conversation."""
+    """Return the best matching message of each conversation."""
     return [PickedText(group.row, group.hits[0].number) for group in answer.groups if group.hits]
 
 
@@ -198,7 +216,7 @@ def _elsewhere(finder: Finder, text: str) -> str:
 
 
 def _meant(finder: Finder, text: str) -> tuple[list[str], list[str]]:
-    """Return suggestions: similar words, and similar titles."""
+    """Return two lists of "did you mean" lines: with similar words, and with similar titles."""
     why = explain_no_results(finder, SearchRequest(text))
     words = dict.fromkeys(near for _, near in why.unknown if near)
     titles = dict.fromkeys(row.title for row in why.titles)

@@ -1,4 +1,4 @@
-"""The REPL of `aur spawn`."""
+"""The interactive prompt (REPL) of `cortext spawn`, in which the user talks to an agent."""
 
 from __future__ import annotations
 

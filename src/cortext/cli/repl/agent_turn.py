@@ -1,4 +1,4 @@
-"""One turn: send a message to the agent, show the answer as it arrives, and save both."""
+"""One turn of the REPL: send a message to the agent, show the answer, and save both."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from cortext.features.spawn.run_agent import ECHO
 
 
 def ask(repl: Repl, text: str) -> None:
-    """Send a message to the agent and show the answer.
+    """Send the user's message to the agent, show the answer, and save both.
 
-    A failed or interrupted turn is not saved.
+    A failed turn prints the error and is not saved. An interrupted turn is not saved either.
     """
     _take_turn(repl, text, retries="")
 
 
 def ask_again(repl: Repl) -> None:
-    """Send the last message again.
+    """Send the user's last message again.
 
-    If that message has no answer yet, it is sent as before. If it was answered, the agent gets the
-    context from before that message, without the old answer. Raises CortextError if nothing was
-    sent yet.
+    If the message was answered, the agent gets the conversation from before that message, without
+    the old answer. Raises CortextError if the user has not sent a message yet.
     """
     if repl.unanswered:
         text, retries = repl.unanswered

@@ -1,8 +1,8 @@
 """The display of an agent's answer while it arrives.
 
-On a terminal the raw text streams. Each finished block of markdown is then replaced by its rendered
-form, if the whole block is still on the screen. With NO_COLOR the text stays raw. Without a
-terminal the text is written unchanged.
+On a terminal the raw text is printed first. Each finished block of markdown is then replaced by its
+rendered form, if the whole block is still on the screen. With NO_COLOR the text stays raw. Without
+a terminal the text is written unchanged.
 
 Text for a terminal is cleaned, so that nothing in an answer can move the cursor. The session file
 stores the answer unchanged.
@@ -26,9 +26,9 @@ _TAB = " " * 4
 
 
 class StreamedAnswer(Protocol):
-    """The display of one answer.
+    """The display of one answer: `write` shows a piece of it, `end` completes it.
 
-    The caller calls `end` when the answer is complete. An answer without `end` was interrupted.
+    An answer for which `end` is never called was interrupted.
     """
 
     def write(self, piece: str) -> None: ...
@@ -36,16 +36,16 @@ class StreamedAnswer(Protocol):
 
 
 def is_screen() -> bool:
-    """Return whether stdout is a terminal that can move its cursor."""
+    """Return whether stdout is a terminal that supports cursor movement."""
     return sys.stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
 
 
 @contextmanager
 def showing(who: str) -> Generator[StreamedAnswer]:
-    """Show an answer while it arrives.
+    """Return a context manager that displays an answer while it arrives.
 
-    On a terminal a spinner moves until the first text arrives. Keys typed meanwhile are not shown;
-    they wait for the next prompt.
+    On a terminal a spinner with the name `who` moves until the first text arrives. Keys that the
+    user types meanwhile stay hidden until the next prompt.
     """
     if not is_screen():
         answer = _Verbatim(cleaned=sys.stdout.isatty())
@@ -63,7 +63,10 @@ def showing(who: str) -> Generator[StreamedAnswer]:
 
 
 class _Verbatim:
-    """Output for programs: the text of the answer, and a newline at its end."""
+    """The display without cursor movement: the text of the answer, and a newline at its end.
+
+    With `cleaned`, control characters are removed.
+    """
 
     def __init__(self, *, cleaned: bool) -> None:
         self._cleaned = cleaned
@@ -84,7 +87,7 @@ class _Verbatim:
 
 
 class _Screen:
-    """Output for a terminal, with a spinner and rendered markdown."""
+    """The display on a terminal, with a spinner. With `render`, markdown is rendered."""
 
     def __init__(self, who: str, *, render: bool) -> None:
         self._spinner = _Spinner(clean(who, lines=False))
@@ -93,7 +96,7 @@ class _Screen:
         self._block = ""
         self._size = screen_size()
         self._tall = False
-        """Whether the block is longer than the screen."""
+        """Whether the current block of markdown is longer than the screen."""
         self._held = self._last = ""
 
     def write(self, piece: str) -> None:
@@ -116,7 +119,7 @@ class _Screen:
         _out("\n")
 
     def close(self) -> None:
-        """Stop the spinner and move the cursor to the beginning of a line."""
+        """Stop the spinner, and move the cursor to the start of a line."""
         self._spinner.stop()
         if self._last not in ("", "\n"):
             _out("\n")
@@ -130,7 +133,7 @@ class _Screen:
             self._tall = len(self._block) > columns * lines
 
     def _finish(self) -> None:
-        """Replace the raw block by its rendered form.
+        """Replace the finished raw block on the screen by its rendered form.
 
         Keep the raw block if part of it scrolled off the screen, or if the terminal was resized.
         """
@@ -150,7 +153,7 @@ class _Screen:
 
 
 class _Spinner:
-    """An animated character on its own line, until `stop`."""
+    """An animated character and a name, on a line of their own, until `stop` is called."""
 
     def __init__(self, who: str) -> None:
         self._stopped = threading.Event()
@@ -182,7 +185,7 @@ def _rendered(text: str, columns: int) -> str:
 
 
 def screen_size() -> tuple[int, int]:
-    """Return the columns and lines of the terminal, or 80 and 24 if there is none."""
+    """Return the columns and lines of the terminal, or 80 and 24 without a terminal."""
     try:
         return os.get_terminal_size(sys.stdout.fileno())
     except OSError:
@@ -197,9 +200,9 @@ def _out(text: str) -> None:
 
 @contextmanager
 def _without_echo() -> Generator[None]:
-    """Hide what is typed while an answer is shown.
+    """Hide the keys that the user types while an answer is shown.
 
-    Read key by key, not by lines: line mode would lose Ctrl+D and everything beyond 4 KB.
+    The terminal is set to read single keys: in line mode it would lose Ctrl+D and text beyond 4 KB.
     """
     if not sys.stdin.isatty():
         yield

@@ -16,9 +16,10 @@ from cortext.formats.exports.export_codec import encode
 
 
 def save(repl: Repl, given: str) -> None:
-    """Write the conversation to a file.
+    """Run `/save`: write the conversation to a new file.
 
-    The file's extension chooses the format. Without an extension the format is markdown.
+    `given` is the path that the user typed. Its extension chooses the format; the default is
+    markdown. Raises CortextError if the file exists.
     """
     _save(repl, given, over=False)
 
@@ -28,7 +29,7 @@ def save_over(repl: Repl, given: str) -> None:
 
 
 def export(repl: Repl, given: str) -> None:
-    """Write a copy of the session's own file."""
+    """Run `/export`: write a copy of the session's file to a new file."""
     _export(repl, given, over=False)
 
 
@@ -37,7 +38,10 @@ def export_over(repl: Repl, given: str) -> None:
 
 
 def take_in(repl: Repl, given: str) -> None:
-    """Add the turns of an exported conversation to this session. Skip turns that it already has."""
+    """Run `/import`: add the turns of an exported conversation to this session.
+
+    Skip turns that are already in this session.
+    """
     found = read_export(_path(repl, given, "import"))
     for warning in found.warnings:
         tell(f"warning: {warning}")

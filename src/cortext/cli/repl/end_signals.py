@@ -1,4 +1,4 @@
-"""Signals that end the process: handled at the prompt and during a turn, delayed during a save."""
+"""Handling of SIGTERM and SIGHUP in the REPL: at once during a turn, but never during a save."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
 class Ended(BaseException):
-    """A signal asked the process to end.
+    """The exception for a signal that ends the process; `number` is the signal.
 
-    This is not an Exception, so no `except Exception` stops it.
+    It is not a subclass of Exception, so that no `except Exception` stops it.
     """
 
     def __init__(self, number: int) -> None:
@@ -23,10 +23,10 @@ class Ended(BaseException):
 
 
 class Signals:
-    """Handlers that turn the first SIGTERM or SIGHUP into `Ended`.
+    """A context manager that raises `Ended` on the first SIGTERM or SIGHUP.
 
-    A prompt with its own event loop sets `tell`. `tell` then gets the `Ended` and must raise it
-    there.
+    An editable prompt has its own event loop, in which a signal handler must not raise. Such a
+    prompt sets `tell`, which gets the `Ended` and must raise it in that loop.
     """
 
     def __init__(self) -> None:
@@ -67,10 +67,10 @@ class Signals:
 
     @contextmanager
     def hold(self, *, interrupts: bool = True) -> Generator[None]:
-        """Delay signals and Ctrl+C until the end of the block, and raise them there.
+        """Delay SIGTERM, SIGHUP and Ctrl+C during the block, and raise them at its end.
 
-        With `interrupts=False` a Ctrl+C during the block is ignored, because the work that it would
-        stop is done.
+        With `interrupts=False` a Ctrl+C is dropped instead, because the block completes the work
+        that it would stop.
         """
 
         def interrupt(number: int, frame: FrameType | None) -> None:

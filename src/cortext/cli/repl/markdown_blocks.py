@@ -1,4 +1,4 @@
-"""Splitting streamed markdown into blocks, and counting the terminal rows of a text."""
+"""Splitting markdown that arrives in pieces into blocks, and counting terminal rows."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ _FENCE = re.compile(r"( *)(`{3,}|~{3,})(.*)")
 _ITEM = re.compile(r" {0,3}([-*+]|\d{1,9}[.)])(\s|$)")
 _PARTS = re.compile(r"[^\n]*\n|[^\n]+")
 _TOLD_BY = 200
-"""Characters at the start of a line that are enough to recognise its kind."""
+"""How many characters of a line are needed to recognise a fence or a list item."""
 _ITEM_STARTS = "-*+0123456789"
 
 
 class Blocks:
-    """A splitter of streamed markdown into blocks.
+    """A splitter that finds the ends of blocks in markdown that arrives in pieces.
 
     A paragraph ends where text follows a blank line. A code fence ends with its closing line. A
-    list ends where, after a blank line, a line without indentation is not a list item.
+    list ends where a line after a blank line is neither indented nor a list item.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,11 @@ class Blocks:
         self._fence = ""
 
     def feed(self, piece: str) -> Iterator[tuple[str, bool]]:
-        """Yield the parts of a piece, each with whether a block ended right before that part."""
+        """Split the next piece of the markdown into lines, and yield these.
+
+        Each line comes with a flag that tells whether a block ended right before it. The last line
+        may be incomplete.
+        """
         for part in _PARTS.findall(piece):
             ended = not self._line and self._ends_before(part[0])
             if ended:
@@ -66,9 +70,10 @@ def _closes(opened: str, found: str, rest: str) -> bool:
 
 
 def rows(text: str, width: int) -> int | None:
-    """Return how many terminal rows a text takes; every line must end with a newline.
+    """Return how many rows of a terminal a text needs.
 
-    Return None if terminals disagree about the width of a character in the text.
+    Every line must end with a newline. Return None if the text has a character for which terminals
+    use different widths.
     """
     found = 0
     for line in text.split("\n")[:-1]:
@@ -95,7 +100,10 @@ def _line_rows(line: str, width: int) -> int | None:
 
 
 def _is_disputed(character: str, category: str) -> bool:
-    """Return whether a character joins its neighbours in some terminals and not in others."""
+    """Return whether terminals show a character with different widths.
+
+    Some terminals combine such a character with its neighbours.
+    """
     if category in ("Mn", "Me", "Mc", "Cf", "Co"):
         return True
     return "\U0001f1e6" <= character <= "\U0001f1ff" or "\U0001f3fb" <= character <= "\U0001f3ff"

@@ -1,4 +1,7 @@
-"""The history of the arrow keys, shared by all sessions: a file with one JSON string per line."""
+"""The input history of the REPL, for the arrow keys: a file with one JSON string per line.
+
+All sessions share the file.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ def history_file() -> str:
 
 
 def latest() -> list[str]:
-    """Return the typed texts, the latest first.
+    """Return the texts that the user typed, the latest first.
 
     Skip unreadable lines. If the file cannot be read, log the error and return an empty list.
     """
@@ -43,7 +46,10 @@ def latest() -> list[str]:
 
 
 def add(text: str) -> None:
-    """Append a typed text to the history. An error is logged, and never stops the message."""
+    """Append a text that the user typed to the history.
+
+    A failure is only logged, so that the message is sent anyway. Very long texts are not added.
+    """
     if len(text) > _LONGEST:
         return
     path = history_file()
@@ -57,7 +63,7 @@ def add(text: str) -> None:
 
 
 def _shorten(path: str) -> None:
-    """Keep only the last part of a file that has grown too large."""
+    """Remove the oldest lines of the history file if it is larger than `_MOST_BYTES`."""
     try:
         size = os.stat(path).st_size
     except FileNotFoundError:

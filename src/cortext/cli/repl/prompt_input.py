@@ -1,6 +1,6 @@
-"""Reading what the user types next: at an editable prompt, or line by line.
+"""The input of the REPL: an editable prompt on a terminal, and plain lines otherwise.
 
-Only this module imports prompt_toolkit, and only if there is a terminal to use it on.
+Only this module imports prompt_toolkit, and only if there is a terminal.
 """
 
 from __future__ import annotations
@@ -24,33 +24,36 @@ if TYPE_CHECKING:
 
 
 FILES = ("/save", "/save!", "/export", "/export!", "/import")
-"""The commands whose argument is a file name, which may contain spaces."""
+"""The slash commands whose argument is a file name, which may contain spaces."""
 _MOST = 200
 
 
 class Reader(Protocol):
     def read(self, name: str) -> str | None:
-        """Return the next message to the agent `name`, or None at the end of the input.
+        """Return the user's next message to the agent `name`, or None at the end of the input.
 
-        Raises KeyboardInterrupt if the user cancels the line.
+        Raises KeyboardInterrupt if the user presses Ctrl+C.
         """
         ...
 
 
 def open_reader(repl: Repl, commands: Iterable[str]) -> Reader:
-    """Return the reader that fits stdin and stdout."""
+    """Return an editable prompt if stdin and stdout are terminals, and a plain reader otherwise.
+
+    `commands` are the names that the Tab key completes.
+    """
     if sys.stdin.isatty() and is_screen():
         return _Typed(repl, commands)
     return _PlainInput()
 
 
 def goes_on(text: str) -> bool:
-    """Return whether a text ends with an unescaped backslash and so continues on the next line."""
+    """Return whether the text continues on the next line: it ends with an unescaped backslash."""
     return (len(text) - len(text.rstrip("\\"))) % 2 == 1
 
 
 class _PlainInput:
-    """Line-by-line input, for scripts, and where stdout is no terminal that can move its cursor."""
+    """A reader of plain lines, for scripts and for terminals without cursor movement."""
 
     def read(self, name: str) -> str | None:
         lines: list[str] = []
@@ -68,10 +71,9 @@ class _PlainInput:
 
 
 class _Typed:
-    """An editable prompt, for a terminal.
+    """A reader with an editable prompt, for a terminal. prompt_toolkit runs its own event loop.
 
-    prompt_toolkit runs its own event loop. Signals are passed to that loop, so that prompt_toolkit
-    restores the terminal.
+    Signals are passed to that loop, so that prompt_toolkit restores the terminal.
     """
 
     def __init__(self, repl: Repl, commands: Iterable[str]) -> None:
@@ -127,9 +129,9 @@ def _prompt_session(repl: Repl, commands: list[str]) -> PromptSession[str]:
 
 
 def _output() -> Output:
-    """Return the output of the prompt, which never queries the cursor position.
+    """Return an output for the prompt that never asks the terminal for the cursor position.
 
-    A late reply of the terminal would look like typed text, and a missing reply costs seconds.
+    A late reply of the terminal would look like typed text, and a missing reply would take seconds.
     """
     from prompt_toolkit.data_structures import Size
     from prompt_toolkit.output.vt100 import Vt100_Output
@@ -162,10 +164,9 @@ def _keys() -> KeyBindings:
         event.current_buffer.insert_text("\n")
 
     def pass_over(event: KeyPressEvent) -> None:
-        """Ignore this key.
+        """Ignore mouse events, on which prompt_toolkit would fail.
 
-        The prompt does not use the mouse. The key comes from a colour code in a pasted text, on
-        which prompt_toolkit would fail.
+        The prompt uses no mouse: such an event comes from a colour code in a pasted text.
         """
 
     keys.add("enter", filter=has_focus(DEFAULT_BUFFER))(enter)
@@ -208,7 +209,11 @@ def _completer(repl: Repl, commands: list[str]) -> Any:
 def complete(
     text: str, *, commands: Iterable[str], agents: Callable[[], Iterable[str]], cwd: str
 ) -> list[tuple[str, int]]:
-    """Return the completions of a text, each with how many of its last characters are replaced."""
+    """Return the possible completions of the typed text, for the Tab key.
+
+    They are slash commands, names of agents, or paths below `cwd`. Each has the number of typed
+    characters that it replaces.
+    """
     name, space, rest = text.partition(" ")
     if text.startswith("/") and not space:
         found = [each for each in commands if each.startswith(text)]
@@ -223,7 +228,10 @@ def complete(
 
 
 def _files(word: str, cwd: str) -> list[str]:
-    """Return the paths that start with `word`. Hidden names are offered only after a typed dot."""
+    """Return the paths that start with `word`.
+
+    Hidden files are included only if a dot was typed.
+    """
     folder, name = os.path.split(word)
     start = word[: len(word) - len(name)]
     try:

@@ -1,4 +1,4 @@
-"""The slash commands of the REPL: `/help` and the others."""
+"""The slash commands that the user can type in the REPL, such as `/help`."""
 
 from __future__ import annotations
 
@@ -28,11 +28,15 @@ _LISTED = 10
 _MOST_LINES = 12
 _BAR = 30
 _SAME = {"quit": "exit", "q": "exit", "?": "help"}
-"""Other names of the commands."""
+"""Other names of slash commands, each with the name in `COMMANDS`."""
 
 
 class ReplCommand(NamedTuple):
-    """A slash command. `given` is its argument as `/help` shows it, "" if it takes none."""
+    """A slash command of the REPL.
+
+    `given` is its argument as `/help` shows it, or "" if the command takes none. `run` gets the
+    REPL and the typed argument.
+    """
 
     given: str
     help: str
@@ -40,7 +44,7 @@ class ReplCommand(NamedTuple):
 
 
 def is_command(text: str) -> bool:
-    """Return whether a text has the form of a command, known or not.
+    """Return whether a typed text has the form of a slash command, which need not exist.
 
     A path such as /usr/bin does not have that form.
     """
@@ -48,19 +52,22 @@ def is_command(text: str) -> bool:
 
 
 def as_text(text: str) -> str:
-    """Return a message without the extra slash that marks it as text: `//help` becomes `/help`."""
+    """Remove the extra slash of a message that starts like a command: `//help` becomes `/help`."""
     start = len(text) - len(text.lstrip())
     shorter = text[:start] + text[start + 1 :]
     return shorter if text[start : start + 2] == "//" and is_command(shorter) else text
 
 
 def typed_names() -> list[str]:
-    """Return the commands that `/help` shows and Tab completes: all but those that end with `!`."""
+    """Return the command names that `/help` shows and the Tab key completes.
+
+    Names that end with `!` are left out.
+    """
     return [name for name in COMMANDS if not name.endswith("!")]
 
 
 def run_command(repl: Repl, text: str) -> None:
-    """Run the slash command in a line that `is_command` accepts.
+    """Run the slash command of a typed line for which `is_command` is true.
 
     An unknown command prints a hint and sets `repl.failed`. Raises CortextError for wrong
     arguments.
@@ -91,7 +98,10 @@ def _nearest(name: str) -> str:
 
 
 def banner(repl: Repl) -> None:
-    """Print which session, agent and tool are open, the last two turns, and how to get help."""
+    """Print the session, agent and tool that are open.
+
+    On a terminal, also print the last two turns and how to get help.
+    """
     session = repl.session
     if session.was == "completed":
         tell("Resuming completed session")
@@ -136,7 +146,7 @@ def _show_turns(repl: Repl, turns: Sequence[tuple[int, SessionMessage]]) -> None
 
 
 def _shortened(lines: Sequence[str]) -> Sequence[str]:
-    """Cut a long turn after `_MOST_LINES` rows on a terminal; elsewhere return all of its lines."""
+    """Return the lines of a turn, cut after `_MOST_LINES` rows if stdout is a terminal."""
     if not sys.stdout.isatty():
         return lines
     width = max(screen_size()[0] - len("   "), 1)
@@ -188,7 +198,10 @@ def _agent(repl: Repl, given: str) -> None:
 
 
 def _runner_for(repl: Repl, agent: Agent) -> Runner:
-    """Return the runner of another agent. A tool that the user named takes precedence."""
+    """Return the runner, which is the tool or command that answers, for another agent.
+
+    A tool that the user named takes precedence over the agent's tool.
+    """
     return choose_runner(repl.asked_tool, agent, repl.settings)
 
 
@@ -267,7 +280,10 @@ def _reopen(repl: Repl, id: str) -> None:
 
 
 def _settle(repl: Repl) -> None:
-    """Save pending turns before the session is left. Raises CortextError if that fails."""
+    """Save pending turns before the REPL changes to another session.
+
+    Raises CortextError if that fails.
+    """
     if not repl.save_again():
         raise CortextError("the session is not saved, and stays open", hint="/save FILE elsewhere")
 

@@ -1,4 +1,4 @@
-"""The loop of the REPL: prompt, input, answer."""
+"""The main loop of the REPL: read a line, then send it to the agent or run it as a command."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def run(
     cwd: str,
     tool: str = "",
 ) -> int:
-    """Run the REPL until it ends, and return the exit code.
+    """Run the REPL until the user leaves, and return the exit code.
 
     The session is closed when this function returns or raises. Its status is completed if the user
     left on purpose, and interrupted otherwise. `tool` is the tool or command that the user named,
@@ -50,9 +50,10 @@ def run(
 
 
 def _break_off(repl: Repl) -> None:
-    """Close the session as interrupted, unless it was about to end normally.
+    """Close the session after an error or a signal.
 
-    Only log an error: a session that is not closed counts as interrupted anyway.
+    The session is marked as interrupted, unless the user had already left. An error is only logged,
+    because an unclosed session counts as interrupted anyway.
     """
     try:
         repl.session.close(completed=repl.over and not repl.session.waiting)
@@ -89,7 +90,7 @@ def _once(repl: Repl, reader: Reader) -> None:
 
 
 def _take(repl: Repl, text: str | None) -> None:
-    """Handle one input: a message, a command, or None at the end of the input."""
+    """Handle what the user typed: a message or a slash command. None is the end of the input."""
     if text is None:
         repl.over = True
     elif is_command(text):
@@ -104,9 +105,10 @@ def _take(repl: Repl, text: str | None) -> None:
 
 
 def _may_leave(repl: Repl) -> bool:
-    """Return whether the REPL may end.
+    """Return whether the REPL may end now.
 
-    It may if everything is saved. A person with unsaved turns is warned once and may then leave.
+    The REPL may end if all turns are saved. Otherwise the user is warned once, and may leave with
+    the next try.
     """
     if repl.save_again() or repl.warned or not has_person():
         return True

@@ -1,4 +1,4 @@
-"""The state of a REPL: the open session and its agent; and functions that print messages."""
+"""The state of the REPL, and functions that print messages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cortext.features.spawn.spawn_settings import SpawnSettings
 
 
 class Repl:
-    """A REPL of one person or one script, with one open session at a time."""
+    """The state of a running REPL, which has one open session at a time."""
 
     def __init__(
         self,
@@ -39,23 +39,26 @@ class Repl:
         self.typed_at: datetime = clock.now()
         """When Enter was pressed on the current line."""
         self.asked_tool = ""
-        """The tool or command that the user named, or "" if none."""
+        """The tool or command that the user named on the command line, or ""."""
         self.unanswered: tuple[str, str] | None = None
-        """The last message that has no answer, and the id of the turn that it retries or ""."""
+        """The last message without an answer, and the id of the turn that it repeats or ""."""
         self.warned: bool = False
-        """Whether the user knows that leaving now loses unsaved turns."""
+        """Whether the user was warned that leaving now loses unsaved turns."""
         self.failed = False
         self.over = False
         self.listed: list[ConversationRow] = []
-        """The rows of the last list, for choosing by number."""
+        """The sessions that `/resume` listed last, so that the user can choose one by number."""
 
     @property
     def tool_words(self) -> str:
-        """The option that names the tool again in a command line; "" if the user named none."""
+        """The option `--tool` that the user gave, for a printed command line; or ""."""
         return f" --tool {quote(self.asked_tool)}" if self.asked_tool else ""
 
     def save_again(self) -> bool:
-        """Try again to save the pending turns, and return whether everything is saved now."""
+        """Try again to save the turns that could not be saved.
+
+        Return whether everything is saved now.
+        """
         if not self.session.waiting:
             return True
         try:
@@ -70,7 +73,7 @@ class Repl:
         return True
 
     def tell_unsaved(self, error: SessionStorageError) -> None:
-        """Report a failed save, and how many exchanges are not saved yet."""
+        """Print the error of a failed save, and how many exchanges are not saved yet."""
         tell_error(error)
         count = sum(turn.role == "user" for turn in self.session.waiting)
         if self.session.waiting:
@@ -78,24 +81,24 @@ class Repl:
             tell(f"{count} {what} not saved; that is tried again with the next one.")
 
     def tell_notes(self) -> None:
-        """Print the notes of the session about its file, each only once."""
+        """Print the session's notes about its file, and remove them from the session."""
         notes, self.session.notes = self.session.notes, []
         for note in notes:
             tell(f"note: {note}")
 
 
 def has_person() -> bool:
-    """Return whether a person types the input."""
+    """Return whether a user types the input: stdin is a terminal, not a script or a pipe."""
     return sys.stdin.isatty()
 
 
 def tell(text: str) -> None:
-    """Print one line for the person, on stderr."""
+    """Print one line for the user on stderr."""
     sys.stdout.flush()
     say(clean(text, lines=False))
 
 
 def tell_error(error: CortextError) -> None:
-    """Print an error and its hint, as every command does."""
+    """Print an error and its hint in the same form as every command."""
     sys.stdout.flush()
     report(error)

@@ -1,6 +1,6 @@
-"""Small text charts of block characters or of plain ASCII, and formats of numbers.
+"""Small bar charts of block characters or plain ASCII, and formats of numbers.
 
-The functions only return text. A value that is not zero always gets a visible mark.
+The functions only return text. A value above zero always gets a visible mark.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _EIGHTHS = 8
 
 
 def can_draw(encoding: str | None) -> bool:
-    """Return whether an encoding has the block characters."""
+    """Return whether a text encoding contains the block characters of the charts."""
     try:
         (_UP + _RIGHT).encode(encoding or "ascii")
     except (LookupError, UnicodeEncodeError):
@@ -22,7 +22,10 @@ def can_draw(encoding: str | None) -> bool:
 
 
 def bar(value: float, most: float, width: int, *, blocks: bool = True) -> str:
-    """Return a horizontal bar, padded with spaces. A value equal to `most` fills the width."""
+    """Return a horizontal bar, padded with spaces to `width`.
+
+    The value `most` fills the whole width. Without `blocks`, the bar is drawn in ASCII.
+    """
     eighths = _eighths(value, most, width)
     whole, part = divmod(eighths, _EIGHTHS)
     if not blocks:
@@ -33,9 +36,10 @@ def bar(value: float, most: float, width: int, *, blocks: bool = True) -> str:
 def columns(
     values: Sequence[float], *, height: int, wide: int = 1, gap: int = 1, blocks: bool = True
 ) -> list[str]:
-    """Return vertical bars, one for each value, as lines from the top.
+    """Return a chart with a vertical bar for each value, as lines from top to bottom.
 
-    The bar of the highest value fills the height.
+    The highest value fills the height. `wide` and `gap` are the columns of a bar and between two
+    bars.
     """
     most = max(values, default=0)
     sizes = [_eighths(value, most, height) for value in values]
@@ -48,12 +52,12 @@ def columns(
 
 
 def counted(number: int, word: str) -> str:
-    """Return a number with its noun, in the singular or the plural."""
+    """Return a number with its noun in the singular or plural, such as `2 messages`."""
     return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
 
 
 def short(number: int) -> str:
-    """Return a number, a large one in short form: 12,345 becomes `12.3 k`."""
+    """Return a number for display, with a unit if it is large: 12,345 becomes `12.3 k`."""
     for size, most, sign in ((10**9, 10**9, "G"), (10**6, 10**6, "M"), (1000, 10_000, "k")):
         if number >= most:
             return f"{number / size:,.1f} {sign}"
@@ -61,7 +65,7 @@ def short(number: int) -> str:
 
 
 def size(number: int) -> str:
-    """Return a number of bytes with its unit."""
+    """Return a number of bytes for display, such as `12.3 kB`."""
     return f"{short(number)}B" if number >= 10_000 else counted(number, "byte")
 
 

@@ -31,20 +31,20 @@ _WIDEST = 32
 _NAMES = 13
 _FOR_TOOL = 10
 _ROOMY = 100
-"""Columns of a terminal that has room for everything."""
+"""A terminal with at least this many columns has room for all columns of the table."""
 _LITTLE = 14
-"""Columns of a name, and of a folder, in a narrower terminal."""
+"""The most characters of an id or a folder in a terminal that is narrower than `_ROOMY`."""
 _TIGHT = 60
-"""In a terminal with fewer columns, a time becomes an age."""
+"""A terminal with fewer columns shows ages such as `2d` instead of times."""
 _LEAST = 16
-"""Columns that a title gets before other columns get any."""
+"""Characters that are reserved for titles in a narrow terminal."""
 _SPARE = ("OWNER", "MESSAGES", "STATUS", "ID", "WORKSPACE", "TOOL")
-"""Columns that can be left out, in this order."""
+"""Columns of the table that a narrow terminal leaves out, in this order."""
 _STEPS = ((60, "m"), (24, "h"), (7, "d"), (52, "w"))
 _NUMBER = 3
-"""Digits at the start of a conversation's id, before its type."""
+"""The number of digits with which the id of a conversation starts."""
 _LONG = 36
-"""The length of a UUID, which nobody types."""
+"""The length of a UUID. Such an id is shown cut, because nobody types it."""
 _RESUMABLE = ListFilter(with_session=True)
 _BEGIN = (
     'hint: begin one with `cortext new brainstorm "your topic"`, or with '
@@ -55,7 +55,10 @@ _BEGIN = (
 def show_conversations(
     wanted: ListFilter = EVERYTHING, *, everywhere: bool = False, limit: int | None = None
 ) -> None:
-    """Print a table of conversations, or why there is none."""
+    """Print the table of conversations that `cortext list` shows, or why it is empty.
+
+    `wanted` filters the conversations, and `everywhere` includes all workspaces.
+    """
     rows = list_here(everywhere=everywhere, wanted=wanted, limit=limit)
     if rows:
         show(table(rows, everywhere=everywhere))
@@ -68,7 +71,7 @@ def show_conversations(
 def show_resumable(
     wanted: ListFilter = _RESUMABLE, *, everywhere: bool = False, limit: int | None = None
 ) -> None:
-    """Print the conversations that can be resumed, or why there is none."""
+    """Print the list of resumable conversations for `resume --list`, or why it is empty."""
     rows = list_here(everywhere=everywhere, wanted=wanted, limit=limit)
     if rows:
         show(entries(rows, everywhere=everywhere))
@@ -85,7 +88,11 @@ def say_nothing_to_resume(wanted: ListFilter = _RESUMABLE, *, everywhere: bool =
 def _say_none(
     what: str, command: str, wanted: ListFilter, *, everywhere: bool, begin: bool
 ) -> None:
-    """Print why a list is empty: nothing in this folder, or nothing at all."""
+    """Print why a list is empty: other folders may have conversations, or there are none at all.
+
+    `what` is the sentence to print, and `command` the command that lists the other folders. With
+    `begin`, also print how to start a conversation.
+    """
     others = 0 if everywhere else len(_elsewhere(wanted))
     if wanted.kind and not others:
         _check_type(wanted.kind)
@@ -102,14 +109,17 @@ def _say_none(
 
 
 def _check_type(kind: str) -> None:
-    """Raise UnknownTypeError for a type that does not exist in this workspace."""
+    """Raise UnknownTypeError if the conversation type does not exist in this workspace."""
     known = ["chat", *Types(paths.workspace_root()).names()]
     if kind not in known:
         raise UnknownTypeError(kind, known)
 
 
 def nothing_yet() -> list[str]:
-    """Return the lines to print if there is no conversation: where we looked, and how to begin."""
+    """Return the lines to print if no conversation exists.
+
+    They name the folders in which cortext searched, and how to start a conversation.
+    """
     from cortext.features.doctor.history_locations import history_locations
 
     places = history_locations()
@@ -133,7 +143,11 @@ def _elsewhere(wanted: ListFilter) -> Sequence[ConversationRow]:
 
 
 def list_here(*, everywhere: bool, wanted: ListFilter, limit: int | None) -> list[ConversationRow]:
-    """Return the rows to show: in a terminal the newest, elsewhere all. Also print warnings."""
+    """Return the rows of a list of conversations, and print warnings and notes about them.
+
+    `limit` is the most rows. Without it, a terminal gets as many as the setting `list.limit`, and
+    any other output gets all.
+    """
     with ConversationList(paths.workspace_root(), everywhere=everywhere) as conversations:
         if limit is None and sys.stdout.isatty():
             limit = int(conversations.config["list.limit"])
@@ -167,7 +181,7 @@ def keep_up(conversations: ConversationList) -> None:
 
 
 def as_json(rows: Iterable[ConversationRow]) -> list[dict[str, Any]]:
-    """Return the `--json` output of each conversation."""
+    """Return the conversations as the dicts that `cortext list --json` prints."""
     return [
         {
             "id": row.key,
@@ -194,10 +208,10 @@ def as_json(rows: Iterable[ConversationRow]) -> list[dict[str, Any]]:
 
 
 def where_it_is(row: ConversationRow) -> dict[str, str | None]:
-    """Return where a conversation is, for `--json`.
+    """Return the paths of a conversation for `--json`.
 
-    That is its workspace, its folder there, the folder in which it took place, and the file of a
-    session outside of workspaces.
+    `workspace` and `folder` are None for a session outside of workspaces. `cwd` is the folder in
+    which the conversation took place. `transcript` is the file of a session outside of workspaces.
     """
     return {
         "workspace": None if row.tool else row.workspace,
@@ -208,7 +222,11 @@ def where_it_is(row: ConversationRow) -> dict[str, str | None]:
 
 
 def entries(rows: Iterable[ConversationRow], *, everywhere: bool) -> str:
-    """Return a numbered list to choose from: the title, the facts and the summary of each."""
+    """Return the numbered list of `resume --list`.
+
+    Each entry has the title, a line with the id, age and status, and the summary. `everywhere` adds
+    the folder.
+    """
     lines: list[str] = []
     now, width = time.time(), _width()
     for number, row in enumerate(rows, 1):
@@ -227,7 +245,7 @@ def entries(rows: Iterable[ConversationRow], *, everywhere: bool) -> str:
 
 
 def _wrapped(line: str, width: int) -> list[str]:
-    """Return a line of facts, broken between facts if the terminal is too narrow."""
+    """Return the line, broken at ` | ` into several lines if the terminal is too narrow."""
     if not width or cells(line) <= width:
         return [line]
     lines: list[str] = []
@@ -249,10 +267,10 @@ def _width() -> int:
 
 
 def table(rows: Sequence[ConversationRow], *, everywhere: bool) -> str:
-    """Return a table with one line for each conversation.
+    """Return the table of `cortext list`, with one line for each conversation.
 
     In a terminal the lines are numbered. A narrow terminal gets fewer columns, to leave room for
-    titles.
+    titles. `everywhere` adds the folder.
     """
     width = _width()
     narrow = 0 < width < _ROOMY
@@ -289,16 +307,20 @@ def table(rows: Sequence[ConversationRow], *, everywhere: bool) -> str:
 
 
 def short_id(row: ConversationRow) -> str:
-    """Return an id for display: the beginning of a tool's long id, or any other id in full."""
+    """Return an id for display.
+
+    The long id of a tool session is cut; all other ids are complete.
+    """
     tool, key = row.tool, row.key
     is_given = tool in ("", AUR) or (tool == DOCUMENT and len(key) != _LONG)
     return key if is_given else key[:_NAMES]
 
 
 def brief_ids(rows: Sequence[ConversationRow]) -> list[str]:
-    """Return ids for a narrow terminal, as short as they are unique among these rows.
+    """Return the shortest ids that are unique among these rows, for a narrow terminal.
 
-    A conversation gets its number; if that is not unique, more of its id, or its day as well.
+    For a conversation of a workspace, that is its three-digit number. If the number is not unique,
+    it is a longer beginning of the id or of the address, which starts with the day.
     """
     long = [row for row in rows if not row.tool and len(row.key) > _LITTLE]
     starts = Counter(start for row in long for start in _starts(row))
@@ -310,22 +332,34 @@ def brief_ids(rows: Sequence[ConversationRow]) -> list[str]:
 
 
 def _starts(row: ConversationRow) -> tuple[str, ...]:
-    """Return beginnings of a conversation's names. A unique beginning finds the conversation."""
+    """Return beginnings of a conversation's id and address, the shortest first.
+
+    The user can type a unique beginning to name the conversation.
+    """
     return row.id[:_NUMBER], row.id[:_LITTLE], row.address[:_LITTLE]
 
 
 def _counts(row: ConversationRow) -> bool:
-    """Return whether the number of messages is known."""
+    """Return whether a row knows its number of messages.
+
+    The messages of a transcript are not counted for a list.
+    """
     return row.tool in ("", AUR, DOCUMENT)
 
 
 def _shorten_time(at: str) -> str:
-    """Return a time of this year without the year, and an older one without the hour."""
+    """Return a time of this year without the year, and an older time without the hour.
+
+    `at` has the form `2026-01-31 14:05`.
+    """
     return at[5:] if at[:4] == time.strftime("%Y") else at[:10]
 
 
 def age(micros: int, now: float) -> str:
-    """Return an age in about three characters, such as `5m` or `2w`."""
+    """Return the time since `micros` in about three characters, such as `5m` or `2w`.
+
+    `micros` is in microseconds since 1970, and `now` in seconds.
+    """
     count = max(int(now - micros / 1_000_000) // 60, 0)
     if not count:
         return "now"
@@ -337,9 +371,9 @@ def age(micros: int, now: float) -> str:
 
 
 def columns(headings: list[str], rows: list[list[str]]) -> str:
-    """Return rows as aligned text under headings.
+    """Return rows of cells as aligned text below headings.
 
-    Only a terminal cuts lines off at its edge. In a narrow terminal, some columns are left out to
+    Lines are cut only at the edge of a terminal. In a narrow terminal, some columns are left out to
     make room for the titles.
     """
     shown = [list(column) for column in zip(headings, *rows, strict=True)]
@@ -363,7 +397,10 @@ def columns(headings: list[str], rows: list[list[str]]) -> str:
 
 
 def _kept(widths: dict[str, int], edge: int) -> list[int]:
-    """Return the columns that fit beside the titles. The id may go if the rows are numbered."""
+    """Return the numbers of the columns that fit into a terminal beside the titles.
+
+    `edge` is the width of the terminal. The ids are left out only if the rows are numbered.
+    """
     left = dict(widths)
     title = min(left.pop("TITLE", 0), _LEAST)
     for name in _SPARE:
@@ -400,12 +437,15 @@ def _say(conversations: ConversationList, listing: Listing) -> None:
 
 
 def say_missing(root: str) -> None:
-    """Print a warning about a workspace that was moved or deleted."""
+    """Print a warning that the folder of a workspace does not exist any more."""
     say(f"warning: the workspace {short(root)} is not there now (`list --forget` forgets it)")
 
 
 def say_paused(conversations: ConversationList, idle: list[ConversationRow]) -> None:
-    """Pause idle conversations on disk, and announce each of them once."""
+    """Write the status paused for idle conversations, and print a note for each of them.
+
+    Each conversation gets the note only once.
+    """
     paused = conversations.pause_idle(idle)
     rest = timedelta(minutes=conversations.pause_minutes)
     for row in paused[:_FEW]:

@@ -1,4 +1,4 @@
-"""A conversation as a page: plain text, or rendered markdown for a terminal.
+"""A conversation as a page of plain text, or of rendered markdown for a terminal.
 
 Only this module imports rich, and only to render. Text is cleaned before and after the layout,
 because markdown can encode any character.
@@ -61,9 +61,10 @@ _ROLES = {"user": "bold cyan", "assistant": "bold green", "tool": "dim", "system
 
 
 class PageBlock(NamedTuple):
-    """A part of a page. A block without a heading belongs to the block before it.
+    """A part of a page, such as a message.
 
-    The text is rendered only if `markdown` is set.
+    Without a heading, it belongs to the block before it. Only if `markdown` is set, the text is
+    rendered as markdown.
     """
 
     heading: str
@@ -73,7 +74,7 @@ class PageBlock(NamedTuple):
 
 
 class ConversationPage(NamedTuple):
-    """A conversation to show: its title, facts of one line each, and its text as blocks."""
+    """A conversation to show: its title, lines with facts, and its messages as blocks."""
 
     title: str
     facts: Sequence[str]
@@ -81,7 +82,7 @@ class ConversationPage(NamedTuple):
 
 
 def plain(page: ConversationPage) -> Iterator[str]:
-    """Yield the page as plain text, complete and without wrapping."""
+    """Yield the parts of the page as plain text, without wrapping lines."""
     yield clean(page.title, lines=False) or "(no title)"
     for fact in page.facts:
         yield clean(fact, lines=False)
@@ -93,7 +94,10 @@ def plain(page: ConversationPage) -> Iterator[str]:
 
 
 def rendered(page: ConversationPage, *, width: int, colour: bool) -> Iterator[str]:
-    """Yield the page as `plain` does, with markdown rendered to the width of a terminal."""
+    """Yield the parts of the page for a terminal of this width, with rendered markdown.
+
+    The first part has the title and the facts.
+    """
     from rich.text import Text
 
     console = _console(min(width, _WIDEST), colour)
@@ -169,7 +173,7 @@ def _drawn(console: Console, *things: RenderableType) -> str:
 
 
 class _Segments:
-    """Segments that are already laid out."""
+    """An adapter that lets rich print segments that are already laid out."""
 
     def __init__(self, segments: Sequence[Any]) -> None:
         self._segments = segments
@@ -182,7 +186,7 @@ def _markdown(text: str, width: int) -> Markdown | None:
     """Return the parsed markdown, or None if the text is too long or nested too deeply.
 
     Nothing in the text is hidden: HTML, comments and the targets of links and images appear as
-    text. Line breaks are kept.
+    text. Line breaks stay.
     """
     if not text or len(text) > _LONGEST_MARKDOWN:
         return None

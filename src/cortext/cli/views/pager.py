@@ -1,4 +1,4 @@
-"""Long text in a terminal, one screen at a time."""
+"""Showing long text in a pager such as `less`, one screen at a time."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ import click
 
 
 def can_page() -> bool:
-    """Return whether there is a terminal and an installed pager.
+    """Return whether stdout is a terminal and a pager is installed.
 
-    A pager found relative to the current folder is refused: it may come from someone else's
-    workspace.
+    A pager in a relative path is refused, because a workspace of another person may contain it.
     """
     if not (sys.stdout.isatty() and os.environ.get("TERM") not in (None, "", "dumb")):
         return False
@@ -25,12 +24,12 @@ def can_page() -> bool:
 
 
 def is_long(lines: int) -> bool:
-    """Return whether this many lines leave no room for a prompt."""
+    """Return whether this many lines do not fit on the screen together with a prompt."""
     return lines >= shutil.get_terminal_size().lines
 
 
 def page_through(lines: Iterable[str]) -> None:
-    """Show the lines in the pager."""
+    """Show the lines in the user's pager."""
     # As git does: keep colours, and do not page text that fits on the screen.
     os.environ.setdefault("LESS", "-FRX")
     # click itself finds out whether `less` shows colours.
@@ -41,7 +40,7 @@ def page_through(lines: Iterable[str]) -> None:
 
 
 def encodable(line: str) -> str:
-    """Replace characters that the terminal's encoding lacks by question marks."""
+    """Return a line in which `?` replaces characters that the terminal's encoding lacks."""
     encoding = sys.stdout.encoding or "utf-8"
     return line.encode(encoding, "replace").decode(encoding)
 

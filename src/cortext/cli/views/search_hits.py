@@ -1,4 +1,4 @@
-"""Search hits as a person sees them, grouped by conversation.
+"""Search hits as `cortext search` prints them, grouped by conversation.
 
 The found words are marked. Below each conversation are the commands that open it.
 """
@@ -23,7 +23,7 @@ from cortext.formats.text_search.search_query import find, parse, snippet
 from cortext.tools.registry import display_name
 
 _LINES = 2
-"""Lines of a terminal that a title or a snippet may take."""
+"""The most lines of a title or a snippet in a terminal."""
 _INDENT = "   "
 _NARROWEST, _STEP = 20, 4
 _OTHERS = {
@@ -35,12 +35,16 @@ _OTHERS = {
 }
 _LOOSE = "without the signs"
 _SEEN = ("«", "»")
-"""Marks that take up columns, for terminals without styles."""
+"""The marks around found words, for terminals without bold text."""
 Span = tuple[int, int]
 
 
 class HitPage:
-    """The layout of search hits. In a terminal the lines fit, and the found words are marked."""
+    """The layout of search hits.
+
+    In a terminal, long lines are wrapped and the found words are marked. `rows` are all
+    conversations, so that the printed ids are unique among them.
+    """
 
     def __init__(self, rows: Sequence[ConversationRow], question: SearchRequest) -> None:
         self._names, self._question = Names(rows), question
@@ -56,7 +60,10 @@ class HitPage:
             self._dim = ("\x1b[2m", "\x1b[0m") if styled else ("", "")
 
     def lines(self, number: int, group: Group) -> Iterator[str]:
-        """Yield the lines of a conversation. In a terminal, the next command accepts its number."""
+        """Yield the lines of one conversation with its hits and the commands that open it.
+
+        In a terminal, the lines show `number`, which the user can type instead of the id.
+        """
         row = group.row
         title = clean(row.title, lines=False) or "(no title)"
         head = f"{number}. {title}" if self._width else title
@@ -70,7 +77,7 @@ class HitPage:
         yield from self._commands(number, group)
 
     def _beside(self, head: str, told: str) -> str:
-        """Return as much of a long title as leaves room for the facts about the conversation."""
+        """Return the title line `head`, cut so that the facts `told` fit beside it."""
         shown = head
         room = min(cells(head), _LINES * self._width - cells(told))
         while self._width and room > _NARROWEST and not self._has_room(shown, told):
@@ -117,7 +124,10 @@ class HitPage:
         yield from (f"{_INDENT}{on}{line}{off}" for line in lines)
 
     def _laid_out(self, text: str, spans: Sequence[Span], indent: str) -> Iterator[str]:
-        """Yield a text with its marks; in a terminal, as lines that fit."""
+        """Yield a text with the `spans` marked.
+
+        In a terminal, these are at most `_LINES` lines that fit.
+        """
         # Replace one character by one, so that the marks stay in place.
         text = clean(text).replace("\n", " ").replace("\t", " ")
         if self._mark == _SEEN:
@@ -131,7 +141,7 @@ class HitPage:
 
 
 def _marked(text: str, spans: Sequence[Span], start: int, end: int, mark: tuple[str, str]) -> str:
-    """Return a part of a text with marks around the spans."""
+    """Return the text from `start` to `end`, with marks around the spans in it."""
     on, off = mark
     line, at = "", start
     for first, last in spans:
@@ -143,9 +153,9 @@ def _marked(text: str, spans: Sequence[Span], start: int, end: int, mark: tuple[
 
 
 def _cuts(text: str, width: int, most: int) -> list[Span]:
-    """Return where the lines of a text begin and end, at spaces if possible.
+    """Return the start and end of each line when a text is wrapped, at spaces if possible.
 
-    One column stays free for the sign that the text is cut.
+    One column stays free for the `…` of a cut text. There are at most `most` lines.
     """
     cuts: list[Span] = []
     start = 0
@@ -163,7 +173,11 @@ def _cuts(text: str, width: int, most: int) -> list[Span]:
 
 
 def _spots(hits: Sequence[SearchHit]) -> list[str]:
-    """Return what `show --at` can open: the first message, the document and the sub-agents."""
+    """Return the values of `show --at` that open these hits.
+
+    These are the number of the first message with a hit, and the names of the document and the
+    sub-agents.
+    """
     numbers = [str(hit.number) for hit in hits if hit.number > 0]
     roles = dict.fromkeys(hit.role for hit in hits)
     return numbers[:1] + [role for role in roles if role in (DOCUMENT, AGENTS)]

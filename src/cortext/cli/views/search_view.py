@@ -1,4 +1,4 @@
-"""A search as a person sees it: index new messages, print hits, or explain why there are none.
+"""A search as `cortext search` runs it: index new messages, print hits, or explain an empty result.
 
 This module parses no options.
 """
@@ -46,7 +46,7 @@ def search(
     """Search, print the hits, and return the exit code.
 
     The code is 0 if a text matches the query, and 1 otherwise, as with `grep`. Partial matches give
-    1 too.
+    1. `finder` is an open finder or None. With `paged`, long output goes to a pager.
     """
     finder = finder or look()
     answer = finder.answer(question)
@@ -67,7 +67,10 @@ def search(
 
 
 def _nothing(finder: Finder, question: SearchRequest, *, as_json: bool, paged: bool) -> SearchPage:
-    """Explain why nothing was found, and show partial matches, but not as JSON."""
+    """Print why nothing was found.
+
+    Also print partial matches, unless `as_json`, and return them.
+    """
     near = say_why(finder, question)
     # A missing or unreadable conversation may contain the words.
     say_damaged(finder.conversations.damaged)
@@ -80,7 +83,7 @@ def _nothing(finder: Finder, question: SearchRequest, *, as_json: bool, paged: b
 
 
 def _say_loose(exact: Sequence[bool]) -> None:
-    """Print how many of the hits lack the punctuation that was typed."""
+    """Print how many hits lack the punctuation of the query. `exact` has a flag for each hit."""
     if count := exact.count(False):
         which = "1 of these has" if count == 1 else f"{count} of these have"
         which = which if any(exact) else "these have"
@@ -96,7 +99,7 @@ def _say_dropped(question: SearchRequest) -> None:
 
 
 def look() -> Finder:
-    """Return a finder over all conversations, after it has indexed the new messages."""
+    """Return a finder that searches all conversations, after it has indexed new messages."""
     finder, bar = Finder(), ProgressBar("reading conversations")
     try:
         new = finder.refresh(progress=bar.progress)
@@ -110,10 +113,10 @@ def look() -> Finder:
 
 
 def typed(words: Sequence[str]) -> str:
-    """Return the query of the words of a command line.
+    """Return the words of a command line as one search query.
 
-    Put a word with spaces in quotes again, because the shell has removed them. A single word is the
-    whole query and stays as it is.
+    The shell has removed quotes, so a word with spaces gets quotes again. A single word is the
+    whole query and stays unchanged.
     """
     if len(words) == 1:
         return words[0]
@@ -135,7 +138,10 @@ def _show(finder: Finder, answer: SearchPage, question: SearchRequest, *, paged:
 
 
 def _paged(lines: list[str]) -> bool:
-    """Show lines that do not fit on the screen in a pager. Return whether they were shown."""
+    """Show the lines in a pager if they do not fit on the screen.
+
+    Return whether they were shown.
+    """
     if not (is_long(len(lines)) and sys.stdin.isatty() and can_page()):
         return False
     page_through(map(encodable, lines))
@@ -172,7 +178,7 @@ def _as_json(hit: SearchHit, names: Names) -> dict[str, Any]:
 
 
 def say_why(finder: Finder, question: SearchRequest) -> SearchPage:
-    """Print why nothing was found, and return partial matches if there are any."""
+    """Print why a search found nothing. Return partial matches, or an empty page."""
     if not finder.rows:
         for line in ("nothing was found: there is no conversation yet", *nothing_yet()):
             say(line)
@@ -195,7 +201,10 @@ def say_why(finder: Finder, question: SearchRequest) -> SearchPage:
 
 
 def _say_unknown(words: Sequence[tuple[str, str]]) -> None:
-    """Print each unknown word with a similar word, and all words without one on one line."""
+    """Print the words that occur in no text.
+
+    `words` pairs each of them with a similar word for "did you mean", or with "".
+    """
     for word, other in words:
         if other:
             say(f'"{clean(word)}" was not found anywhere; did you mean "{clean(other)}"?')
@@ -229,7 +238,7 @@ def _say_narrowed(why: NoResultsReason, question: SearchRequest) -> None:
 
 
 def _given(option: str, question: SearchRequest) -> str:
-    """Return an option with its value as the user typed it, if the value is known."""
+    """Return a search option with the value that the user gave, if it has one."""
     wanted, narrow = question.wanted, question.narrow
     values = {
         "--tool": name_of_tool(wanted.tool or ""),

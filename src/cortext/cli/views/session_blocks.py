@@ -1,4 +1,4 @@
-"""A session as the blocks of a page: with short tool calls, or everything in full."""
+"""The messages of a session as blocks of a page: with short tool calls, or everything in full."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ from cortext.model.session import Session
 
 _SPOKEN = ("user", "assistant")
 _BESIDE = 2
-"""Messages with text to show before and after the opened message."""
+"""The number of messages with text to show on each side of the opened message."""
 _FARTHEST = 20
 _HERE = "◀"
 
 
 def facts(session: Session, key: str, status: str) -> list[str]:
-    """Return the facts of a session on one line, and its summary on another."""
+    """Return the lines below the title of a session: its facts, and its summary if there is one.
+
+    The facts are its id, type, status, time, model, tags, owner and counts.
+    """
     found = [key, session.kind, status, local(session.updated_at), session.model]
     found += [f"#{tag}" for tag in session.tags]
     found += [f"of {session.owner}"] if session.owner else []
@@ -38,7 +41,10 @@ def facts(session: Session, key: str, status: str) -> list[str]:
 
 
 def short(session: Session, wanted: range) -> Iterator[PageBlock]:
-    """Yield messages in full and tool calls as stubs. A stub says which message has all of it."""
+    """Yield the messages with the wanted numbers, and tool calls as short stubs.
+
+    A stub names the message that shows the whole call.
+    """
     told = 0
     for part in history(session, lambda number: f"--message {number}"):
         number = part.number
@@ -52,7 +58,10 @@ def short(session: Session, wanted: range) -> Iterator[PageBlock]:
 
 
 def side_by_side(sessions: Sequence[Session], *, whole: bool) -> Iterator[PageBlock]:
-    """Yield the sessions of sub-agents, each below its name. Only `whole` shows their messages."""
+    """Yield the sessions of sub-agents, each below its name.
+
+    With `whole`, also yield their messages.
+    """
     for session in sessions:
         told = counted(len(session.messages), "message")
         name = session.title or session.id
@@ -62,9 +71,9 @@ def side_by_side(sessions: Sequence[Session], *, whole: bool) -> Iterator[PageBl
 
 
 def in_full(session: Session, wanted: range, *, alone: bool) -> Iterator[PageBlock]:
-    """Yield messages with everything that was recorded with them.
+    """Yield the messages with the wanted numbers, including their tool calls and data.
 
-    With `alone`, the results of their tool calls follow, which other messages hold.
+    With `alone`, the results of their tool calls follow, although other messages hold these.
     """
     recorded = _recorded(session)
     if not session.messages:
@@ -95,7 +104,7 @@ def _message(
 
 
 def _head(session: Session, number: int) -> PageBlock:
-    """Return the heading of a message."""
+    """Return the block with the heading of a message: its number, role and time."""
     if number > len(session.messages):
         return PageBlock("tools", "tool", "")
     message = session.messages[number - 1]
@@ -124,7 +133,7 @@ def _recorded(session: Session) -> dict[int, list[ToolInvocation]]:
 
 
 def _results(messages: Sequence[SessionMessage], number: int) -> Iterator[int]:
-    """Yield the numbers of the messages that hold the results of a message's calls."""
+    """Yield the numbers of the messages that hold the results of a message's tool calls."""
     calls = messages[number - 1].tool_calls or ()
     waiting = {tool_call_stubs.id_of(data) for data in calls}
     following = True
@@ -152,7 +161,7 @@ def _call(call: ToolCall, result: ToolResult | None) -> PageBlock:
 
 
 def _indented(value: Any) -> str:
-    """Return a value as indented text, with each name before its value."""
+    """Return a value as indented text. A dict has one `name: value` for each item."""
     if not isinstance(value, dict):
         return _shifted(_text(value))
     lines: list[str] = []
@@ -173,10 +182,10 @@ def _shifted(text: str) -> str:
 
 
 def around(messages: Sequence[SessionMessage], at: int) -> range:
-    """Return the numbers of a message and of some messages around it.
+    """Return the range of message numbers to show around the message `at`.
 
-    The range has two messages with text on each side. Tool messages between them are included,
-    unless they are very many.
+    The range has two messages with text on each side. Tool messages between them are included, up
+    to `_FARTHEST` messages on each side.
     """
 
     def reach(numbers: range) -> int:
@@ -194,7 +203,7 @@ def around(messages: Sequence[SessionMessage], at: int) -> range:
 
 
 def told_around(session: Session, wanted: range, at: int) -> Iterator[PageBlock]:
-    """Yield messages around the opened message, with tool calls as stubs.
+    """Yield the wanted messages around the opened message `at`, with tool calls as stubs.
 
     The opened message appears in full, even if it is a result that a stub already contains.
     """
@@ -210,7 +219,7 @@ def told_around(session: Session, wanted: range, at: int) -> Iterator[PageBlock]
 def opened_at(
     page: ConversationPage, at: int, wanted: range, session: Session | None
 ) -> ConversationPage:
-    """Return the page with the opened message marked, and with a fact about the range shown."""
+    """Return the page with a mark on the opened message `at`, and a fact about the range shown."""
     count = len(session.messages) if session else 0
     blocks = (
         block._replace(heading=f"{block.heading} {_HERE}")

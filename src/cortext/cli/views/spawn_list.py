@@ -1,4 +1,4 @@
-"""The list of `spawn --list-sessions`."""
+"""The list of sessions that `cortext spawn --list-sessions` prints."""
 
 from __future__ import annotations
 
@@ -23,11 +23,14 @@ _DATE = 10
 _LITTLE = 8
 _TITLE = 16
 _SHORT = 13
-"""Columns of an id that are enough to name a session."""
+"""The least number of characters of an id in a narrow terminal."""
 
 
 def load_spawn_settings() -> SpawnSettings:
-    """Load the settings of `spawn`. Print their warnings and the notice of the last clean-up."""
+    """Load the settings of `spawn`.
+
+    Print warnings about invalid settings, and how many old sessions were deleted in the background.
+    """
     settings = load()
     for warning in settings.warnings:
         say(f"warning: {clean(warning, lines=False)}")
@@ -43,9 +46,9 @@ def show_sessions(
     status: str | None = None,
     as_json: bool = False,
 ) -> None:
-    """Print the sessions that match the filters.
+    """Print the sessions of `spawn` with this agent and this status.
 
-    Then start the clean-up of old sessions, if the settings ask for it.
+    None matches any. Then delete old sessions in the background, if the settings say so.
     """
     rows = list_spawned()
     show_list(filter_rows(rows, agent, status), of=len(rows), json=as_json)
@@ -55,9 +58,9 @@ def show_sessions(
 def show_list(
     rows: Sequence[ConversationRow], *, of: int | None = None, json: bool = False
 ) -> None:
-    """Print the rows as a table with their count, or as JSON.
+    """Print sessions of `spawn` as a table with their number, or as JSON.
 
-    `of` is the number of all sessions; None if `rows` are all of them.
+    `of` is the number of all sessions; None means that `rows` has all of them.
     """
     if json:
         show(encode(as_json(rows)).decode())
@@ -70,7 +73,7 @@ def show_list(
 
 
 def as_json(rows: Sequence[ConversationRow]) -> list[dict[str, Any]]:
-    """Return the `--json` output of each session."""
+    """Return the sessions as the dicts that `--list-sessions --json` prints."""
     return [
         {
             "session_id": row.key,
@@ -88,7 +91,10 @@ def as_json(rows: Sequence[ConversationRow]) -> list[dict[str, Any]]:
 
 
 def table(rows: Sequence[ConversationRow]) -> str:
-    """Return a line for each row. Only a terminal cuts lines off at its edge."""
+    """Return the sessions as a table with headings.
+
+    Lines are cut only at the edge of a terminal.
+    """
     edge = _edge()
     shown = [[name, *column] for name, column in zip(HEADINGS, _columns(rows), strict=True)]
     widths = [find_width(column) for column in shown]
@@ -101,7 +107,7 @@ def table(rows: Sequence[ConversationRow]) -> str:
 
 
 def _columns(rows: Sequence[ConversationRow]) -> list[list[str]]:
-    """Return the cells below each heading."""
+    """Return the cells of each column of the table, without the heading."""
     return [
         [row.key for row in rows],
         [row.agent or "-" for row in rows],
@@ -113,7 +119,10 @@ def _columns(rows: Sequence[ConversationRow]) -> list[list[str]]:
 
 
 def _lines(columns: list[list[str]], widths: list[int]) -> list[str]:
-    """Return the columns side by side. Times lose the hour if there is no room for it."""
+    """Return the lines of the table, with columns of these widths.
+
+    A narrow column of times shows only the date.
+    """
     shown: list[Sequence[str]] = []
     for number, (column, width) in enumerate(zip(columns, widths, strict=True)):
         if number == _TITLES:
@@ -126,10 +135,10 @@ def _lines(columns: list[list[str]], widths: list[int]) -> list[str]:
 
 
 def _narrowed(widths: list[int], edge: int, apart: int) -> list[int]:
-    """Return widths that leave room for titles in a terminal.
+    """Return narrower column widths, so that titles have room in a terminal of `edge` columns.
 
-    Times lose the hour first, then agents and ids lose their ends. Ids keep at least `apart`
-    columns as long as there is a little room for titles.
+    Times lose the hour first, then names of agents and ids are cut. Ids keep at least `apart`
+    characters, which tell them apart, if there is a little room for titles.
     """
     narrow = [*widths]
     gaps = 2 * (len(narrow) - 1)
@@ -144,7 +153,7 @@ def _narrowed(widths: list[int], edge: int, apart: int) -> list[int]:
 
 
 def _apart(ids: Iterable[str]) -> int:
-    """Return how many columns the ids need so that no two of them look the same."""
+    """Return how many characters of the ids must be shown so that no two look the same."""
     same = 0
     for one, next_one in pairwise(sorted(ids)):
         while same < len(one) and one[: same + 1] == next_one[: same + 1]:

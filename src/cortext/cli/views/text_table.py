@@ -1,4 +1,4 @@
-"""Columns of text for lists of thousands of rows: widths, alignment and times."""
+"""Columns of text for tables with thousands of rows: widths, alignment and times."""
 
 from __future__ import annotations
 
@@ -9,18 +9,21 @@ from cortext.cli.terminal_text import cells, fit
 
 
 def find_width(column: Sequence[str]) -> int:
-    """Return how many columns of a terminal the widest cell takes."""
+    """Return how many columns of a terminal the widest cell of a table column needs."""
     # Many cells are equal, and cells that are not ASCII take long to measure.
     return max(map(len, column) if is_plain(column) else map(cells, set(column)))
 
 
 def is_plain(column: Sequence[str]) -> bool:
-    """Return whether every character of the cells takes one column of a terminal."""
+    """Return whether the cells are ASCII, so that each character needs one column of a terminal."""
     return "".join(column).isascii()
 
 
 def align(column: Sequence[str], width: int, *, right: bool = False) -> list[str]:
-    """Return the cells in exactly `width` columns of a terminal, cut or padded with spaces."""
+    """Return the cells in exactly `width` columns of a terminal, cut or padded with spaces.
+
+    `right` aligns to the right, if no cell must be cut.
+    """
     if not is_plain(column) or max(map(len, column)) > width:
         return [fit(cell, width) for cell in column]
     fill = str.rjust if right else str.ljust
@@ -28,9 +31,10 @@ def align(column: Sequence[str], width: int, *, right: bool = False) -> list[str
 
 
 def format_local_times(micros: Iterable[int]) -> list[str]:
-    """Return times in the local time zone, to the minute.
+    """Return times in the local time zone, as `2026-01-31 14:05`.
 
-    The time zone is looked up once for each day, not for each of thousands of times.
+    The arguments are microseconds since 1970. For speed, the time zone is looked up once for each
+    day and not for each time.
     """
     two = [f"{number:02}" for number in range(60)]
     minutes = [f"{hour}:{minute}" for hour in two[:24] for minute in two]
@@ -44,9 +48,9 @@ def format_local_times(micros: Iterable[int]) -> list[str]:
 
 
 def _day_of(seconds: int) -> tuple[str, int, int, int]:
-    """Return the date of a time, its midnight, and the first and last time of that day.
+    """Return the date of a time, its midnight, and the first and last time with that midnight.
 
-    The results are microseconds. If the clock changes on that day, the range is only this second.
+    The times are microseconds. If the clock changes on that day, the range is only one second.
     """
     now = time.localtime(seconds)
     midnight = seconds - now.tm_hour * 3600 - now.tm_min * 60 - now.tm_sec

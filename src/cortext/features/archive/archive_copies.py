@@ -19,19 +19,20 @@ _log = logging.getLogger("cortext.archive")
 
 
 def folder_of(tool: str) -> str:
-    """Return the archive's folder for the transcripts of a tool."""
+    """Return the folder of the archive for the copies of a tool's transcripts."""
     return os.path.join(paths.archive(), tool)
 
 
 def temp_dir() -> str:
-    """Return the folder in which copies are written before they are renamed."""
+    """Return the folder of the archive for temp files: a copy is written there, then renamed."""
     return os.path.join(paths.archive(), ".temp")
 
 
 class Memory:
-    """The saved states of the copies of one tool, by the names of the copies.
+    """The saved states of one tool's copies in the archive, by the names of the copies.
 
-    They only save time: without them, copies are decompressed and compared.
+    A state says how much of a transcript is copied. The states only save time: without them, a
+    sync decompresses the copies and compares them.
     """
 
     def __init__(self, tool: str) -> None:
@@ -53,7 +54,7 @@ class Memory:
         self.copies[new], self.changed = self.copies.pop(old), True
 
     def save(self) -> None:
-        """Write the states to disk. On failure, raise OSError and leave the file as it was."""
+        """Write changed states to disk. On failure, raise OSError and leave the file as it was."""
         if self.changed:
             make_private_dir(os.path.dirname(self._path))
             replace(self._path, [json_codec.encode(self.copies)])
@@ -61,7 +62,11 @@ class Memory:
 
 
 class Size(msgspec.Struct):
-    """The size of one tool's copies: number, uncompressed and compressed bytes."""
+    """The size of one tool's copies in the archive.
+
+    `copies` is their number, `sources` their uncompressed and `packed` their compressed size in
+    bytes.
+    """
 
     tool: str
     copies: int = 0
@@ -70,10 +75,7 @@ class Size(msgspec.Struct):
 
 
 def sizes() -> list[Size]:
-    """Return the size of the archive for each tool that has copies in it.
-
-    A copy is counted whether its state is saved or not.
-    """
+    """Return the size of the archive for each tool that has copies in it."""
     found: list[Size] = []
     for tool in tool_names():
         size, known = Size(tool), Memory(tool).copies
@@ -94,7 +96,7 @@ def sizes() -> list[Size]:
 def _lengths(path: str) -> tuple[int, int]:
     """Return the uncompressed and the compressed size of a copy; 0, 0 if it cannot be read.
 
-    Doctor reports copies that cannot be read.
+    `cortext doctor` reports copies that cannot be read.
     """
     try:
         fd = open_file(path)

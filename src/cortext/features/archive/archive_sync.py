@@ -1,4 +1,7 @@
-"""Copy new parts of the tools' transcripts into the archive, and delete sessions from it."""
+"""Copy new parts of the tools' transcripts into the archive, and delete sessions from it.
+
+The archive has compressed copies, which remain when a tool deletes its transcripts.
+"""
 
 from __future__ import annotations
 
@@ -35,10 +38,11 @@ Progress = Callable[[int, int], None]
 
 
 class ToolSynced(msgspec.Struct):
-    """What a sync did for one tool.
+    """The outcome of a sync for one tool.
 
-    `sources` is the uncompressed size of its copies, `packed` their compressed size. `read` is the
-    number of new bytes.
+    `new`, `grown`, `replaced` and `unchanged` count copies. `deleted` counts transcripts that are
+    skipped because the user deleted the session. `read` is the number of new bytes. `sources` is
+    the uncompressed and `packed` the compressed size of the copies in bytes.
     """
 
     tool: str
@@ -65,18 +69,19 @@ class Synced(msgspec.Struct):
 
     @property
     def changed(self) -> int:
-        """How many copies are new or have changed."""
+        """The number of copies that are new or have changed."""
         return sum(one.new + one.grown + one.replaced for one in self.tools)
 
 
 def sync(
     *, tools: Iterable[str] | None = None, progress: Progress | None = None, wait: float = 0.0
 ) -> Synced:
-    """Copy what is new in the tools' transcripts. Only one process at a time does this.
+    """Copy the new parts of the tools' transcripts into the archive.
 
-    A sync can be stopped at any time; the next one continues. The result lists what cannot be read.
-    Raises SessionLockedError if another sync runs for longer than `wait` seconds,
-    SessionStorageError if the disk is full, and CortextError if the archive is turned off.
+    `tools` are the names of the tools; None means all. A sync can be stopped at any time; the next
+    sync continues. The result lists what cannot be read. Raises SessionLockedError if another sync
+    runs for longer than `wait` seconds, SessionStorageError if the disk is full, and CortextError
+    if the archive is turned off.
     """
     if Config.load(None)["archive.enabled"] != "on":
         raise CortextError(
@@ -196,7 +201,11 @@ class _ToolSync:
 
 
 def keep(tool: str, id: str, *, wait: float = 10.0) -> bool:
-    """Copy what is new of one session, and return whether the archive has all of it."""
+    """Copy the new parts of one tool session into the archive.
+
+    Return whether the archive now has the complete session; False if the archive is turned off.
+    Wait at most `wait` seconds for another sync.
+    """
     if Config.load(None)["archive.enabled"] != "on":
         return False
     errors: list[SyncFailure] = []
@@ -208,7 +217,7 @@ def keep(tool: str, id: str, *, wait: float = 10.0) -> bool:
 
 
 class Deleted(NamedTuple):
-    """The outcome of deleting a tool's session.
+    """The outcome of deleting a tool session from the archive.
 
     `entry` is our copy in the trash, or None if there was no copy. `remains` is the path of the
     tool's own file, or "".
@@ -226,10 +235,11 @@ class Deleted(NamedTuple):
 
 
 def forget(tool: str, id: str, title: str = "", *, wait: float = 10.0) -> Deleted:
-    """Move our copy of a tool's session to the trash, and never copy that session again.
+    """Move the archive's copy of a tool session to the trash, and never copy that session again.
 
-    Restoring it from the trash allows copies again. The tool's own file is not changed. Raises
-    SessionNotFoundError if neither the tool nor the archive has the session.
+    Restoring the copy from the trash allows copies again. The tool's own file is not changed.
+    `title` is a label for the trash entry. Raises SessionNotFoundError if neither the tool nor the
+    archive has the session.
     """
     # Copy new messages first, so that they can be restored too.
     keep(tool, id, wait=wait)
@@ -247,14 +257,17 @@ def forget(tool: str, id: str, title: str = "", *, wait: float = 10.0) -> Delete
 
 
 def skip_session(tool: str, id: str, *, wait: float = 10.0) -> None:
-    """Exclude a tool's session from lists and copies, because its messages are stored elsewhere."""
+    """Exclude a tool session from lists and from the archive.
+
+    The caller has stored its messages elsewhere.
+    """
     with archive_lock(wait):
         _prepare()
         remember_forgotten(Forgotten(tool, id, record_dicts.iso(clock.now())))
 
 
 def copies_of(tool: str, id: str) -> list[str]:
-    """Return all files and folders of one session in the archive."""
+    """Return the paths of all files and folders of one tool session in the archive."""
     home, found = folder_of(tool), list[str]()
     for source in open_bridge(tool, home).sources():
         if source.id == id:

@@ -12,7 +12,7 @@ from cortext.durability.replace_file import make_private_dir
 from cortext.features.errors_log import write_error
 
 EVERY = 300.0
-"""Seconds between two starts."""
+"""The least number of seconds between two starts of a background sync."""
 
 
 def start_in_background(config: Config | None = None) -> bool:
@@ -31,9 +31,10 @@ def start_in_background(config: Config | None = None) -> bool:
 
 
 def start_detached(*arguments: str) -> bool:
-    """Start our Python with these arguments as a silent process. Return whether it was started.
+    """Start Python with these arguments in the background, without output.
 
-    If it was not, the reason is in the log that `cortext doctor` shows.
+    Return whether the process was started. On failure, write the reason to the log that `cortext
+    doctor` shows.
     """
     # `-P`: a folder named `cortext` in the current folder must not replace our package.
     command = [sys.executable, "-P", *arguments]
@@ -51,7 +52,10 @@ def _tell(error: OSError) -> None:
 
 
 def notice() -> str:
-    """Return where the archive is and how to turn it off; "" if this was shown before."""
+    """Return the one-time notice about where the archive is and how to turn it off.
+
+    Return "" if the notice was returned before, or if there is no archive yet.
+    """
     folder = paths.archive()
     told = os.path.join(folder, ".told")
     if not os.path.isdir(folder) or os.path.exists(told):
@@ -67,7 +71,10 @@ def notice() -> str:
 
 
 def is_time(stamp: str, every: float) -> bool:
-    """Return whether the last start is at least `every` seconds ago; if so, record a start now."""
+    """Return whether the last start is at least `every` seconds ago; if so, record a start now.
+
+    The modification time of the file `stamp` is the time of the last start.
+    """
     try:
         if 0 <= time.time() - os.stat(stamp).st_mtime < every:
             return False

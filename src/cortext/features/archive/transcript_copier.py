@@ -1,4 +1,4 @@
-"""Copy one file of a tool into the archive."""
+"""Copy one transcript of a tool into the archive, with its redactions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ from cortext.tools.archive_items import ArchiveItem, archive_source, copy_compan
 
 
 class Copier:
-    """A copier for the files of one tool. Secrets that are redacted in a copy stay redacted."""
+    """A copier for the transcripts of one tool.
+
+    Secrets that are redacted in a copy stay redacted.
+    """
 
     def __init__(self, tool: str) -> None:
         self._tool = tool
@@ -30,10 +33,11 @@ class Copier:
             self._masks = ArchiveRedactions(tool)
 
     def copy(self, item: ArchiveItem, known: CopyState | None) -> Followed:
-        """Bring a copy up to date with its file.
+        """Bring the archive's copy of a transcript up to date, and return what changed.
 
-        Raises OSError if the file cannot be read, SessionStorageError if the copy cannot be
-        written, and CortextError if a redacted secret would come back.
+        `known` is the saved state of the copy, or None. Raises OSError if the transcript cannot be
+        read, SessionStorageError if the copy cannot be written, and CortextError if a redacted
+        secret would come back.
         """
         bare = os.path.join(folder_of(self._tool), item.name)
         if item.kind == "side":
@@ -50,7 +54,7 @@ class Copier:
         return follow(item.path, target, known, temp_dir=temp_dir(), document=document)
 
     def move(self, old: str, new: str) -> None:
-        """Move the redactions of a copy to its new name."""
+        """Record the redactions of a copy under its new name, after the copy was renamed."""
         if self._masks:
             self._masks.move(old, new)
             self._masks.save()
@@ -100,7 +104,7 @@ class Copier:
     def _masked(
         self, item: ArchiveItem, source: str, target: str, known: CopyState | None, mask: Redactor
     ) -> Followed:
-        """Bring a copy up to date with its file, except for its redacted secrets."""
+        """Bring a copy with redactions up to date: copy the redacted version of the transcript."""
         mark = print_of(os.stat(source))
         size = os.stat(target).st_size if os.path.exists(target) else 0
         if known and known.print == mark and known.packed == size:
@@ -119,7 +123,7 @@ class Copier:
         return done._replace(known=done.known._replace(print=mark if done.known.print else ""))
 
     def _remember(self, item: ArchiveItem, mask: Redactor) -> None:
-        """Save the redactions of a copy, also of a new one, with the current key."""
+        """Save which secrets were redacted in a copy, so that the next sync redacts them too."""
         if self._masks and mask.used:
             self._masks.put(item.name, mask.used)
             self._masks.save()

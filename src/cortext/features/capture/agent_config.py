@@ -1,8 +1,10 @@
 """The model and the MCP servers of an agent, before its transcript names them.
 
-A hook names the model when a session starts, often before the session is bound to a conversation,
-so the model is remembered until then. The tool's own files name the MCP servers. Both go into
-`agent_config` of `session.json`, where unknown values stay null.
+A hook names the model when a session starts, often before the session is bound to a conversation.
+Therefore the model is stored in a file until then. The tool's own settings name the MCP servers.
+Both go into `agent_config` of `session.json`, where unknown values stay null.
+
+The head of a conversation is everything of its session but the messages.
 """
 
 from __future__ import annotations
@@ -25,7 +27,11 @@ from cortext.workspace.workspace import Workspace
 
 
 class AgentConfig(NamedTuple):
-    """A tool, with the model and the tools of its agent as far as they are known."""
+    """The AI tool of a session, and the known part of its configuration.
+
+    `agent` is the name of the AI tool. `model` is "" if it is unknown. `tools` holds the names of
+    MCP servers and their tools.
+    """
 
     agent: str
     model: str = ""
@@ -33,9 +39,10 @@ class AgentConfig(NamedTuple):
 
 
 def find_config(tool: str, session_id: str = "", *, model: str = "", cwd: str = "") -> AgentConfig:
-    """Return the known configuration of the agent in a tool's session.
+    """Return the model and the MCP servers of a tool's session, as far as they are known.
 
-    `cwd` is the folder of the session; without it, the current folder counts.
+    If `model` is "", the model that a hook stored for the session is used. `cwd` is the folder of
+    the session; "" means the current folder.
     """
     servers = mcp_servers(tool, cwd or paths.current_folder())
     model = model or (recall_model(tool, session_id) if session_id else "")
@@ -43,9 +50,9 @@ def find_config(tool: str, session_id: str = "", *, model: str = "", cwd: str = 
 
 
 def fill_in(session: Session, known: AgentConfig) -> bool:
-    """Add the values that a head lacks, and return whether the head changed.
+    """Add the agent, model and MCP servers that the head of a conversation lacks.
 
-    A known model stays.
+    A model that the head already has stays. Return whether the head changed.
     """
     before = session.agent, session.model, session.tools
     session.agent = session.agent or known.agent
@@ -55,7 +62,10 @@ def fill_in(session: Session, known: AgentConfig) -> bool:
 
 
 def note_config(workspace: Workspace, place: ConversationPath, known: AgentConfig) -> None:
-    """Write the values that the head of a conversation lacks, if there are any."""
+    """Write the agent, model and MCP servers that the stored head of a conversation lacks.
+
+    Nothing is written if the head has all of them.
+    """
     if not fill_in(workspace.store.head_at(place), known):
         return
 
@@ -67,9 +77,9 @@ def note_config(workspace: Workspace, place: ConversationPath, known: AgentConfi
 
 
 def note_config_here(workspace: Workspace, session: Session) -> None:
-    """Write the model and the MCP servers of the surrounding AI tool into a new conversation.
+    """Write the model and the MCP servers of the current AI tool into a new conversation.
 
-    The surrounding tool is the tool that started this process. Without one, nothing is written.
+    The current tool is the tool that started this process. Outside a tool, nothing is written.
     """
     inside = here()
     if inside is None:
@@ -80,13 +90,13 @@ def note_config_here(workspace: Workspace, session: Session) -> None:
 
 
 def remember_model(tool: str, session_id: str, model: str) -> None:
-    """Store the model of a session until the session is bound to a conversation or ends."""
+    """Store the model of a tool session in a file, until the session ends."""
     prepare_handoff_dir(MODELS)
     replace(_path(tool, session_id), [model.encode("utf-8", "replace")])
 
 
 def recall_model(tool: str, session_id: str) -> str:
-    """Return the model that a hook stored for a session, or "" if there is none."""
+    """Return the model that a hook stored for a tool session, or "" if there is none."""
     try:
         return read_file(_path(tool, session_id)).decode("utf-8", "replace")
     except FileNotFoundError:
@@ -94,7 +104,7 @@ def recall_model(tool: str, session_id: str) -> str:
 
 
 def forget_model(tool: str, session_id: str) -> None:
-    """Delete the stored model of a session that has ended."""
+    """Delete the stored model of a tool session that has ended."""
     remove_if_there(_path(tool, session_id))
 
 

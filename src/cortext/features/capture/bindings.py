@@ -1,8 +1,9 @@
 """Bindings: which conversation the messages of a tool session belong to.
 
-`bind` writes a `ToolBinding` into the head of the conversation and a link into the catalog.
-`find_binding` gets the links of a session from the catalog and checks each head that they name, so
-it reads no other conversation. A link is only a hint: the head decides.
+The head of a conversation is everything of its session but the messages. `bind` writes a
+`ToolBinding` into the head, and a link from the session to the conversation into the catalog.
+`find_binding` follows the links of a session and checks the heads of these conversations. A link is
+only a hint: the head decides.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from cortext.workspace.workspace import Workspace
 
 
 class ConversationRef(Struct, frozen=True):
-    """The workspace and the place of a conversation."""
+    """A reference to a conversation: the folder of its workspace, and its place in there."""
 
     root: str
     place: ConversationPath
@@ -51,14 +52,14 @@ class ConversationRef(Struct, frozen=True):
 
     @property
     def workspace(self) -> str:
-        """The root of the workspace, under the name that rows use."""
+        """The folder of the workspace. `ConversationRow` has the same property."""
         return self.root
 
     @classmethod
     def at(cls, root: str, path: str) -> ConversationRef:
-        """Return the conversation in a folder below a workspace.
+        """Return the conversation in the folder `path`, relative to the workspace `root`.
 
-        Raises ValueError for other paths.
+        Raises ValueError if the path has fewer than three parts.
         """
         shelf, day, name = path.rsplit("/", 2)
         return cls(root, ConversationPath(f"{root}/{shelf}", day, name))
@@ -75,12 +76,12 @@ def bind(
 ) -> None:
     """Bind a tool session to a conversation, unless it is bound already.
 
-    Only messages after `after` belong to the conversation. `after` is "" for the whole session, a
-    time, or the id of the last message before. If `after` is None, the current exchange is the
-    first.
+    Only messages after `after` belong to the conversation. `after` is a time or a message id, or ""
+    for the whole session. None means that the current exchange (the user's latest request) is the
+    first that belongs to the conversation.
 
-    If the session is bound to another conversation, that binding ends at the same message. `cwd` is
-    the folder of the tool, if that is not the current folder.
+    If the session is bound to another conversation, that binding ends at the same message. `path`
+    is the transcript, if it is known. `cwd` is the working folder of the tool.
     """
     find_tool(tool)
     ref = ConversationRef(conversation.workspace, conversation.place)
@@ -109,7 +110,10 @@ def bind(
 
 
 def add_binding(ref: ConversationRef, binding: ToolBinding, known: AgentConfig) -> None:
-    """Add a binding to a head, with the known configuration of its agent."""
+    """Write a binding into the head of a conversation, and allow the capture of its session.
+
+    `known` is the agent's configuration. It fills in what the head lacks.
+    """
     if binding.session_id:
         # A user who binds a session allows the conversation to capture it.
         allow(ref.place, binding.tool, binding.session_id)
@@ -124,7 +128,7 @@ def add_binding(ref: ConversationRef, binding: ToolBinding, known: AgentConfig) 
 
 
 def link_session(ref: ConversationRef, session_id: str) -> None:
-    """Add a link to the catalog, so that the next hook finds the head that names a session."""
+    """Add a link to the catalog, so that hooks find the conversation of a tool session quickly."""
     if session_id:
         with Catalog.at_home() as catalog:
             catalog.add_link(ref.root, ref.path, session_id)
@@ -133,7 +137,11 @@ def link_session(ref: ConversationRef, session_id: str) -> None:
 def end_binding(
     ref: ConversationRef, tool: str, session_id: str, end: str, end_time: str | None
 ) -> None:
-    """End a binding, because another conversation continues in the session after `end`."""
+    """End the open binding of a session to a conversation after the message or time `end`.
+
+    Later messages of the session belong to another conversation. `end_time` is the time of the
+    message `end`, or None.
+    """
 
     def change(session: Session) -> bool:
         times = {"end_time": end_time} if end_time else {}
@@ -146,7 +154,10 @@ def end_binding(
 def mark_all_seen(
     conversation: ConversationRow | ConversationRef, tool: str, session_id: str
 ) -> None:
-    """Record that a session knows all messages that its conversation has now."""
+    """Record that a tool session knows all messages that its conversation has now.
+
+    The record is a digest of message ids in the binding.
+    """
     live = _live_messages(conversation.place)
 
     def mark(binding: ToolBinding) -> ToolBinding:
@@ -170,8 +181,8 @@ def find_binding(
 ) -> ConversationRef | None:
     """Return the conversation that new messages of a tool session belong to, or None.
 
-    `cwd` is the folder in which the tool works. With `refresh`, the catalog reads the workspace of
-    that folder even if the catalog has a link.
+    `cwd` is the folder in which the tool works. If `refresh` is true, the workspace of that folder
+    is read again even if the catalog has a link.
     """
     found = bound_conversations(tool, session_id, cwd, refresh=refresh)
     return _choose_checkout(found, session_id, cwd or paths.current_folder())
@@ -182,9 +193,10 @@ def bound_conversations(
 ) -> list[ConversationRef]:
     """Return every conversation that new messages of a tool session belong to.
 
-    If the workspace of `cwd` has none, the catalog may lack its latest heads, for example from
-    another machine. Then three kinds of workspaces are read again: that one, the personal one, and
-    those that are new to the catalog.
+    The catalog may not know the latest conversations, for example those from another machine.
+    Therefore, if the workspace of `cwd` has no such conversation, or if `refresh` is true, three
+    kinds of workspaces are read again: that workspace, the personal workspace, and workspaces that
+    are new to the catalog.
     """
     here = paths.workspace_root(cwd or None)
     with Catalog.at_home() as catalog:
@@ -205,7 +217,10 @@ def _linked(catalog: Catalog, tool: str, session_id: str) -> list[ConversationRe
 
 
 def is_bound(ref: ConversationRef, tool: str, session_id: str) -> bool:
-    """Return whether new messages of a tool session belong to this conversation."""
+    """Return whether new messages of a tool session belong to a conversation.
+
+    The conversation must have an open binding, and this machine must allow the capture.
+    """
     try:
         bindings = _bindings_at(ref)
     except (SessionNotFoundError, SessionCorruptedError):
@@ -222,7 +237,10 @@ def is_sound(binding: ToolBinding) -> bool:
 
 
 def row_of(ref: ConversationRef) -> ConversationRow:
-    """Return the row of a conversation. Raises SessionNotFoundError if it no longer exists."""
+    """Return the current row of a conversation from the catalog.
+
+    Raises SessionNotFoundError if the conversation no longer exists.
+    """
     with Catalog.at_home() as catalog:
         rows = catalog.list([ref.root])
     row = next((row for row in rows if row.place == ref.place), None)
@@ -234,15 +252,19 @@ def row_of(ref: ConversationRef) -> ConversationRow:
 def bound_messages(
     binding: ToolBinding, messages: Sequence[SessionMessage]
 ) -> list[SessionMessage]:
-    """Return the messages of a session that belong to the conversation."""
+    """Return the messages of a tool session that belong to the conversation of a binding.
+
+    `messages` are all messages of the session.
+    """
     start = find_start(binding, messages)
     return [] if start is None else list(messages[start : _find_end(binding, messages, start)])
 
 
 def find_start(binding: ToolBinding, messages: Sequence[SessionMessage]) -> int | None:
-    """Return the index of the conversation's first message, or None if the session has none yet.
+    """Return the index of the first message that belongs to the conversation of a binding.
 
-    The order of the messages decides, because times can go backwards.
+    The result is None if the session has no such message yet. If the binding starts after a
+    message id, the order of the messages decides, because times can go backwards.
     """
     if not binding.start:
         return 0
@@ -269,8 +291,9 @@ def _find_end(binding: ToolBinding, messages: Sequence[SessionMessage], start: i
 def find_exchange_start(messages: Sequence[SessionMessage]) -> str:
     """Return the id of the last message before the current exchange, or "" if there is none.
 
-    After a complete answer, the current exchange is the next one. Its request is not in the
-    transcript yet, because tools write a request only after the commands in it have run.
+    An exchange is a request of the user and everything up to the next request. After a complete
+    answer, the current request is not in the transcript yet: tools write a request only after the
+    commands in it have run. Then the result is the id of that answer.
     """
     if not messages:
         return ""
@@ -290,9 +313,9 @@ def digest_ids(ids: Iterable[str]) -> str:
 def _choose_checkout(
     found: Sequence[ConversationRef], session_id: str, cwd: str
 ) -> ConversationRef | None:
-    """Return the conversation in the checkout in which the tool works.
+    """Choose among copies of a conversation the copy in the checkout in which the tool works.
 
-    If that is uncertain, return None. A message that is captured later is better than a message in
+    If that is uncertain, log an error and return None. A late capture is better than a capture into
     the wrong checkout.
     """
     # A workspace may be known under several names.
@@ -316,7 +339,7 @@ def _bindings_at(ref: ConversationRef) -> list[ToolBinding]:
 
 
 def _live_messages(place: ConversationPath) -> list[SessionMessage]:
-    """Return the messages of a conversation, without abandoned messages."""
+    """Return the stored messages of a conversation, without messages that the user abandoned."""
     try:
         data = read_file(place.lines)
     except FileNotFoundError:
@@ -325,9 +348,10 @@ def _live_messages(place: ConversationPath) -> list[SessionMessage]:
 
 
 def _pin_time(messages: Sequence[SessionMessage], after: str) -> str:
-    """Return the id of the last message at or before a time.
+    """Return the id of the last message at or before the time `after`, if there is one.
 
-    An id is more exact, because later messages may have earlier times.
+    Otherwise, or if `after` is a message id, return `after`. An id is more exact than a time,
+    because later messages may have earlier times.
     """
     when = _time(after)
     if when is None or _index_of(after, messages) is not None:
@@ -346,7 +370,7 @@ def _first_after(when: datetime, messages: Sequence[SessionMessage]) -> int | No
 
 
 def _model_and_messages(found: Found | None) -> tuple[str, Sequence[SessionMessage]]:
-    """Return the model that a transcript names, and its messages."""
+    """Return the model that a transcript names, and its messages, or "" and () without one."""
     if found is None:
         return "", ()
     bridge, source = found

@@ -80,17 +80,17 @@ _STOPPING = "/workspace.stop-conversation"
 
 
 class Captured(NamedTuple):
-    """The number of new messages, and notes for the user."""
+    """The result of a capture: the number of new messages, and notes for the user."""
 
     new: int = 0
     notes: Sequence[str] = ()
 
 
 def capture(root: str, place: ConversationPath, *, whole: bool = False) -> Captured:
-    """Copy new messages of the bound sessions into a conversation.
+    """Copy new messages of the bound tool sessions into a conversation.
 
-    With `whole`, read the whole sessions, and also capture messages from after the conversation was
-    stopped. Otherwise these messages wait until the user continues.
+    If `whole` is true, the whole sessions are read. Then messages from after the conversation was
+    stopped are captured too. Otherwise, such messages wait until the user continues.
     """
     if not FolderStore(root).head_at(place).native:
         return Captured()
@@ -117,7 +117,7 @@ def capture_pending(row: ConversationRow) -> ConversationRow:
 
 
 class _Capture:
-    """One capture. Its lock is held during the capture."""
+    """One capture of a conversation. The caller holds the conversation's capture lock."""
 
     def __init__(self, ref: ConversationRef, *, whole: bool) -> None:
         self._ref, self._place, self._whole = ref, ref.place, whole
@@ -139,7 +139,7 @@ class _Capture:
         self._facts: list[FactsOfBinding] = []
         self._ledger = CaptureLedger(self._place, self._head)
         self._sessions: dict[str, str] = {}
-        """The label of the session that each message comes from, by message id."""
+        """The label of the tool session that each message comes from, by message id."""
 
     def run(self) -> Captured:
         if not self._bindings:
@@ -159,7 +159,10 @@ class _Capture:
         return done
 
     def _follow(self, binding: ToolBinding, known: Progress) -> Sequence[SessionMessage] | None:
-        """Return the new messages of one session, or None if the whole session must be read."""
+        """Return the new messages of one bound session, or None if all of it must be read.
+
+        `known` is the progress of the last capture.
+        """
         point = known.points.get(point_key(binding))
         if point and (
             not binding.is_open or (point.mark is None and not self._may_be_here(binding))
@@ -186,9 +189,9 @@ class _Capture:
         return own
 
     def _may_be_here(self, binding: ToolBinding) -> bool:
-        """Return whether a session that had no transcript may have one now.
+        """Return whether a session that had no transcript on this machine may have one now.
 
-        That is so if it is the latest open session, or if its file exists.
+        The result is True for the latest open session, and for a session whose file exists.
         """
         latest = [each for each in self._bindings if each.is_open][-1]
         return binding is latest or (
@@ -196,7 +199,7 @@ class _Capture:
         )
 
     def _reconcile(self) -> Captured:
-        """Compare all messages of the sessions with all stored messages."""
+        """Read all bound sessions completely, and update the stored messages from them."""
         stored = decode_lines(read_file(self._place.lines), FOLDER.records).messages
         ledger = self._ledger.read()
         there = {message.id for message in stored}
@@ -216,7 +219,10 @@ class _Capture:
         return done
 
     def _update_ledger(self, ledger: Ledger, stored: Sequence[SessionMessage]) -> None:
-        """Add stored messages that the ledger lacks, and mark messages that the user removed."""
+        """Add the stored messages of bound sessions that the ledger lacks.
+
+        Mark messages in the ledger as removed if the user removed them from the conversation.
+        """
         found = [
             CapturedMessage(message.id, session, message_fingerprint(message))
             for message in stored
@@ -235,7 +241,10 @@ class _Capture:
         self._ledger.add([*found, *(each._replace(fingerprint=REMOVED) for each in gone)])
 
     def _read(self, binding: ToolBinding, ledger: Ledger, some: bool) -> ToolTranscript | None:
-        """Read one session, or add a note with the reason why it cannot be read."""
+        """Read one bound session, or return None and add a note with the reason.
+
+        `some` is whether the conversation has stored messages.
+        """
         tool, id = binding.tool, binding.session_id
         try:
             found = find_transcript(tool, id, binding.path, search=self._whole)
@@ -276,7 +285,7 @@ class _Capture:
     def _must_wait(self, new: Sequence[SessionMessage]) -> bool:
         """Return whether new messages must wait, because the conversation was stopped.
 
-        They wait if they contain no new request of the user.
+        They wait until they contain a new request of the user.
         """
         paused_as_idle = self._head.status == "paused" and self._head.stop_reason == REASON
         continues = self._head.status == "active" or paused_as_idle
@@ -285,7 +294,10 @@ class _Capture:
     def _finish(
         self, known: Progress, new: list[SessionMessage], *, ordered: bool = True
     ) -> Captured:
-        """Append new messages in the order of their times, and store the progress."""
+        """Append new messages in the order of their times, and store the progress.
+
+        `ordered` is whether the stored messages are in time order.
+        """
         new.sort(key=attrgetter("timestamp"))
         if new:
             self._store.append(self._ref.path, *new)
@@ -305,14 +317,17 @@ class _Capture:
 
 
 def _current_mark(bridge: Bridge, source: TranscriptSource) -> FilePosition | None:
-    """Return the end of a transcript, or None if its reader cannot continue from there."""
+    """Return the position at the end of a transcript, or None if its reader cannot use one."""
     if isinstance(bridge, FollowsRows):
         return bridge.latest(source)
     return mark_of(source.path) if isinstance(bridge, Follows) else None
 
 
 def _read_news(binding: ToolBinding, mark: FilePosition, known: set[str]) -> MessageDelta | None:
-    """Return the messages after a position, or None if the whole transcript must be read."""
+    """Return the messages after the position `mark`, or None if a full read is needed.
+
+    `known` holds the ids of messages that were captured recently.
+    """
     found = transcript_at(binding.tool, binding.session_id, binding.path)
     changed = read_new_messages(*found, mark) if found else None
     if changed is None:
@@ -328,7 +343,10 @@ def _read_news(binding: ToolBinding, mark: FilePosition, known: set[str]) -> Mes
 def _find_new(
     reads: Sequence[ToolTranscript], stored: Sequence[SessionMessage], known: set[str]
 ) -> list[SessionMessage]:
-    """Return the messages that are not known, without copies of messages of other sessions."""
+    """Return the messages whose ids are not in `known`.
+
+    Copies of messages of other sessions are left out. A tool makes such copies in a fork.
+    """
     several = len({read.session for read in reads}) > 1
     new: dict[str, SessionMessage] = {}
     for read in reads:
@@ -343,9 +361,9 @@ def _find_new(
 def _with_rising_times(
     messages: Iterable[SessionMessage], last: datetime | None
 ) -> list[SessionMessage]:
-    """Return messages with times that never go backwards.
+    """Return the messages with times that never go backwards, starting at `last`.
 
-    In a transcript, a result may have a later time than the messages after it.
+    In a transcript, a tool result may have a later time than the messages after it.
     """
     made: list[SessionMessage] = []
     for message in messages:
@@ -357,7 +375,7 @@ def _with_rising_times(
 
 
 def _has_new_request(new: Sequence[SessionMessage]) -> bool:
-    """Return whether the user says anything other than that they stop."""
+    """Return whether the user sent a request, other than a command or phrase to stop."""
     for place, message in enumerate(new):
         said = message.content.lstrip()
         if message.role != "user" or said.startswith(_STOPPING) or is_closing(said):

@@ -1,12 +1,11 @@
 """The files that earlier captures of a conversation left: a progress file and a ledger.
 
-The progress says how far each transcript was read, so the next capture reads only new messages.
-Without it, transcripts are read again from the beginning.
+The progress file records how far each transcript was read, so the next capture reads only new
+messages. Without this file, transcripts are read again from the beginning.
 
-The ledger has one line for each captured message, so that changes of the user stay. If a message is
-in the ledger but not in the conversation, the user removed it. If a message differs from its
-fingerprint, the user changed it. A capture undoes neither. Without the ledger, a capture knows only
-the stored messages.
+The ledger has one line for each captured message, so that a capture keeps the user's changes. If a
+message is in the ledger but not in the conversation, the user removed the message. If a message
+differs from its fingerprint, the user changed the message. A capture undoes neither.
 """
 
 from __future__ import annotations
@@ -41,14 +40,15 @@ _RECENT = 400
 _OLD_SECONDS = 90 * 86_400
 _LEDGER_SUFFIX = ".taken"
 REMOVED = "out"
-"""The value in place of a fingerprint if the user removed the message."""
+"""The value in the ledger instead of a fingerprint, if the user removed the message."""
 
 
 class Point(Struct, frozen=True):
-    """How far a tool session was read.
+    """The point up to which captures have read a tool session.
 
-    `mark` is None if the session had no transcript on this machine. `last` is the time of the last
-    message that was read. `begun` is whether the conversation had begun before that position.
+    `mark` is the position in the transcript, or None if this machine had no transcript. `last` is
+    the time of the last message that was read. `begun` is whether any message up to this point
+    belongs to the conversation.
     """
 
     mark: FilePosition | None
@@ -57,11 +57,11 @@ class Point(Struct, frozen=True):
 
 
 class Progress(Struct):
-    """The progress of a conversation.
+    """The content of a conversation's progress file.
 
-    `lines` is the fingerprint of messages.jsonl. `recent` has the ids of the last messages, and
-    `last` is the latest time. `points` has the point of each tool session, by the `point_key` of
-    its binding.
+    `lines` is the fingerprint of messages.jsonl after the last capture. `recent` holds the ids of
+    the last messages, and `last` is their latest time. `points` records how far each tool session
+    was read, by the `point_key` of its binding.
     """
 
     lines: tuple[int, int, int] = (0, 0, 0)
@@ -74,7 +74,10 @@ class Progress(Struct):
 
 
 class CapturedMessage(NamedTuple):
-    """A line of the ledger: a captured message, its session, and its fingerprint at the capture."""
+    """A line of the ledger, for one captured message.
+
+    `session` is the label of the tool session. `fingerprint` is that of the message at its capture.
+    """
 
     id: str
     session: str
@@ -86,17 +89,17 @@ _decode_line = Decoder(CapturedMessage).decode
 
 
 def point_key(binding: ToolBinding) -> str:
-    """Return the key of a binding's point.
+    """Return the key of a binding in `Progress.points`.
 
-    The key changes when the binding ends. So the session is read one last time after that.
+    The key changes when the binding ends, so the session is then read one last time.
     """
     return f"{binding.tool} {binding.session_id} {binding.start or ''} {binding.end or ''}"
 
 
 def load_progress(place: ConversationPath) -> Progress | None:
-    """Return the progress of a conversation.
+    """Return how far earlier captures of a conversation have read its sessions.
 
-    None if there is none, or if the messages of the conversation have changed since.
+    The result is None if there was no capture, or if messages.jsonl has changed since.
     """
     try:
         with open(_progress_path(place), "rb") as file:
@@ -107,7 +110,10 @@ def load_progress(place: ConversationPath) -> Progress | None:
 
 
 def store_progress(place: ConversationPath, progress: Progress) -> None:
-    """Write the progress. It is not synced: after a power cut, transcripts are read again."""
+    """Write the progress file of a conversation.
+
+    The file is not durable. After a power cut, transcripts are read again from the beginning.
+    """
     path = _progress_path(place)
     progress.lines = Fingerprint.at(place.lines) or (0, 0, 0)
     folder = os.path.dirname(path)
@@ -122,7 +128,10 @@ def store_progress(place: ConversationPath, progress: Progress) -> None:
 
 
 class CaptureLedger:
-    """The messages that were captured into one conversation, by their ids."""
+    """The ledger file of one conversation: a line for each message that was captured into it.
+
+    `head` is the session without its messages. It identifies the owner of the ledger.
+    """
 
     def __init__(self, place: ConversationPath, head: Session) -> None:
         self._path = f"{_progress_path(place)}{_LEDGER_SUFFIX}"
@@ -131,9 +140,9 @@ class CaptureLedger:
         self._first_line = json_codec.encode([place.folder, owner])
 
     def read(self) -> dict[str, CapturedMessage]:
-        """Return the lines by message id.
+        """Return the lines of the ledger by message id, or {} if there is no ledger.
 
-        If the ledger belongs to another conversation, delete it.
+        A ledger that belongs to an earlier conversation in the same place is deleted.
         """
         try:
             with open(self._path, "rb") as file:
@@ -151,7 +160,7 @@ class CaptureLedger:
         return found
 
     def add(self, captured: Iterable[CapturedMessage]) -> None:
-        """Add lines for messages. The caller has written the messages already."""
+        """Append lines to the ledger. The caller must have stored the messages already."""
         lines = [json_codec.encode(each) + b"\n" for each in captured]
         if not lines:
             return
@@ -164,7 +173,7 @@ class CaptureLedger:
             file.write(b"\n" + b"".join(lines))
 
     def replace(self, captured: Iterable[CapturedMessage]) -> None:
-        """Replace all lines."""
+        """Replace all lines of the ledger."""
         remove_if_there(self._path)
         self.add(captured)
 
@@ -178,7 +187,7 @@ def message_fingerprint(message: SessionMessage) -> str:
 def _delete_old(folder: str) -> None:
     """Delete old progress files, and the temporary files of killed processes.
 
-    Ledgers stay, because their conversations may still exist.
+    Ledgers stay, because their conversations may still exist and need them.
     """
     sweep_temps(folder)
     limit = time.time() - _OLD_SECONDS

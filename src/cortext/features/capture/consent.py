@@ -1,9 +1,9 @@
 """Consent: which tool sessions a conversation may capture, as decided on this machine.
 
-A head names sessions too, but a head can come from somebody else with git. Such a head must not
-copy a user's sessions into a repository. So each binding made on this machine is also stored on
-this machine, for the folder of the conversation. A clone is another folder. A moved folder is the
-same folder.
+The `session.json` of a conversation names its tool sessions, but another person may have written it
+and shared it with git. Such a file must not copy a user's sessions into a repository. Therefore
+each binding made on this machine is also recorded outside the repository. The record is valid for
+one folder: it stays valid if the folder is moved, but not for a clone.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cortext.stores.workspace_layout import ConversationPath
 
 
 def allow(place: ConversationPath, tool: str, session: str) -> None:
-    """Allow a conversation to capture a session."""
+    """Record on this machine that a conversation may capture a tool session."""
     path = _file(place, tool, session)
     make_private_dir(os.path.dirname(path))
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
@@ -34,9 +34,10 @@ def is_allowed(place: ConversationPath, tool: str, session: str) -> bool:
 def may_capture(
     root: str, place: ConversationPath, tool: str, session: str, path: str = ""
 ) -> bool:
-    """Return whether a conversation may capture a session.
+    """Return whether a conversation may capture a tool session.
 
-    It may if the session was bound on this machine, or took place in the workspace.
+    The result is True if the session was bound on this machine, took place in the workspace `root`,
+    or has no transcript. `path` is the transcript, if it is known.
     """
     if is_allowed(place, tool, session):
         return True

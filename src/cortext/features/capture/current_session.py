@@ -26,10 +26,10 @@ log: logging.Logger = logging.getLogger("cortext.features")
 
 
 def conversation_of_session(root: str) -> ConversationRow | None:
-    """Return the conversation of the current tool session, and create it if there is none.
+    """Return the conversation of the tool session in which this command runs.
 
-    `root` is the workspace for a new conversation. Return None outside a tool, or if the session is
-    unknown.
+    If the session has no conversation, create one in the workspace `root`. The result is None
+    outside a tool, or if the session is unknown.
     """
     inside = here()
     if inside is None:
@@ -44,8 +44,8 @@ def conversation_of_session(root: str) -> ConversationRow | None:
 def find_current_binding(inside: Inside, *, surely: bool = False) -> ConversationRef | None:
     """Return the conversation of the current tool session, or None if it is uncertain.
 
-    Several sessions may be the current one. Then all bound sessions must have the same
-    conversation. With `surely`, all sessions must be bound.
+    If `inside` has several possible sessions, those with a conversation must have the same one. If
+    `surely` is true, every possible session must have that conversation.
     """
     if inside.process and not inside.is_told:
         resolve_pending_all(inside.tool)
@@ -60,10 +60,11 @@ def find_current_binding(inside: Inside, *, surely: bool = False) -> Conversatio
 def make_conversation(
     root: str, tool: str, id: str, path: str = "", *, cwd: str = "", at_rest: bool = False
 ) -> ConversationRef:
-    """Create a conversation of type `chat` from a whole tool session, with its messages.
+    """Create a conversation of type `chat` from a tool session, and capture all its messages.
 
-    Its folder is the folder of the session, or `cwd` if the session names none. With `at_rest`, the
-    conversation is paused and has the times of the session.
+    `root` is the workspace, and `path` is the transcript if it is known. `cwd` is the working
+    folder, if the session names none. If `at_rest` is true, the conversation is created as paused,
+    with the times of the session.
     """
     found = find_transcript(tool, id, path)
     glance = None
@@ -92,7 +93,7 @@ def make_conversation(
 
 
 def find_row(ref: ConversationRef) -> ConversationRow | None:
-    """Return the row of a conversation, or None if it no longer exists."""
+    """Return the current row of a conversation, or None if the conversation no longer exists."""
     try:
         return row_of(ref)
     except SessionNotFoundError:

@@ -1,4 +1,4 @@
-"""Capture the messages of tool sessions that have grown since the last list."""
+"""The capture of tool sessions that have new messages, before conversations are listed."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ def capture_grown(
     sessions: Sequence[ConversationRow],
     patience: float | None,
 ) -> list[ConversationRow]:
-    """Capture new messages of tool sessions, and return the rows of the list after that.
+    """Capture new messages of tool sessions, and return `rows` with the updated conversations.
 
-    This takes at most about `patience` seconds. It needs neither hooks nor stopped conversations.
+    `sessions` are the rows of tool sessions that have grown. The rows are sorted by recency. The
+    capture stops after about `patience` seconds; None means no limit. It works without hooks.
     """
     end = None if patience is None else time.monotonic() + patience
     holders: dict[str, list[int]] = {}

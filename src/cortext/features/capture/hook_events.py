@@ -1,9 +1,9 @@
-"""Hooks: what happens when a tool calls `cortext hook`.
+"""Hooks: the work that `cortext hook` does when a tool calls it.
 
 A hook records the process of the session, so that the session is known to be live. If the session
 is bound to a conversation, the hook captures its new messages. If another conversation of the
-workspace is idle, the hook starts a process that pauses it. The tool waits for the hook, so other
-processes do everything that takes long.
+workspace is idle, the hook starts a process that pauses that conversation. The tool waits for the
+hook, so slow work is done in other processes.
 """
 
 from __future__ import annotations
@@ -43,18 +43,22 @@ from cortext.workspace.inactivity import find_idle
 from cortext.workspace.workspace import Workspace
 
 _PATIENCE = 0.08
-"""Seconds to wait for the last answer: some tools write it to the transcript after the hook."""
+"""The seconds to wait for the last answer, because some tools call the hook before writing it."""
 _SAVED = (
     "The person is leaving. cortext has saved this conversation and paused it. "
     "Confirm that in one line, and do nothing else."
 )
 _SHOWN = "The conversation is saved and paused; `cortext resume` goes on with it."
 _STARTS = ("SessionStart", "session.created")
-"""The events that begin a session."""
+"""The names of the events that tools report when a session begins."""
 
 
 class HookCall(NamedTuple):
-    """The call of a hook, with the same field names for all tools."""
+    """The call of a hook, with the same field names for all tools. Unknown values are "".
+
+    `id` is the tool's session id, and `path` is the transcript. `prompt` and `answer` are the last
+    messages of the user and the model.
+    """
 
     tool: str
     event: str
@@ -67,7 +71,10 @@ class HookCall(NamedTuple):
 
 
 def hook(tool: str, event: str, payload: dict[str, Any]) -> dict[str, Any]:
-    """Handle an event, and return the answer for the tool, or {} for none."""
+    """Handle an event of a tool session, and return the JSON answer for the tool, or {}.
+
+    `payload` is the JSON object that the tool passes to the hook.
+    """
     call = read_call(tool, event, payload)
     if not call.id:
         return {}
@@ -91,7 +98,10 @@ def hook(tool: str, event: str, payload: dict[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def _log_failure(doing: str) -> Generator[None]:
-    """Log an error inside a `with` block and continue: the hook must still capture and answer."""
+    """Catch and log any error in the `with` block, because the hook must still do its other work.
+
+    `doing` describes the work of the block for the log.
+    """
     try:
         yield
     except Exception as error:  # noqa: BLE001  any error
@@ -99,7 +109,7 @@ def _log_failure(doing: str) -> Generator[None]:
 
 
 def _keep_model(call: HookCall) -> None:
-    """Store the model that a tool names, until its session is bound to a conversation."""
+    """Store the model that a tool names, for the time when its session gets a conversation."""
     if call.event == "SessionEnd":
         forget_model(call.tool, call.id)
     elif call.model:
@@ -107,7 +117,10 @@ def _keep_model(call: HookCall) -> None:
 
 
 def _find_conversation(call: HookCall, process: Process | None) -> ConversationRef | None:
-    """Return the conversation that new messages of the session belong to."""
+    """Return the conversation of the session that called the hook, or None.
+
+    If a conversation waits for the session of this process, bind the session to it.
+    """
     ref = find_binding(call.tool, call.id, call.cwd, refresh=call.event in _STARTS)
     if ref or process is None:
         return ref
@@ -122,10 +135,10 @@ def _find_conversation(call: HookCall, process: Process | None) -> ConversationR
 
 
 def _pause_idle(call: HookCall, ref: ConversationRef | None) -> None:
-    """Start a process that pauses the idle conversations of this workspace, if there are any.
+    """Start a process that pauses the idle conversations of the workspace, if there are any.
 
-    The rows come from the catalog; `find_binding` refreshed them when the session began. Nothing is
-    started while the user waits for an answer.
+    `ref` is the current conversation, which is not paused. Nothing is started while the user waits
+    for an answer.
     """
     if call.event == "UserPromptSubmit":
         return
@@ -142,7 +155,7 @@ def _pause_idle(call: HookCall, ref: ConversationRef | None) -> None:
 
 
 def read_call(tool: str, event: str, payload: dict[str, Any]) -> HookCall:
-    """Return the payload of a call as a `HookCall`. Each tool has its own names for the fields."""
+    """Convert the JSON payload of a hook, whose field names differ between tools."""
 
     def text(*names: str) -> str:
         values = (payload.get(name) for name in names)
@@ -163,7 +176,10 @@ def read_call(tool: str, event: str, payload: dict[str, Any]) -> HookCall:
 
 
 def _handle_event(call: HookCall, ref: ConversationRef) -> dict[str, Any]:
-    """Capture, or stop the conversation if the user says so. Return the answer for the tool."""
+    """Capture new messages, or stop the conversation if the user says goodbye.
+
+    Return the JSON answer for the tool.
+    """
     if not find_tool(call.tool).hook_sends_prompt:
         new = capture(ref.root, ref.place).new
         if new and is_closing(_last_request(ref, new)) and not _is_completed(ref):
@@ -187,7 +203,7 @@ def _handle_event(call: HookCall, ref: ConversationRef) -> dict[str, Any]:
 
 
 def _last_request(ref: ConversationRef, new: int) -> str:
-    """Return the last request of the user in the last `new` messages."""
+    """Return the last request of the user in the last `new` messages, or ""."""
     last = FolderStore(ref.root).tail(ref.path, new)
     return next((m.content for m in reversed(last) if m.role == "user"), "")
 

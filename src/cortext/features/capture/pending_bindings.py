@@ -1,8 +1,9 @@
 """Pending bindings: a conversation waits until the session of a tool's process is known.
 
-Some tools do not tell commands in which session they run. Then the binding names the process until
-the session has an id. For each process, a file below `running/waiting` names the conversation that
-waits. Our command prints a nonce, a random text that appears in exactly one transcript.
+Some tools do not pass the id of the session to the commands that they run. Then the binding names
+the process until the session is known. For each process, a file below `running/waiting` names the
+conversation that waits. Our command prints a nonce, a random text that appears in exactly one
+transcript. The session whose transcript contains the nonce is the session of the command.
 """
 
 from __future__ import annotations
@@ -46,13 +47,13 @@ from cortext.workspace.workspace import Workspace
 _log = logging.getLogger("cortext.features")
 _COMMAND = "/workspace."
 _BEFORE = timedelta(seconds=5)
-"""The maximum age of the request that runs our command."""
+"""The maximum time between the user's request and the start of our command."""
 _AFTER = timedelta(minutes=2)
-"""The maximum time until a tool writes its session, at the latest with the first answer."""
+"""The maximum time between the binding and the beginning of its session."""
 
 
 class _ExchangeStart(Struct, frozen=True):
-    """The message before an exchange, and its time."""
+    """The id and the time of the last message before the exchange in which our command ran."""
 
     id: str
     time: str
@@ -61,9 +62,10 @@ class _ExchangeStart(Struct, frozen=True):
 def bind_process(
     conversation: ConversationRow | ConversationRef, tool: str, process: Process, nonce: str = ""
 ) -> None:
-    """Bind the session that a tool's process has or will have.
+    """Add a pending binding: the conversation waits for the session of a tool's process.
 
-    With a nonce, it is the session that contains the nonce.
+    `nonce` is the random text that our command prints. If it is given, only a session that contains
+    the nonce is bound.
     """
     ref = ConversationRef(conversation.workspace, conversation.place)
     had = Workspace(ref.root).store.read(ref.path)[0].messages
@@ -87,7 +89,7 @@ def bind_process(
 
 
 def find_pending(tool: str, process: Process) -> ConversationRef | None:
-    """Return the conversation that waits for the session of a process."""
+    """Return the conversation that waits for the session of a process, or None."""
     return _read_process_file(_process_file(tool, process))
 
 
@@ -103,7 +105,10 @@ def _read_process_file(path: str) -> ConversationRef | None:
 def resolve_pending(
     tool: str, session_id: str, path: str, process: Process
 ) -> ConversationRef | None:
-    """Bind the conversation that waits for a process to a session, and return the conversation."""
+    """Bind a session to the conversation that waits for it, and return the conversation.
+
+    The result is None if no conversation waits for the session of `process`.
+    """
     ref = find_pending(tool, process)
     if ref is not None:
         _resolve(ref, tool, session_id, path, process)
@@ -111,7 +116,10 @@ def resolve_pending(
 
 
 def resolve_pending_all(tool: str) -> None:
-    """Resolve the pending bindings of all processes of a tool, including ended processes."""
+    """Try to find the sessions of all pending bindings of a tool, and bind them.
+
+    Bindings of ended processes are included. Failures are logged.
+    """
     folder = os.path.dirname(_process_file(tool, Process(0, 0, 0.0, ())))
     names = os.listdir(folder) if os.path.isdir(folder) else []
     for name in names:
@@ -125,10 +133,11 @@ def resolve_pending_all(tool: str) -> None:
 
 
 def resolve_pending_by_content(ref: ConversationRef) -> None:
-    """Resolve the pending bindings of a conversation without a hook.
+    """Find the sessions of a conversation's pending bindings in the transcripts, and bind them.
 
-    The session is the one that contains the nonce. Otherwise it is the only session that began
-    while the process ran, and not long after the binding was made.
+    The session of a binding contains its nonce. Otherwise, it is the only session that began after
+    the process started, and not long after the binding was made. If it is uncertain, the binding
+    stays pending.
     """
     for binding in _pending_at(ref):
         sources = list(open_bridge(binding.tool).sources())
@@ -143,7 +152,7 @@ def resolve_pending_by_content(ref: ConversationRef) -> None:
 
 
 def describe_pending(ref: ConversationRef) -> list[str]:
-    """Return a note for each pending binding of a conversation."""
+    """Return a note for the user about each pending binding of a conversation."""
     return [
         f"which {binding.tool} session this is cannot be told; nothing was taken from it"
         for binding in _pending_at(ref)
@@ -151,7 +160,10 @@ def describe_pending(ref: ConversationRef) -> list[str]:
 
 
 def note_nonce(tool: str, process: Process, nonce: str) -> bool:
-    """Store the nonce that our command printed. Return whether it is the first of the process."""
+    """Store the nonce that our command printed in a tool's process.
+
+    Return whether the nonce is the first of this process.
+    """
     path = _process_file(tool, process, "asked")
     first = not os.path.exists(path)
     make_private_dir(os.path.dirname(path))
@@ -161,9 +173,10 @@ def note_nonce(tool: str, process: Process, nonce: str) -> bool:
 
 
 def disambiguate_session(inside: Inside) -> Inside:
-    """Reduce several possible sessions to the one in which the user last ran a command of ours.
+    """Reduce several possible sessions to the session in which the user last ran our command.
 
-    A command that an agent runs is a result of the user's last command.
+    A command that an agent runs is a result of the user's last command, so both have the same
+    session. If the session stays uncertain, return `inside` unchanged.
     """
     if inside.id or not inside.ids or inside.process is None:
         return inside
@@ -172,18 +185,18 @@ def disambiguate_session(inside: Inside) -> Inside:
 
 
 def find_current_session(inside: Inside) -> str:
-    """Return the session in which the user last ran a command of ours, if it is still open.
+    """Return the id of the session in which the user last ran a command of cortext.
 
-    The result is "" if that is uncertain.
+    The result is "" if the session is uncertain, or if the tool may have left it since.
     """
     id, when = _find_commanded_session(inside)
     return id if id and not went_elsewhere(inside, id, when) else ""
 
 
 def _find_commanded_session(inside: Inside) -> tuple[str, float]:
-    """Return the session of our last command in a process, or "" if it is unknown.
+    """Return the id of the session of our last command, or "", and the time of the command.
 
-    The second value is the time of the command, in seconds since 1970.
+    The time is in seconds since 1970.
     """
     if inside.process is None:
         return "", 0.0
@@ -223,7 +236,7 @@ def _process_of(binding: ToolBinding) -> Process:
 
 
 def _process_label(binding: ToolBinding) -> str:
-    """Return the name that `consent` uses for a session without an id."""
+    """Return the name for a session without an id, to record the consent to capture it."""
     process = _process_of(binding)
     return f"process {process.pid} {process.started:.2f}"
 
@@ -276,7 +289,7 @@ def _resolve(
 def _find_start(
     tool: str, id: str, path: str, ref: ConversationRef, process: Process
 ) -> _ExchangeStart | None:
-    """Return the start of the exchange in which our command ran, or None if it is unknown."""
+    """Return the last message before the exchange in which our command ran, or None."""
     began = next((each.start for each in _pending_at(ref) if _is_of(each, process)), "")
     found = find_transcript(tool, id, path)
     try:
@@ -294,14 +307,17 @@ def _find_start(
 
 
 def _is_in_folder(source: TranscriptSource, binding: ToolBinding) -> bool:
-    """Return whether a session took place in the folder of the process, or may have."""
+    """Return whether a session took place in the binding's folder. An unknown folder counts."""
     if not (binding.cwd and source.cwd):
         return True
     return os.path.realpath(source.cwd) == os.path.realpath(binding.cwd)
 
 
 def _began_in_process(source: TranscriptSource, binding: ToolBinding) -> bool:
-    """Return whether a session began after its process did, and soon after the binding was made."""
+    """Return whether a session began after the start of the binding's process.
+
+    The session must also begin at most two minutes after the binding was made.
+    """
     try:
         began = open_bridge(source.tool).glance(source).started_at
         latest = parse_time(binding.start) + _AFTER
@@ -323,7 +339,7 @@ def _process_file(tool: str, process: Process, folder: str = "waiting") -> str:
 
 
 def _delete_ended(folder: str) -> None:
-    """Delete the files of processes that have ended, because they get no session any more."""
+    """Delete the files of ended processes, which get no new sessions."""
     for name in os.listdir(folder):
         pid = name.split("-")[1] if name.count("-") > 1 else ""
         if pid.isdecimal() and find_process(int(pid)) is None:

@@ -1,4 +1,8 @@
-"""Reconcile: compare the messages of a tool's session with the stored messages."""
+"""Reconcile: compare the messages of tool sessions with the stored messages of a conversation.
+
+The live branch of a session is the branch that the user sees now. The user abandons messages by
+going back to an earlier message. The ledger lists the messages that were captured.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +16,16 @@ from cortext.model import record_dicts
 from cortext.model.message import SessionMessage
 
 Change = dict[str, Any]
-"""The new values of a record. None removes a key."""
+"""The new values of a stored message, by key. None removes a key."""
 Ledger = Mapping[str, CapturedMessage]
 
 
 class ToolTranscript(NamedTuple):
-    """The current state of a tool session.
+    """The current content of a tool session.
 
-    `own` has the messages that belong to the conversation. `live` has the ids of all messages on
-    the live branch. `sound` is whether the transcript is undamaged.
+    `session` is the label of the session. `own` holds the messages that belong to the conversation.
+    `live` holds the ids of all messages on the live branch. `sound` is whether the transcript is
+    undamaged.
     """
 
     session: str
@@ -30,17 +35,19 @@ class ToolTranscript(NamedTuple):
 
 
 class Copies:
-    """Messages that may have copies, because some tools give new ids to the messages of a fork."""
+    """A finder of copied messages. Some tools copy messages into a fork and give them new ids.
+
+    `messages` are the originals.
+    """
 
     def __init__(self, messages: Iterable[SessionMessage]) -> None:
         self._messages = list(messages)
         self._there: Counter[tuple[object, ...]] | None = None
 
     def take(self, message: SessionMessage) -> bool:
-        """Return whether a message is a copy of another message, and use that message up.
+        """Return whether a message is a copy of an original, which may be redacted.
 
-        The other message may be redacted. Each message has only one copy: another equal message is
-        new.
+        Each original matches only once. A second equal message is not a copy but new.
         """
         if not self._messages:
             return False
@@ -56,9 +63,10 @@ class Copies:
 def find_changes(
     ledger: Ledger, stored: Sequence[SessionMessage], reads: Sequence[ToolTranscript]
 ) -> dict[str, Change]:
-    """Return the changes of stored records, by message id.
+    """Return the changes to make to stored messages, by message id.
 
-    These are messages that have grown, and messages that the user abandoned or returned to.
+    A message has changed if its text has grown in the tool, or if the user abandoned the message or
+    returned to it. `reads` are the bound tool sessions.
     """
     there = {message.id: message for message in stored}
     found: dict[str, Change] = {}
@@ -77,7 +85,7 @@ def find_changes(
 
 
 def apply_changes(changed: dict[str, Change]) -> Callable[[Any], Any]:
-    """Return a function for `rewrite_at` that makes only these changes."""
+    """Return a function for `FolderStore.rewrite_at` that changes the stored messages."""
 
     def change(value: Any) -> Any:
         if not isinstance(value, dict):
@@ -96,8 +104,8 @@ def _find_abandoned(
 ) -> Iterator[str]:
     """Yield the ids of captured messages that are no longer on the live branch of a session.
 
-    The branch must continue after the last common message. A transcript that only lost messages
-    abandoned none.
+    The branch must continue after the last common message. If the transcript only lost messages at
+    its end, the user abandoned none.
     """
     live, common = set(read.live), ""
     for message in stored:
@@ -109,9 +117,9 @@ def _find_abandoned(
 
 
 def _may_grow(had: SessionMessage, ledger: Ledger, read: ToolTranscript) -> bool:
-    """Return whether a message is unchanged since its capture.
+    """Return whether a stored message is unchanged since its capture, so it may be extended.
 
-    If that is unknown, only the last message of a session may grow.
+    If the ledger lacks the message, only the last message of the session may be extended.
     """
     captured = ledger.get(had.id)
     if captured is None:
@@ -120,7 +128,7 @@ def _may_grow(had: SessionMessage, ledger: Ledger, read: ToolTranscript) -> bool
 
 
 def _likeness(message: SessionMessage) -> tuple[object, ...]:
-    """Return the values that a message shares with its copy in a fork and its redacted form."""
+    """Return a key that is equal for a message, its copy in a fork, and its redacted form."""
     calls = tuple(str(call.get("id")) for call in message.tool_calls or ())
     from cortext.model.secrets.detector import mask_text, without_prints
 
@@ -129,9 +137,10 @@ def _likeness(message: SessionMessage) -> tuple[object, ...]:
 
 
 def _is_more(said: SessionMessage, there: SessionMessage) -> bool:
-    """Return whether a message has grown since its capture.
+    """Return whether the tool's message `said` extends the stored message `there`.
 
-    A tool may write an answer in parts. Changes by a user or a redaction do not count.
+    A tool may write an answer in parts. A message that the user or a redaction changed does not
+    match.
     """
     calls, had = said.tool_calls or [], there.tool_calls or []
     longer = len(said.content) > len(there.content) or len(calls) > len(had)

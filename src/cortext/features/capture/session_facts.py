@@ -1,4 +1,7 @@
-"""The facts in a transcript besides its messages: title, model, tools and tokens."""
+"""The facts in a transcript besides its messages: title, model, tools and token counts.
+
+They go into the head of a conversation, which is everything of its session but the messages.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,11 @@ from cortext.workspace.workspace import Workspace
 
 
 class TranscriptFacts(Struct, frozen=True):
-    """The facts of a transcript. `tools` has the called tools and the configured MCP servers."""
+    """The title, model, tools, token counts and path of a transcript.
+
+    `tools` holds the called tools and the configured MCP servers. `tokens` are the tokens read and
+    written, or zeros if unknown.
+    """
 
     title: str = ""
     model: str = ""
@@ -33,9 +40,10 @@ FactsOfBinding = tuple[ToolBinding, TranscriptFacts]
 def facts_of_session(
     session: Session, messages: Sequence[SessionMessage], path: str
 ) -> TranscriptFacts:
-    """Return the facts of a decoded session.
+    """Return the title, model, tools and token counts of a decoded tool session.
 
-    `messages` are those that belong to the conversation.
+    `messages` are the messages that belong to the conversation. Tokens are counted only if these
+    are all messages of the session.
     """
     servers = mcp_servers(session.agent, session.working_dir)
     tools = tuple(record_tools(session.agent, _called_tools(messages), servers))
@@ -47,7 +55,10 @@ def facts_of_session(
 def facts_of_messages(
     binding: ToolBinding, head: Session, messages: Sequence[SessionMessage], model: str
 ) -> TranscriptFacts:
-    """Return the facts of new messages. Title and tokens are known only for a whole session."""
+    """Return the model and the called tools of new messages.
+
+    The title and the tokens stay empty, because they are known only for a whole session.
+    """
     facts = TranscriptFacts(model=model, path=binding.path)
     called = _called_tools(messages)
     if not called:
@@ -65,12 +76,12 @@ def _called_tools(messages: Sequence[SessionMessage]) -> list[str]:
 
 
 def default_title(tool: str, session_id: str) -> str:
-    """Return the title of a conversation whose transcript has none yet."""
+    """Return the title for a conversation whose transcript has no title yet."""
     return f"{tool} session {session_id[:8]}"
 
 
 def note_facts(root: str, place: ConversationPath, found: Sequence[FactsOfBinding]) -> None:
-    """Write facts into the head of a conversation, if the head lacks any."""
+    """Write the facts of bound sessions into the head of a conversation, if they change it."""
     if not found or not _apply(FolderStore(root).head_at(place), found):
         return
 
@@ -82,7 +93,7 @@ def note_facts(root: str, place: ConversationPath, found: Sequence[FactsOfBindin
 
 
 def _apply(session: Session, found: Iterable[FactsOfBinding]) -> bool:
-    """Add facts to a head, and return whether the head changed."""
+    """Add the facts of bound sessions to a head, and return whether the head changed."""
     before = session.to_dict()
     for binding, facts in found:
         session.model = facts.model or session.model
@@ -100,7 +111,7 @@ def _apply(session: Session, found: Iterable[FactsOfBinding]) -> bool:
 
 
 def _with_facts(own: ToolBinding, binding: ToolBinding, facts: TranscriptFacts) -> ToolBinding:
-    """Return the binding `own` with the facts of `binding`, if both are the same binding."""
+    """Return the binding `own` with the path and tokens in `facts`, if it equals `binding`."""
     if not own.is_of(binding.tool, binding.session_id) or own.start != binding.start:
         return own
     archived = transcript_folders.home_of(own.tool, facts.path) is not None

@@ -25,11 +25,11 @@ Found = tuple[Bridge, TranscriptSource]
 
 
 def find_transcript(tool: str, id: str, path: str = "", *, search: bool = False) -> Found | None:
-    """Return the transcript of a session, or None if there is none.
+    """Return the transcript of a tool session with its reader, or None if there is none.
 
-    It is the file at `path`, otherwise the tool's current file, otherwise the copy in the archive.
-    With `search`, the tool's current file comes first, because the tool may have continued in
-    another file.
+    The transcript is the file at `path`, otherwise the tool's current file, otherwise the copy in
+    the archive. If `search` is true, the tool's current file comes first, because the tool may have
+    continued in another file.
     """
     there = _at(tool, id, path)
     if there and not search:
@@ -40,14 +40,18 @@ def find_transcript(tool: str, id: str, path: str = "", *, search: bool = False)
 
 
 def own_transcript(tool: str, id: str, path: str = "") -> Found | None:
-    """Return the transcript that the tool itself has now. The archive does not count."""
+    """Return the transcript that the tool itself has now, or None. The archive does not count.
+
+    If the tool has several files of the session, the file at `path` is preferred.
+    """
     return _among(tool, id, None, path)
 
 
 def transcript_at(tool: str, id: str, path: str) -> Found | None:
     """Return the transcript at `path`, as `find_transcript` does.
 
-    A database is not searched for the session, because that takes longer than to read the session.
+    If `path` is a database, the session is not searched in it, because that is slow. So the session
+    may not exist.
     """
     if find_tool(tool).has_databases and path.endswith(".db") and is_own(tool, path):
         return open_bridge(tool, transcript_folders.home_of(tool, path)), TranscriptSource(
@@ -57,7 +61,7 @@ def transcript_at(tool: str, id: str, path: str) -> Found | None:
 
 
 def is_own(tool: str, path: str) -> bool:
-    """Return whether a file is in the folder of a tool, or in our copy of that folder.
+    """Return whether a file is in the folder of a tool, or in the archived copy of that folder.
 
     No other file may be read, because the path may come from a workspace that somebody else wrote.
     """
@@ -81,7 +85,10 @@ def find_model(tool: str, id: str, path: str = "") -> str:
 def read_new_messages(
     bridge: Bridge, source: TranscriptSource, mark: FilePosition
 ) -> MessageDelta | None:
-    """Return the messages after a position, or None if the whole transcript must be read."""
+    """Return the messages of a transcript after the position `mark`.
+
+    The result is None if the caller must decode the whole transcript instead.
+    """
     if isinstance(bridge, FollowsRows):
         return bridge.changed(source, mark)
     if not isinstance(bridge, Follows) or (lately := since(source.path, mark)) is None:
@@ -90,9 +97,9 @@ def read_new_messages(
 
 
 def current_position(bridge: Bridge, source: TranscriptSource) -> FilePosition | None:
-    """Return the end of a transcript, without counting its lines.
+    """Return the position at the end of a transcript, without counting its lines.
 
-    None if the reader cannot continue from a position.
+    The result is None if the reader cannot continue from this position.
     """
     if isinstance(bridge, Follows):
         return end_of(source.path)
@@ -100,12 +107,12 @@ def current_position(bridge: Bridge, source: TranscriptSource) -> FilePosition |
 
 
 def beside(bridge: Bridge, source: TranscriptSource) -> str | None:
-    """Return a fingerprint of the transcripts of sub-agents, or None if it is unknown."""
+    """Return a fingerprint of a session's sub-agents, as `Follows.beside` defines, or None."""
     return bridge.beside(source) if isinstance(bridge, Follows | FollowsRows) else None
 
 
 def _at(tool: str, id: str, path: str) -> Found | None:
-    """Return the transcript in a file, or None if the reader does not recognize the file."""
+    """Return the transcript in the file `path`, or None if the file is of another session."""
     if not path or not is_own(tool, path):
         return None
     bridge = open_bridge(tool, transcript_folders.home_of(tool, path))
@@ -123,7 +130,10 @@ def _at(tool: str, id: str, path: str) -> Found | None:
 
 
 def _among(tool: str, id: str, home: str | None, path: str = "") -> Found | None:
-    """Return the transcript at `path`, otherwise the largest transcript with this id."""
+    """Return the transcript of a session below the folder `home`, or None.
+
+    The file at `path` is preferred, then the largest file.
+    """
     bridge = open_bridge(tool, home)
     found = [source for source in bridge.sources() if source.id == id]
     best = max(found, key=lambda source: (source.path == path, source.size), default=None)

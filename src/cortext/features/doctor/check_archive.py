@@ -1,4 +1,4 @@
-"""Check the archive: each gzip member of the compressed copies of transcripts."""
+"""Check the archive: decompress each gzip member of the copies of the tools' transcripts."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ from cortext.tools.archive_items import archive_source
 from cortext.tools.registry import tool_names
 
 _OURS = 8 * MOST
-"""The largest size of a gzip member that cortext writes. Another program wrote larger ones."""
+"""The largest size of a gzip member that cortext writes. Larger members are of other programs."""
 _HINT = "`cortext doctor --fix` keeps what can be read, and takes the rest from the tool again"
 
 
 class ArchiveCopy(NamedTuple):
-    """One copy in the archive."""
+    """The archive's copy of one transcript: the tool, and the path of the copy."""
 
     tool: str
     path: str
 
 
 def list_copies(failures: dict[str, str] | None = None) -> Iterator[ArchiveCopy]:
-    """Yield all copies except the numbered earlier versions, which no longer change.
+    """Yield all copies in the archive except numbered old versions, which no longer change.
 
-    A folder that cannot be read is added to `failures`.
+    A folder that cannot be read is added to `failures`, with the reason.
     """
 
     def fail(error: OSError) -> None:
@@ -66,7 +66,10 @@ def list_copies(failures: dict[str, str] | None = None) -> Iterator[ArchiveCopy]
 
 
 def check_copy(copy: ArchiveCopy) -> CheckResult:
-    """Return the problems of one copy. A copy is not reported while a sync is running."""
+    """Return the problems of one copy in the archive, and their repair.
+
+    Report nothing while a sync is running, because the sync may be writing the copy.
+    """
     try:
         damages = _damages(copy.path) or _emptied(copy)
         if not damages or _sync_is_at_work():
@@ -88,7 +91,7 @@ def check_copy(copy: ArchiveCopy) -> CheckResult:
 
 
 def _emptied(copy: ArchiveCopy) -> list[str]:
-    """Return the damage of an empty copy; nothing if the tool's file is empty too."""
+    """Return the damage of an empty copy; [] if the copy has content or should be empty."""
     if os.path.getsize(copy.path):
         return []
     known = Memory(copy.tool).copies.get(_name(copy))
@@ -102,7 +105,7 @@ def _name(copy: ArchiveCopy) -> str:
 
 
 def _source(copy: ArchiveCopy) -> str | None:
-    """Return the path of the tool's own file; None if the tool no longer has it."""
+    """Return the path of the tool's transcript of a copy; None if the tool no longer has it."""
     name = _name(copy)
     return next(
         (item.path for item in archive_source(copy.tool).items({}) if item.name == name), None
@@ -163,7 +166,7 @@ def _repair(copy: ArchiveCopy) -> Repaired | None:
 
 
 def _second_name(path: str) -> str:
-    """Link a copy to the first free numbered name, as `set_generation_aside` does."""
+    """Link a copy to the first free numbered name, and return the path of the link."""
     bare, number = path.removesuffix(SUFFIX), 1
     while os.path.lexists(kept := f"{bare}.~{number}{SUFFIX}"):
         number += 1
@@ -173,7 +176,7 @@ def _second_name(path: str) -> str:
 
 
 def _again(copy: ArchiveCopy) -> str:
-    """Copy what the tool still has, and return a clause that reports the outcome."""
+    """Copy what the tool still has of a transcript, and return a clause about the outcome."""
     try:
         done = sync(tools=[copy.tool], wait=10.0)
     except CortextError as error:
@@ -185,7 +188,7 @@ def _again(copy: ArchiveCopy) -> str:
 
 
 def _readable(path: str) -> list[bytes]:
-    """Return the complete lines that can be read, in blocks that fit into a member.
+    """Return the readable lines of a damaged copy, in blocks that fit into a gzip member.
 
     Where bytes are missing in the middle, the text before the gap ends with a complete line.
     """
@@ -209,9 +212,9 @@ def _readable(path: str) -> list[bytes]:
 
 
 def _plain(fd: int, packed: Packed) -> list[bytes]:
-    """Return the uncompressed lines at the start of the file.
+    """Return the uncompressed bytes at the start of a copy, as a list of one block; [] if none.
 
-    There are some if a person decompressed the copy and kept its name.
+    There are some if the user decompressed the copy and kept its name.
     """
     end = packed.members[0].at if packed.members else packed.end + packed.rest
     data = read_range(fd, 0, end)
@@ -231,7 +234,7 @@ def _whole_lines(data: bytes) -> bytes:
 
 
 def _unpacked(data: bytes) -> bytes:
-    """Return what can be decompressed from an incomplete member."""
+    """Return the bytes that can be decompressed from an incomplete gzip member."""
     inflater, found = zlib.decompressobj(zlib.MAX_WBITS | 16), b""
     for start in range(0, len(data), 256):
         try:

@@ -1,4 +1,7 @@
-"""Check the conversations of a workspace: `session.json` and `messages.jsonl` of each."""
+"""Check the conversations of a workspace: the files `session.json` and `messages.jsonl` of each.
+
+`session.json` is the head, which is everything of a session but its messages.
+"""
 
 from __future__ import annotations
 
@@ -70,10 +73,11 @@ from cortext.workspace.conversation_types import Types
 
 
 class _ConversationState(NamedTuple):
-    """The head and the messages of a conversation as they are now.
+    """The readable head and messages of a conversation, and their damage.
 
-    `lost` is the damage of a file of messages that is missing or empty. `fewer` is the damage of a
-    file that has fewer messages than its head counts.
+    `lost` is the damage if `messages.jsonl` is missing or has no messages. `fewer` is the damage
+    if it has fewer messages than the head counts. `stubs` are the results to add for tool calls
+    without a result.
     """
 
     head: SalvagedHead
@@ -94,7 +98,7 @@ class _ConversationState(NamedTuple):
 
 
 def check_conversation(root: str, place: ConversationPath) -> CheckResult:
-    """Return the problems of one conversation, and their repair."""
+    """Return the problems of one conversation in the workspace `root`, and their repair."""
     try:
         state = _look(place)
     except (NewerVersionError, OSError) as error:
@@ -125,7 +129,11 @@ def _may_have_more(state: _ConversationState) -> bool:
 
 
 def _look(place: ConversationPath) -> _ConversationState:
-    """Read both files and return their state. Raises NewerVersionError or OSError."""
+    """Read both files of a conversation and return their state.
+
+    Messages that are missing in the file come from set-aside versions and from git. Raises
+    NewerVersionError or OSError.
+    """
     data, there = _read(place.head)
     head = SalvagedHead({}, [Trouble("it is missing, and there are messages")])
     if there:
@@ -149,7 +157,7 @@ def _look(place: ConversationPath) -> _ConversationState:
 
 
 def _sound_head(data: bytes) -> SalvagedHead | None:
-    """Return the head if nothing is wrong with it, otherwise None."""
+    """Return the head if it is not damaged, otherwise None."""
     try:
         return None if HALF.search(data) else SalvagedHead(_decode(data), ())
     except ValueError:
@@ -179,7 +187,10 @@ def _lost(rescued: SalvagedLines, there: bool, known: int) -> list[Trouble]:
 
 
 def _fewer(rescued: SalvagedLines, known: int) -> list[Trouble]:
-    """Report fewer messages than the head counts, as a note: a person may have removed them."""
+    """Return a note if there are fewer messages than the `known` ones that the head counts.
+
+    This is no problem, because the user may have removed messages.
+    """
     count = len(rescued.messages)
     if rescued.nothing or rescued.troubles or count >= known:
         return []
@@ -287,9 +298,9 @@ def _head(
     state: _ConversationState,
     messages: Sequence[SessionMessage],
 ) -> bytes:
-    """Return the bytes of the head to write.
+    """Return the bytes of `session.json` to write.
 
-    If the title or the agent's command is lost, they come from the markdown and the type.
+    A lost title comes from the conversation's markdown, and a lost command from its type.
     """
     if not _head_changes(state):
         return read_file(place.head)

@@ -1,4 +1,8 @@
-"""Check the databases that are derived from conversations: the catalog and the indexes."""
+"""Check the SQLite databases that are derived from conversations.
+
+These are the catalog, which lists conversations, the search index, and an index in each folder of
+sessions. All of them can be built again.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +17,24 @@ from cortext.catalog.database import remove_database
 from cortext.features.doctor.problem import NOTHING, WARNING, CheckResult, Problem, Repair, Repaired
 
 _LARGE = 64 << 20
-"""Bytes above which only the header of a database is checked, unless a deep check is wanted."""
+"""The size in bytes from which only a deep check reads the whole database, not just its header."""
 
 
 def list_databases(folders: Iterable[str]) -> Iterator[str]:
-    """Yield the paths of the catalog and the indexes that exist."""
+    """Yield the paths of the existing databases: the catalog and all indexes.
+
+    `folders` are the folders with sessions, each of which may have an index.
+    """
     found = [paths.catalog(), paths.words()]
     found += [f"{folder}/.cortext/index.sqlite3" for folder in folders]
     return (path for path in found if os.path.isfile(path))
 
 
 def check_database(path: str, *, deep: bool = False) -> CheckResult:
-    """Return the problem of a damaged database. A busy or locked database is no problem."""
+    """Return the problem of a damaged database; its repair removes the database.
+
+    A busy or locked database is no problem. With `deep`, a large database is read as a whole.
+    """
     why = _why_not(path, deep=deep)
     if not why:
         return NOTHING

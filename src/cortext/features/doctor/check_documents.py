@@ -1,4 +1,7 @@
-"""Check session documents: `{id}.json`, with `{id}.backup` beside it."""
+"""Check session documents.
+
+A document is a file `{id}.json` with one whole session. `{id}.backup` is its previous version.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,11 @@ _NULS = re.compile(rb"\0+")
 
 
 class _DocumentState(NamedTuple):
-    """A document as it is now. `session` is None if nothing of it can be read."""
+    """The readable contents of a session document, and its damage.
+
+    `session` is None if nothing can be read. `stubs` are the results to add for tool calls without
+    a result.
+    """
 
     session: Session | None
     troubles: Sequence[Trouble]
@@ -76,7 +83,7 @@ class _DocumentState(NamedTuple):
 
 
 def check_document(folder: str, id: str) -> CheckResult:
-    """Return the problems of one document, and their repair."""
+    """Return the problems of the session document `{folder}/{id}.json`, and their repair."""
     path = f"{folder}/{id}.json"
     try:
         state = _look(folder, id)
@@ -95,7 +102,7 @@ def check_document(folder: str, id: str) -> CheckResult:
 
 
 def _look(folder: str, id: str) -> _DocumentState:
-    """Read a document and return its state. Raises NewerVersionError or OSError."""
+    """Read a document and return its contents and damage. Raises NewerVersionError or OSError."""
     path = f"{folder}/{id}.json"
     data, _ = read_file_and_stat(path)
     refuse_newer(document.decode_version(data) or version_at_start(data), path)
@@ -129,7 +136,7 @@ def _whole(session: Session, troubles: list[Trouble]) -> Session:
 
 
 def _drop_repeated(session: Session, troubles: list[Trouble]) -> None:
-    """Remove messages that are in the document twice with equal content."""
+    """Remove the second of two equal messages from the session, and report it."""
     once = {message.id: message for message in reversed(session.messages)}
     kept = [m for m in session.messages if once[m.id] is m or once[m.id] != m]
     count = len(session.messages) - len(kept)
@@ -166,7 +173,10 @@ def _rescue(folder: str, id: str, data: bytes, why: str) -> _DocumentState:
 
 
 def _read_as_text(data: bytes) -> tuple[list[Trouble], bytes, bytes]:
-    """Return the damage of the text, our side of a git conflict, and the lines of both sides."""
+    """Return the damage of a document's text, our side of a git conflict, and both sides.
+
+    Without a conflict, both texts have the whole document.
+    """
     troubles = list[Trouble]()
     data, was = convert_to_utf8(data)
     if was:
@@ -226,9 +236,9 @@ def _first_bad_line(data: bytes) -> int:
 
 
 def _of_several(data: bytes, troubles: list[Trouble]) -> Session | None:
-    """Return the newest of several documents in one file, with the messages of the others added.
+    """Return the newest of several sessions in one file, with the messages of the others added.
 
-    Return None if the file does not contain several documents.
+    Return None if the file does not contain several sessions.
     """
     found = [one for one in decode_objects(data.decode("utf-8")) if "created_at" in one]
     try:

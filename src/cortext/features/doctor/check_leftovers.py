@@ -17,11 +17,14 @@ _ABANDONED = 3600.0
 """Seconds after which a temp file counts as abandoned."""
 _OTHERS = 0o077
 _TEMP = re.compile(r"\..*\.[0-9a-f]{16}\.tmp")
-"""The names that `temp_name` returns."""
+"""The names of cortext's temp files, as `temp_name` makes them."""
 
 
 def find_temp_files(folders: Iterable[str], others: Iterable[str] = ()) -> list[str]:
-    """Return abandoned temp files: ours in these folders, and those in `others`."""
+    """Return the abandoned temp files of cortext in these folders, and those among `others`.
+
+    `others` are paths of further temp files. A temp file is abandoned after an hour.
+    """
     limit = time.time() - _ABANDONED
     names = (entry for folder in folders for entry in _entries(folder))
     temps = {entry.path for entry in names if _TEMP.fullmatch(entry.name)}
@@ -29,7 +32,7 @@ def find_temp_files(folders: Iterable[str], others: Iterable[str] = ()) -> list[
 
 
 def check_temp_files(found: Sequence[str]) -> CheckResult:
-    """Return one problem for all abandoned temp files."""
+    """Return one problem for all these abandoned temp files; its repair moves them to the trash."""
     if not found:
         return NOTHING
     text = f"{_counted(found, 'temp file')} of processes that were killed: {_some(found)}"
@@ -82,7 +85,10 @@ def filter_readable_by_others(found: Iterable[str]) -> list[str]:
 
 
 def check_modes(what: str, found: Sequence[str]) -> CheckResult:
-    """Return one problem for all paths with the same kind of contents (`what`)."""
+    """Return one problem for all these paths, which other users can read or change.
+
+    `what` names their contents, such as "keys". The repair removes the permissions of other users.
+    """
     if not found:
         return NOTHING
     count = _counted(found, "place")

@@ -23,7 +23,7 @@ class _Held(NamedTuple):
 
 
 def list_lock_files(folders: Iterable[str]) -> Iterator[str]:
-    """Yield the lock files of the sessions in storage folders."""
+    """Yield the paths of the session lock files in folders that store sessions."""
     for folder in folders:
         for name in ("locks", "live"):
             side = f"{folder}/.cortext/{name}"
@@ -35,7 +35,10 @@ def list_lock_files(folders: Iterable[str]) -> Iterator[str]:
 
 
 def check_locks(files: Iterable[str]) -> list[Problem]:
-    """Return a problem for each lock whose holder is stopped or has ended."""
+    """Return a problem for each of these lock files whose holding process is stopped or has ended.
+
+    A lock that a running process holds is no problem.
+    """
     held = _held()
     if not held:
         return []
@@ -69,7 +72,7 @@ def _judge(held: _Held) -> Problem | None:
 
 
 def _held() -> dict[str, int]:
-    """Return the process id that holds the lock of each file, by device and inode."""
+    """Return the process id that holds each locked file, by the file's device and inode."""
     try:
         with open("/proc/locks", encoding="ascii") as file:
             rows = [row.split() for row in file]
@@ -79,7 +82,7 @@ def _held() -> dict[str, int]:
 
 
 def _who_has_open(path: str) -> list[int]:
-    """Return the processes of this user that have a file open."""
+    """Return the ids of this user's processes that have a file open."""
     wanted = os.path.realpath(path)
     found: list[int] = []
     for pid in filter(str.isdecimal, os.listdir("/proc")):

@@ -1,4 +1,8 @@
-"""Check session logs such as those of `aur spawn`: `{id}.jsonl`, with the head on line 1."""
+"""Check session logs, such as those of `aur spawn`.
+
+A log is a file `{id}.jsonl`. Line 1 is the head, which is everything of a session but its messages.
+Each other line is one message.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +68,11 @@ from cortext.stores.log import LogStore
 
 
 class _LogState(NamedTuple):
-    """A log as it is now. `first` is its first line if that is a sound, only head; or b""."""
+    """The readable contents of a log, and its damage.
+
+    `first` is the first line if it is a sound head and the only head; otherwise b"". `rescued` are
+    the records. `stubs` are the results to add for tool calls without a result.
+    """
 
     head: SalvagedHead
     first: bytes
@@ -87,7 +95,7 @@ class _LogState(NamedTuple):
 
 
 def check_log(folder: str, id: str) -> CheckResult:
-    """Return the problems of one log, and their repair."""
+    """Return the problems of the session log `{folder}/{id}.jsonl`, and their repair."""
     path = f"{folder}/{id}.jsonl"
     try:
         state = _look(path)
@@ -116,7 +124,7 @@ def _look(path: str) -> _LogState:
 
 
 def _sound(data: bytes, path: str) -> _LogState | None:
-    """Return the state of a log that needs no salvage: it is sound, or its last line is torn."""
+    """Return the state of a log that is sound apart from a torn last line; otherwise None."""
     first, newline, rest = data.partition(b"\n")
     rescued = read_sound_lines(rest, LOG.records, first=2)
     if rescued is None or not newline or HALF.search(first):
@@ -162,7 +170,7 @@ def _left(head: SalvagedHead) -> SalvagedHead:
 
 
 def _empty(path: str) -> _LogState:
-    """Return the state of an empty file, with the messages of files that were set aside."""
+    """Return the state of an empty log, with the messages of versions that were set aside."""
     aside = read_set_aside(path, LOG.records, _is_head)
     found = [_rescued(line) for _, line in aside.heads] if aside else []
     text = "it is empty: what it held is not here"
@@ -172,7 +180,7 @@ def _empty(path: str) -> _LogState:
 
 
 def _one_of(head: SalvagedHead, rescued: SalvagedLines, path: str, first: bytes) -> _LogState:
-    """Return the state with the head of line 1, or with the newest head if there are several."""
+    """Return the state of a log with a head on line 1. If there are several, use the newest."""
     if not rescued.heads:
         return _LogState(head, b"" if head.troubles else first, rescued, ())
     others = [_rescued(line) for _, line in rescued.heads]
@@ -187,8 +195,8 @@ def _one_of(head: SalvagedHead, rescued: SalvagedLines, path: str, first: bytes)
 def _without_head(data: bytes, path: str, *, ours: bool) -> _LogState:
     """Return the state of a log whose first line is not a head.
 
-    The newest head on another line is used. With `ours`, after a git conflict, the first head is
-    used.
+    The newest head on another line is used. With `ours`, which is set after a git conflict, the
+    first head is used.
     """
     rescued = salvage_lines(data, LOG.records, _is_head)
     found = [_rescued(line) for _, line in rescued.heads]

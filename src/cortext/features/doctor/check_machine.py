@@ -1,4 +1,4 @@
-"""Check the machine: other programs with our names, network disks and versions of the tools."""
+"""Check the machine: programs with the same names as ours, network disks, and tool versions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LARGEST_SCRIPT = 1 << 16
 
 
 def check_program_names() -> list[Problem]:
-    """Return a problem for each other program and package that has one of our names."""
+    """Return a problem for each foreign program or package named like one of cortext."""
     found: list[Problem] = []
     for name, severity in _SCRIPTS.items():
         first = next(_on_path(name), "")
@@ -65,8 +65,8 @@ def _on_path(name: str) -> Iterator[str]:
 def _is_ours(path: str, name: str) -> bool:
     """Return whether a program starts cortext.
 
-    It does if it is the script beside this Python, or if its text contains `cortext.cli`. A shim of
-    pyenv or a similar program counts as ours.
+    It does if it is the script beside this Python, or if its text contains `cortext.cli`. A shim
+    of pyenv also counts as ours.
     """
     own = os.path.join(os.path.dirname(sys.executable), name)
     if os.path.realpath(path) == os.path.realpath(own) or "/shims/" in path:
@@ -80,9 +80,9 @@ def _is_ours(path: str, name: str) -> bool:
 
 
 def check_writable(folder: str) -> list[Problem]:
-    """Return a problem if nothing can be written in a folder of ours.
+    """Return a problem if cortext cannot write in a folder, or in the nearest existing parent.
 
-    Lists work without the folder and do not report it.
+    Commands that list conversations work without the folder and do not report this.
     """
     there = _nearest(folder)
     if os.access(there, os.W_OK | os.X_OK):

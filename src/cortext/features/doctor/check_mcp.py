@@ -33,10 +33,10 @@ _HELLO = {
 
 
 class FoundMcpEntry(NamedTuple):
-    """What the settings of a tool say about an MCP server called `cortext`.
+    """The entry for an MCP server called `cortext` in the settings of a tool.
 
-    `state` is one of the words above. `command` is the command line of the server. `why` is the
-    reason if the settings cannot be read.
+    `state` is PRESENT, MISSING, OTHER, GONE, OFF or UNREADABLE. `command` is the command line of
+    the server. `why` is the reason if the settings cannot be read.
     """
 
     state: str
@@ -45,11 +45,12 @@ class FoundMcpEntry(NamedTuple):
 
 
 class ServerHealth(msgspec.Struct):
-    """The state of the MCP server.
+    """The state of the MCP server of cortext.
 
-    `package` says whether the Python package `mcp` is installed. `starts` is None if no tool has
-    the server. `why` is the error message if the server does not start. `tools` is the number of
-    MCP tools that the server offers, and `seconds` is how long the start took.
+    `package` says whether the Python package `mcp` is installed. `starts` says whether the server
+    starts; it is None if no tool has an entry for the server. `why` is the error message if the
+    server does not start. `tools` is the number of MCP tools that the server offers, and `seconds`
+    is how long the start took.
     """
 
     package: bool
@@ -60,7 +61,7 @@ class ServerHealth(msgspec.Struct):
 
 
 def read_mcp_entry(tool: str) -> FoundMcpEntry:
-    """Return what the settings of a tool say about our server, without starting the server."""
+    """Return the entry for our MCP server in a tool's settings. The server is not started."""
     file = server_file(tool)
     if file is None or file.entry is None:
         return FoundMcpEntry(MISSING, [])
@@ -82,15 +83,16 @@ def read_mcp_entry(tool: str) -> FoundMcpEntry:
 
 
 def entry_path(tool: str) -> str:
-    """Return the file that a tool reads MCP servers from; "" if cortext does not know the file."""
+    """Return the path of the settings file in which a tool lists MCP servers; "" if unknown."""
     file = server_file(tool)
     return file.path if file else ""
 
 
 def start_server(health: ServerHealth, entries: Sequence[FoundMcpEntry]) -> None:
-    """Start the server with each tool's command, and write the outcome to `health`.
+    """Start our MCP server with the command of each entry, and write the outcome to `health`.
 
-    Only a program with one of our names is started.
+    Only a program named `cortext` or `cortext-sessions` is started. The first failure ends the
+    test.
     """
     commands = {tuple(one.command): None for one in entries if one.state == PRESENT}
     for command in commands:
@@ -104,10 +106,10 @@ def start_server(health: ServerHealth, entries: Sequence[FoundMcpEntry]) -> None
 
 
 def probe_server(command: Sequence[str]) -> tuple[int, str]:
-    """Start a server and return how many tools it offers, or 0 and the reason.
+    """Start an MCP server; return the number of MCP tools that it offers, and "".
 
-    The server is killed afterwards. It never gets the `initialized` notification, so it reads no
-    conversations.
+    On failure, return 0 and the reason. The server is killed afterwards. It never gets the
+    `initialized` notification, so it reads no conversations.
     """
     try:
         process = subprocess.Popen(
@@ -143,7 +145,10 @@ def _asked(
     method: str,
     given: dict[str, Any],
 ) -> dict[str, Any] | None:
-    """Send a request and return its response; None if no valid response comes in time."""
+    """Send a JSON-RPC request to the server and return the response.
+
+    Return None if no valid response arrives before `end`, a time of the monotonic clock.
+    """
     request = {"jsonrpc": "2.0", "id": id, "method": method, "params": given}
     try:
         stdin.write(json.dumps(request).encode() + b"\n")

@@ -1,6 +1,7 @@
-"""Check the files that hold the state of cortext itself.
+"""Check the files in which cortext stores its own state.
 
-These are lists of folders, facts about copies, deleted sessions, redactions, a key and exports.
+These are the lists of known folders, the notes about copies in the archive, the list of deleted
+sessions, the list of redactions, the redaction key and exported indexes.
 """
 
 from __future__ import annotations
@@ -49,13 +50,16 @@ from cortext.tools.registry import tool_names
 
 
 def check_exports(documents: Iterable[str]) -> Iterator[CheckResult]:
-    """Yield the problems of the exported `index.json` of each folder of documents."""
+    """Yield the problems of the exported `index.json` in each folder of session documents."""
     for folder in documents:
         yield _of(f"{folder}/index.json", _is_object, partial(_export, folder))
 
 
 def check_own_files() -> Iterator[CheckResult]:
-    """Yield the problems of the lists of folders, the setup record and the redaction key."""
+    """Yield the problems of the lists of known folders, the setup record and the redaction key.
+
+    The setup record says what `cortext setup` wrote into the user's tools.
+    """
     for path in (paths.known_workspaces(), paths.known_programs(), paths.known_documents()):
         yield _of(path, lambda data: not _bad_lines(data), _folders)
     yield _of(paths.setup_record(), _is_object, _setup)
@@ -63,7 +67,7 @@ def check_own_files() -> Iterator[CheckResult]:
 
 
 def check_archive_notes() -> Iterator[CheckResult]:
-    """Yield the problems of the stored facts about the copies in the archive."""
+    """Yield the problems of the saved states of archive copies, and of the deleted sessions."""
     for tool in tool_names():
         path = os.path.join(paths.archive(), ".known", f"{tool}.json")
         yield _of(path, _is_known, _known)
@@ -105,7 +109,7 @@ def _known(path: str, data: bytes) -> CheckResult:
 
 
 def _bad_lines(data: bytes) -> list[int]:
-    """Return the numbers of the lines that name no folder, including an incomplete last line."""
+    """Return the numbers of the lines in a list of folders that are not the path of a folder."""
     *lines, last = data.split(b"\n")
     bad = [n for n, line in enumerate(lines, 1) if line and (line[:1] != b"/" or b"\0" in line)]
     if last and (b"\0" in last or not os.path.isdir(os.fsdecode(last))):
@@ -198,10 +202,10 @@ CopyPaths = Iterable[tuple[str, str]]
 
 
 def record_redactions(tool: str, path: str, data: bytes) -> None:
-    """Record the redactions in `data`, the contents of a copy, for the next sync.
+    """Record the redactions in an archive copy, so that the next sync redacts the same texts.
 
-    A sync that copies the transcript again then redacts the same texts. The caller holds the lock
-    of the archive. Raises CortextError.
+    `path` is the path of the copy and `data` its contents. The caller holds the lock of the
+    archive. Raises CortextError if the record cannot be written.
     """
     marks = find_fingerprints(data)
     if marks:
@@ -211,7 +215,10 @@ def record_redactions(tool: str, path: str, data: bytes) -> None:
 
 
 def check_archive_redactions(copies: CopyPaths) -> CheckResult:
-    """Return the damage of the list of redactions; no problem if nothing was ever redacted."""
+    """Check the list of redactions in the archive. A missing list is no problem.
+
+    The repair reads the redactions from `copies` again.
+    """
     path = os.path.join(paths.archive(), ".masked")
     try:
         bad = _bad_redaction_lines(read_file(path))
@@ -263,7 +270,10 @@ def _noted(tool: str, copy: str) -> bool:
 
 
 def check_unfinished_redact() -> CheckResult:
-    """Return a problem if a redaction was interrupted, but not if one is running now."""
+    """Return a problem if `cortext redact` was killed before it cleared the search index.
+
+    A redaction that is running now is no problem.
+    """
     path = paths.unfinished_redact()
     if is_absent(path) or not is_unfinished():
         return NOTHING

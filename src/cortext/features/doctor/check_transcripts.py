@@ -36,7 +36,10 @@ class TranscriptFile(NamedTuple):
 
 
 def list_transcripts(tool: Tool, failures: dict[str, str]) -> Iterator[TranscriptFile]:
-    """Yield every transcript of a tool that is a file; add what cannot be read to `failures`."""
+    """Yield every transcript file of a tool. A tool with a database has no such files.
+
+    A folder or database that cannot be read is added to `failures`, with the reason.
+    """
     _name_closed(tool, failures)
     if not os.path.isdir(tool.home):
         return
@@ -55,9 +58,9 @@ def list_transcripts(tool: Tool, failures: dict[str, str]) -> Iterator[Transcrip
 
 
 def _name_closed(tool: Tool, failures: dict[str, str]) -> None:
-    """Add folders of transcripts that cannot be read to `failures`.
+    """Add transcript folders that cannot be read to `failures`.
 
-    A bridge skips such folders silently.
+    The bridge, which reads a tool's transcripts, skips such folders silently.
     """
 
     def fail(error: OSError) -> None:

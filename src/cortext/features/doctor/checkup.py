@@ -55,7 +55,8 @@ _MOMENT = 0.05
 _SETTLED_NS = 3600 * 1_000_000_000
 """Nanoseconds after which an unchanged file counts as settled.
 
-A more recent file is read again, because `missing_results` waits an hour for the result of a call.
+A file that is not settled is read again in the next run, because the result of a tool call counts
+as missing only after an hour.
 """
 _CLOSED = "look what is there, who owns it and its permissions"
 Progress = Callable[[int, int], None]
@@ -64,10 +65,10 @@ Fingerprints = list[tuple[int, int, int]]
 
 
 class SoundFiles:
-    """The files in which the last run found no problem.
+    """The list of files in which earlier runs of `cortext doctor` found no problem.
 
-    A file is read again only after it changed. The list is derived data in a file that can be
-    deleted; without that file, everything is read. With `deep`, the earlier list is ignored.
+    A listed file is read again only after it changed. The list is stored in a file that can be
+    deleted; then the next run reads everything. With `deep`, the stored list is ignored.
     """
 
     def __init__(self, *, deep: bool = False) -> None:
@@ -80,7 +81,7 @@ class SoundFiles:
                 self._before = {}  # Without a readable list, every file is read.
 
     def has(self, item: CheckItem) -> bool:
-        """Return whether the files of an item are unchanged since they were last sound."""
+        """Return whether an item's files are unchanged since a run found no problem in them."""
         known = self._before.get(item.name)
         if known is None or known != fingerprints_of(item.files):
             return False
@@ -88,12 +89,16 @@ class SoundFiles:
         return True
 
     def add(self, item: CheckItem, before: Fingerprints) -> None:
-        """Record an item as sound, unless its files changed since `before` or in the last hour."""
+        """Record that the files of an item have no problem.
+
+        `before` are their fingerprints before the check. Record nothing if the files changed since
+        then or within the last hour.
+        """
         if before and before == fingerprints_of(item.files) and _settled(before):
             self._now[item.name] = before
 
     def save(self) -> None:
-        """Write the list to disk. On failure, raise OSError and leave the earlier list in place."""
+        """Write the list of sound files. If that fails, raise OSError and leave the old list."""
         if self._now != self._before:
             path = paths.checked()
             make_private_dir(os.path.dirname(path))
@@ -131,10 +136,10 @@ class Check(NamedTuple):
 
 
 class Checkup:
-    """The results of all checks.
+    """All checks of `cortext doctor`, and their results.
 
     `conversations` is the number of conversations. `read` is the number of conversations that this
-    run read; the others are unchanged since they were sound.
+    run read; the others are unchanged since an earlier run found no problem in them.
     """
 
     def __init__(self, conversations: int) -> None:
@@ -153,7 +158,7 @@ class Checkup:
         return [one.mend for one in found if one.mend is not None]
 
     def run(self, place: str, check: Callable[[], Iterable[CheckResult]]) -> None:
-        """Run a check and store its results."""
+        """Run a check of the path `place` and store its results."""
         self.add(Check(place, check))
 
     def add(self, check: Check, results: list[CheckResult] | None = None) -> None:
@@ -162,14 +167,17 @@ class Checkup:
         self._results.append(check.results() if results is None else results)
 
     def recheck(self) -> None:
-        """Run the checks that found something to repair a second time."""
+        """Repeat the checks that found something to repair, and replace their results."""
         for number, results in enumerate(self._results):
             if any(found.mend is not None for found in results):
                 self._results[number] = self._checks[number].results()
 
 
 def run_checkup(*, deep: bool = False, progress: Progress | None = None) -> Checkup:
-    """Check every store. With `deep`, also read files that are unchanged since they were sound."""
+    """Run every check of `cortext doctor` and return the results.
+
+    With `deep`, also read files that are unchanged since a run found no problem in them.
+    """
     found = find_stores()
     all_items = list(list_conversation_items(found))
     checkup = Checkup(len(all_items))
@@ -252,7 +260,10 @@ def _check_items(
 def _check_again(
     new: list[CheckItem], checks: list[Check], results: list[list[CheckResult]]
 ) -> None:
-    """Repeat checks of files that were just written: the damage may be a write in progress."""
+    """Repeat checks that found a problem in a file written within the last two seconds.
+
+    The damage may be a write in progress.
+    """
     for _ in range(_TRIES):
         fresh = [
             number
@@ -286,7 +297,7 @@ def _size(files: Iterable[str]) -> int:
 
 
 def _abandoned(found: Stores) -> list[str]:
-    """Return temp files that killed processes left behind, also in the folders of tools."""
+    """Return temp files that killed processes left, also in the folders of the AI tools."""
     try:
         others = [] if is_absent(paths.setup_record()) else SetupRecord.load().half_written()
     except OSError:
@@ -311,7 +322,10 @@ def _temp_folders(found: Stores) -> list[str]:
 
 
 def _open_to_others(found: Stores, all_items: Iterable[CheckItem]) -> dict[str, set[str]]:
-    """Return the paths that other users may read or change, grouped by what they contain."""
+    """Return the paths that other users may read or change.
+
+    The keys are "conversations" and "keys", the kinds of contents.
+    """
     data = os.path.dirname(paths.archive())
     spoken = set(
         check_leftovers.filter_readable_by_others(

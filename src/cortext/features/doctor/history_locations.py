@@ -1,4 +1,7 @@
-"""The folders in which cortext looks for the transcripts of AI tools, to name when none exist."""
+"""The folders in which cortext looks for transcripts of AI tools.
+
+A command that finds no conversation names these folders to the user.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,11 @@ from cortext.tools.registry import tools
 
 
 class HistoryLocation(NamedTuple):
-    """The folder of a tool, and the environment variable that moves it; "" if there is none."""
+    """The transcript folder of a tool.
+
+    `variable` is the environment variable that moves the folder, or "". `is_set` says whether that
+    variable is set.
+    """
 
     tool: str
     folder: str
@@ -19,7 +26,7 @@ class HistoryLocation(NamedTuple):
 
 
 def history_locations() -> list[HistoryLocation]:
-    """Return the folders of all tools, whether they exist or not."""
+    """Return the transcript folder of every AI tool, whether the folder exists or not."""
     return [
         HistoryLocation(
             tool.name,

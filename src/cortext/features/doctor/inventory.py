@@ -1,4 +1,7 @@
-"""The inventory of `cortext doctor`: every store of the user, and the check for each item in it."""
+"""The inventory of `cortext doctor`: every file that it checks, and the check for each.
+
+The folder of a store is called shelf: it contains sessions and a folder `.cortext/`.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,11 @@ _METADATA = re.compile(rb'[\0\s\xef\xbb\xbf]*\{\s*"type"\s*:\s*"metadata"')
 
 
 class CheckItem(NamedTuple):
-    """One item to check: its files, its check, and the paths that only the owner may read."""
+    """One item to check, such as a conversation or a transcript.
+
+    `files` are the files that the function `check` reads. `private` are the paths that only the
+    owner should be able to read.
+    """
 
     name: str
     files: tuple[str, ...]
@@ -38,7 +45,11 @@ class CheckItem(NamedTuple):
 
 
 class Stores(NamedTuple):
-    """The folders with sessions. `failures` maps folders that cannot be read to the reason."""
+    """All folders of the user that contain sessions.
+
+    `logs` are folders with session logs, and `documents` are folders with session documents.
+    `failures` maps each folder that cannot be read to the reason.
+    """
 
     workspaces: list[str]
     logs: list[str]
@@ -47,7 +58,7 @@ class Stores(NamedTuple):
 
     @property
     def shelves(self) -> list[str]:
-        """The folders that have a `.cortext/` folder."""
+        """The folders with sessions. Each may have a folder `.cortext/` for locks and indexes."""
         spaces = [workspace_layout.conversations_dir(root) for root in self.workspaces]
         return [*spaces, *self.logs, *self.documents]
 
@@ -63,7 +74,10 @@ def list_day_folders(found: Stores) -> list[str]:
 
 
 def find_stores() -> Stores:
-    """Return the stores that exist now. A known workspace that was moved or deleted is left out."""
+    """Return the folders with sessions that exist now.
+
+    Known workspaces that were moved or deleted are left out.
+    """
     failures: dict[str, str] = {}
     here = paths.workspace_root()
     known = dict.fromkeys([*known_workspaces(), here])
@@ -84,7 +98,10 @@ def _there(folders: Iterable[str], failures: dict[str, str]) -> list[str]:
 
 
 def _is_folder(path: str, failures: dict[str, str]) -> bool:
-    """Return whether a path is a folder; add anything else, and errors, to `failures`."""
+    """Return whether a path is a folder.
+
+    If the path is something else or cannot be examined, add the reason to `failures`.
+    """
     try:
         found = os.stat(path)
     except (FileNotFoundError, ValueError):
@@ -98,7 +115,7 @@ def _is_folder(path: str, failures: dict[str, str]) -> bool:
 
 
 def list_conversation_items(found: Stores) -> Iterator[CheckItem]:
-    """Yield an item for each conversation, log, document and copy in the archive."""
+    """Yield a check item for each conversation, session log, session document and archive copy."""
     yield from _each(found, found.workspaces, partial(_conversations, failures=found.failures))
     yield from _each(found, found.logs, _logs)
     yield from _each(found, found.documents, _documents)
@@ -107,7 +124,7 @@ def list_conversation_items(found: Stores) -> Iterator[CheckItem]:
 
 
 def list_adapter_items(found: Stores) -> Iterator[CheckItem]:
-    """Yield an item for each log that an adapter stores beside its conversations.
+    """Yield a check item for each extra log that a framework adapter stores beside its sessions.
 
     Examples are the checkpoints of LangGraph, the state that ADK sessions share, and the sessions
     of sub-agents.
@@ -116,7 +133,7 @@ def list_adapter_items(found: Stores) -> Iterator[CheckItem]:
 
 
 def list_transcript_items(found: Stores) -> Iterator[CheckItem]:
-    """Yield an item for each transcript file of the AI tools."""
+    """Yield a check item for each transcript file of the AI tools."""
     for tool in tools():
         for history in () if is_absent(tool.home) else list_transcripts(tool, found.failures):
             yield CheckItem(history.path, (history.path,), partial(check_transcript, history))
@@ -134,7 +151,7 @@ def _each(
 
 
 def _places(root: str, failures: dict[str, str]) -> Iterator[workspace_layout.ConversationPath]:
-    """Yield the places of all conversations. A folder that cannot be read hides no other."""
+    """Yield the path of each conversation of a workspace, and skip folders that cannot be read."""
     for shelf in workspace_layout.shelves(root):
         for day in _names(workspace_layout.days, shelf, failures):
             for name in _names(workspace_layout.folders, f"{shelf}/{day}", failures):
@@ -153,7 +170,10 @@ def _names(look: Callable[[str], list[str]], folder: str, failures: dict[str, st
 
 
 def _has_session(place: workspace_layout.ConversationPath, failures: dict[str, str]) -> bool:
-    """Return whether a conversation has a session; add what cannot be examined to `failures`."""
+    """Return whether a conversation's folder contains a session file.
+
+    If the files cannot be examined, add the reason to `failures`.
+    """
     for path in (place.head, place.lines):
         try:
             os.lstat(path)
@@ -179,7 +199,10 @@ def _conversations(root: str, failures: dict[str, str]) -> Iterator[CheckItem]:
 
 
 def _began_here(root: str, place: workspace_layout.ConversationPath) -> bool:
-    """Return what `Workspace.began` returns, without creating the folder `.cortext/`."""
+    """Return whether a conversation was started on this machine.
+
+    Unlike `Workspace.began`, this does not create the folder `.cortext/`.
+    """
     number = place.name.partition("-")[0]
     side = f"{workspace_layout.conversations_dir(root)}/.cortext"
     return os.path.isdir(f"{side}/numbers/{place.day}/{number}")
@@ -194,10 +217,7 @@ def _logs(folder: str) -> Iterator[CheckItem]:
 
 
 def _is_log(path: str) -> bool:
-    """Return whether a file is a log of ours.
-
-    A folder that the user chose may contain other `.jsonl` files.
-    """
+    """Return whether a `.jsonl` file is a session log, and not a file of another program."""
     try:
         with open(path, "rb") as file:
             return _METADATA.match(file.read(256)) is not None

@@ -1,4 +1,4 @@
-"""The result types of all checks: a problem, its hint, and its repair."""
+"""The result types of the checks of `cortext doctor`: problems, hints and repairs."""
 
 from __future__ import annotations
 
@@ -13,16 +13,21 @@ import msgspec
 from cortext.errors import CortextError, NewerVersionError, reason_of
 
 PROBLEM, WARNING, NOTE = "problem", "warning", "note"
-"""The severities: damaged or not working; may cause trouble later; information only."""
+"""The severities.
+
+A problem is something damaged or not working. A warning may cause trouble later. A note is only
+information.
+"""
 
 CONFLICT = "git left conflict markers in it"
 UNFORESEEN = "it is as it was; please tell us of this file: doctor is to look at any"
 
 
 class Problem(msgspec.Struct):
-    """One problem, as a sentence that names the file and the line, and a hint what to do.
+    """One problem that `cortext doctor` reports.
 
-    `mend` says what `--fix` would do about the problem. It is "" if `--fix` does nothing.
+    `text` is a sentence that names the file and the line. `hint` says what the user can do. `mend`
+    says what `--fix` would do about the problem, or "" if `--fix` does nothing.
     """
 
     text: str
@@ -34,7 +39,10 @@ class Problem(msgspec.Struct):
 
 
 class Repaired(msgspec.Struct):
-    """What a repair did (`did`), and the paths where the previous files are kept (`kept`)."""
+    """The result of a repair.
+
+    `did` is a sentence about what was done. `kept` are the paths where the previous files are.
+    """
 
     did: str
     kept: list[str]
@@ -43,8 +51,9 @@ class Repaired(msgspec.Struct):
 class Repair(NamedTuple):
     """One step of a repair plan.
 
-    `do` checks again before it changes anything. It returns None if there is nothing left to do. If
-    it raises OSError or CortextError, nothing was changed.
+    `sentence` tells the user what the step will do. `do` runs the step: it checks again before it
+    changes anything, and returns None if there is nothing left to do. If it raises OSError or
+    CortextError, nothing was changed.
     """
 
     sentence: str
@@ -52,7 +61,7 @@ class Repair(NamedTuple):
 
 
 class CheckResult(NamedTuple):
-    """The problems of one item, and one repair for all of them that can be repaired."""
+    """The problems that one check found, and one repair for all of them that can be repaired."""
 
     problems: Sequence[Problem] = ()
     mend: Repair | None = None
@@ -73,12 +82,12 @@ def is_absent(path: str) -> bool:
 
 
 def pluralize(number: int, word: str) -> str:
-    """Return a number with its noun, which gets an "s" unless the number is 1."""
+    """Return a number with its noun, such as "1 line" or "3 lines"."""
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 def describe_nuls(count: int) -> str:
-    """Return the sentence that reports a run of NUL bytes."""
+    """Return a clause that reports `count` NUL bytes in a file."""
     stand = "NUL byte stands" if count == 1 else "NUL bytes stand"
     return f"{count} {stand} where something was written"
 
@@ -93,7 +102,7 @@ _WORDS = {
 
 
 def reword_decode_error(why: str) -> str:
-    """Return the error message of a decoder as a sentence for people."""
+    """Return the error message `why` of a JSON decoder in words that users understand."""
     why = _TYPE.sub(_of_type, why)
     why = _VALUE.sub(r"its `\2` is \1, which is none that we know", why)
     why = _FIELD.sub(r"it has no `\1`", why)
@@ -106,7 +115,10 @@ def _of_type(found: re.Match[str]) -> str:
 
 
 def report_unreadable(path: str, error: OSError | NewerVersionError) -> CheckResult:
-    """Return the problem of a file that cannot be read; no problem if it was deleted meanwhile."""
+    """Return the problem of a file that cannot be read because of `error`.
+
+    A file that was deleted meanwhile is no problem. A file of a newer release is only a note.
+    """
     if isinstance(error, FileNotFoundError):
         return _leads_nowhere(path) if os.path.islink(path) else NOTHING
     if isinstance(error, NewerVersionError):
@@ -134,7 +146,7 @@ def _hint_of(error: OSError) -> str:
 
 
 def report_unforeseen(path: str, error: Exception) -> CheckResult:
-    """Return the problem of a path whose check raised an exception."""
+    """Return the problem of a path whose check raised the exception `error`."""
     if isinstance(error, OSError):
         return report_unreadable(path, error)
     if isinstance(error, CortextError):
@@ -144,7 +156,11 @@ def report_unforeseen(path: str, error: Exception) -> CheckResult:
 
 
 class Trouble(NamedTuple):
-    """One piece of damage inside a file. `mends` says that its repair loses nothing."""
+    """One piece of damage inside a file.
+
+    `text` describes the damage. `mends` says whether `--fix` can repair the damage without losing
+    anything.
+    """
 
     text: str
     line: int | None = None
@@ -157,7 +173,11 @@ class Trouble(NamedTuple):
 
 
 def describe_trouble(path: str, trouble: Trouble, mend: str = "", hint: str = "") -> Problem:
-    """Return the problem that reports one piece of damage in a file."""
+    """Return the problem that reports one piece of damage in a file.
+
+    `mend` says what `--fix` would do. It is ignored if the damage cannot be repaired. `hint`
+    replaces the usual hint.
+    """
     where = path if trouble.line is None else f"{path}, line {trouble.line}"
     mend = mend if trouble.mends else ""
     usual = f"`cortext doctor --fix` {'mends it' if mend else 'leaves it as it is'}"

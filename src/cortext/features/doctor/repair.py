@@ -1,4 +1,4 @@
-"""Run the steps of a repair plan without losing any message that can be read."""
+"""Run the repairs of `cortext doctor --fix`, without losing any message that can be read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cortext.model.message import SessionMessage
 
 
 class FailedRepair(msgspec.Struct):
-    """A repair that failed and changed nothing."""
+    """A repair that failed and changed nothing. `step` says what it was to do."""
 
     step: str
     why: str
@@ -22,7 +22,7 @@ class FailedRepair(msgspec.Struct):
 
 
 class RepairOutcome(msgspec.Struct):
-    """The repairs that were done, and the repairs that failed."""
+    """The outcome of a repair run: the repairs that were done, and those that failed."""
 
     mended: list[Repaired]
     failed: list[FailedRepair]
@@ -31,7 +31,8 @@ class RepairOutcome(msgspec.Struct):
 def run_repairs(mends: Iterable[Repair]) -> RepairOutcome:
     """Run every repair and return the outcome.
 
-    A repair that fails does not stop the others. A repair with nothing left to do is not listed.
+    A repair that fails does not stop the others. The outcome leaves out repairs that had nothing
+    left to do.
     """
     outcome = RepairOutcome([], [])
     for mend in mends:
@@ -55,9 +56,10 @@ def ensure_nothing_lost(
     read: Callable[[], Iterable[SessionMessage]],
     new: Iterable[SessionMessage],
 ) -> None:
-    """Raise SessionStorageError if a message that `read` returns is not among the `new` messages.
+    """Raise SessionStorageError if a repair would lose a message of the file `path`.
 
-    A repair calls this before it changes anything, so that a wrong salvage cannot lose a message.
+    `read` returns the messages that can be read now, and `new` are the messages after the repair.
+    A repair calls this function before it changes anything.
     """
     try:
         now = {repair_value_characters(message.id) for message in read()}
@@ -71,19 +73,25 @@ def ensure_nothing_lost(
 
 
 MANY = 20
-"""With more damaged files than this, only one file is named for each kind of problem."""
+"""With more damaged files than this, the report names one file for each frequent problem."""
 _SOME = 10
 _PARTICULAR = re.compile(r"'[^']*'|\"[^\"]*\"|\([^()]*\)|\d+")
 
 
 def problem_kind(problem: Problem) -> str:
-    """Return the text of a problem without its path, names and numbers, to group problems."""
+    """Return the text of a problem without path, names and numbers.
+
+    Problems with the same text are of the same kind, and the report groups them.
+    """
     text = problem.text.replace(problem.path, "") if problem.path else problem.text
     return f"{problem.severity} {_PARTICULAR.sub('#', text)}"
 
 
 def count_repeated_kinds(problems: Sequence[Problem]) -> dict[str, int]:
-    """Return in how many files each frequent kind of problem occurs; {} if there are few files."""
+    """Return in how many files each kind of problem occurs, for kinds with more than 10 files.
+
+    Return {} if at most 20 files have problems. `problem_kind` returns the kind of a problem.
+    """
     files: dict[str, set[str]] = {}
     for problem in problems:
         files.setdefault(problem_kind(problem), set()).add(problem.path)

@@ -41,12 +41,12 @@ from cortext.tools.slash_commands import slash_commands_of
 from cortext.tools.transcript_folders import own_home
 
 _RECENT = timedelta(days=7)
-"""How long an error in the log counts as a problem. The log keeps errors longer."""
+"""How long an error in the log counts as a problem. The log has older errors too."""
 ALL, SOME, NONE, NOT_USED = "all", "some", "none", "not used"
 
 
 class ToolHealth(msgspec.Struct):
-    """The state of one tool on this machine.
+    """The state of one AI tool on this machine.
 
     `program` is None if the tool is not on the PATH. `hooks` and `commands` say how many of the
     hooks and slash commands of cortext are installed: all, some, none, or not used by this tool.
@@ -70,10 +70,11 @@ class ToolHealth(msgspec.Struct):
 
 
 class ArchiveHealth(msgspec.Struct):
-    """The state of the archive.
+    """The state of the archive, which has compressed copies of the tools' transcripts.
 
-    `last_sync` is when transcripts were last copied or looked for; None if never. `enabled` is None
-    if the settings cannot be read.
+    `copies` is the number of copies, `sources` their uncompressed and `packed` their compressed
+    size in bytes. `last_sync` is when a sync last ran; None if never. `enabled` is None if the
+    settings cannot be read.
     """
 
     folder: str
@@ -87,9 +88,10 @@ class ArchiveHealth(msgspec.Struct):
 class Health(msgspec.Struct):
     """The complete result of `cortext doctor`.
 
-    `errors` are the last lines of the log, oldest first. `conversations` is the number of files and
-    folders with conversations. `read` is how many of them this run read. The others are unchanged
-    since a run found no problem in them.
+    `program` is the path of the command `cortext`, or None if it is not on the PATH. `errors` are
+    the last lines of the error log, oldest first. `conversations` is the number of files and
+    folders with conversations, and `read` is how many of them this run read. The others are
+    unchanged since an earlier run found no problem in them.
     """
 
     version: str
@@ -104,12 +106,16 @@ class Health(msgspec.Struct):
 
     @property
     def is_well(self) -> bool:
-        """Whether there is no problem. Notes do not count: they are only information."""
+        """Whether there is no problem. Notes are only information and do not count as problems."""
         return all(problem.severity == NOTE for problem in self.problems)
 
 
 class Diagnosis(NamedTuple):
-    """The report, the problems of the connections to tools (`of_tools`), and all checks."""
+    """The report, and what is needed to repair problems and to check again.
+
+    `of_tools` are the problems of the connections to AI tools. `checkup` has the results of all
+    other checks.
+    """
 
     health: Health
     of_tools: list[Problem]
@@ -121,14 +127,14 @@ class Diagnosis(NamedTuple):
 
 
 def examine() -> Health:
-    """Return the complete report. A file that cannot be read is one of its problems."""
+    """Return the complete report of `cortext doctor`. An unreadable file is one of its problems."""
     return diagnose().health
 
 
 def diagnose(*, deep: bool = False, progress: Progress | None = None) -> Diagnosis:
-    """Return the report together with the repairs.
+    """Return the report of `cortext doctor`, with a repair for each problem that has one.
 
-    With `deep`, also read the files that are unchanged since they were sound.
+    With `deep`, also read files that are unchanged since a run found no problem in them.
     """
     health = _connections()
     checkup = run_checkup(deep=deep, progress=progress)
@@ -139,7 +145,7 @@ def diagnose(*, deep: bool = False, progress: Progress | None = None) -> Diagnos
 
 
 def recheck(examined: Diagnosis) -> None:
-    """Run the checks that had repairs again, and update the report."""
+    """Repeat the checks that found something to repair, and update the report in place."""
     examined.checkup.recheck()
     examined.health.archive = _archive([])
     examined.health.problems = [*examined.of_tools, *examined.checkup.problems]
@@ -236,7 +242,7 @@ def _commands(tool: str, problems: list[Problem]) -> str:
 
 
 def _earlier(tools: list[str], problems: list[Problem]) -> None:
-    """Report slash commands that differ from what this version writes."""
+    """Add a note for slash command files that differ from those that this version writes."""
     try:
         changes = plan_setup(tools).changes
     except (CortextError, OSError):
@@ -255,7 +261,10 @@ def _earlier(tools: list[str], problems: list[Problem]) -> None:
 
 
 def _judged(what: str, tool: str, missing: list[str], wanted: int, problems: list[Problem]) -> str:
-    """Return how many items are installed, and report a problem if only some are missing."""
+    """Return ALL, SOME or NONE for the installed items, and add a problem for SOME.
+
+    `missing` are the names of the missing items, and `wanted` is the number of all items.
+    """
     if not missing:
         return ALL
     if len(missing) == wanted:

@@ -11,7 +11,7 @@ _PROGRAM = "from cortext.features.listing.background_reading import read_all; re
 
 
 def read_the_rest() -> bool:
-    """Start a background process that reads all transcripts which the catalog does not have.
+    """Start a background process that reads all transcripts which the catalog does not have yet.
 
     Return whether the process was started. In CI no process is started.
     """
@@ -21,6 +21,6 @@ def read_the_rest() -> bool:
 
 
 def read_all() -> None:
-    """Bring the catalog up to date with every transcript."""
+    """Bring the catalog up to date with every transcript of every tool."""
     with Catalog.at_home() as catalog:
         catalog.tool_sessions()

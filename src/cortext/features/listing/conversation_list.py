@@ -1,4 +1,4 @@
-"""List conversations and sessions, and find the one that a person means."""
+"""List conversations and sessions, and find the one that a user means."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ from cortext.workspace.known_folders import known_workspaces, remember_workspace
 
 
 class ListFilter(NamedTuple):
-    """The filters and the order of a list.
+    """The filters and the sort order of a list of conversations.
 
     None and empty values do not filter. The exception is `tool`: with "", the list has only
-    conversations of workspaces.
+    conversations of workspaces. `since` is in microseconds since 1970. `with_session` leaves out
+    folders without a session. `words` must be in title or summary.
     """
 
     kind: str | None = None
@@ -48,12 +49,12 @@ class ListFilter(NamedTuple):
 
     @property
     def may_be_had_in_tool(self) -> bool:
-        """Whether the list can have conversations that took place in an AI tool."""
+        """Whether conversations that took place in an AI tool can pass the filter."""
         return self.tool not in ("", AUR, DOCUMENT)
 
     @property
     def may_be_session(self) -> bool:
-        """Whether the list can have sessions of AI tools that belong to no conversation."""
+        """Whether tool sessions that are bound to no conversation can pass the filter."""
         return (
             self.may_be_had_in_tool
             and self.kind in (None, "", "chat")
@@ -63,7 +64,7 @@ class ListFilter(NamedTuple):
 
     @property
     def may_be_apart(self) -> bool:
-        """Whether the list can have sessions of `aur spawn` or of programs."""
+        """Whether sessions of `aur spawn` or of programs can pass the filter."""
         return self.tool in (None, AUR, DOCUMENT)
 
 
@@ -88,7 +89,7 @@ class Listing(NamedTuple):
 
 
 class ConversationList:
-    """The conversations and sessions of one place.
+    """The list of conversations and sessions for one place.
 
     In a workspace, the list has its conversations, and personal conversations and sessions that
     took place in its folder. Outside any workspace, the list has everything that took place in the
@@ -104,17 +105,17 @@ class ConversationList:
         self.pause_minutes: float = float(self.config["sessions.pause_minutes"])
         self.missing: list[str] = []
         self.idle: list[ConversationRow] = []
-        """The conversations that count as paused because they are idle, whatever the disk says."""
+        """The idle conversations, which count as paused even if their files say `active`."""
         self.damaged: list[str] = []
         """Notes about session files that cannot be listed, with the reasons."""
         self.has_transcripts: bool = False
-        """Whether the last list found any transcript of a tool."""
+        """Whether the last call of `list` found any transcript of a tool."""
         self.left: int = 0
-        """The number of transcripts that the last list had no time to read."""
+        """The number of transcripts that the last call of `list` had no time to read."""
         self.candidates: list[list[ConversationRow]] = []
-        """The rows that the last `find` compared: those of this place, then those of everywhere."""
+        """The rows that the last `find` compared: of this place, then of all places."""
         self.origin: str = ""
-        """The standalone session that a query named, if `find` returned an import of it."""
+        """The id of a standalone session, if `find` returned its import instead; otherwise ""."""
         self._kept: list[ConversationRow] = []
         self._grown: Sequence[ConversationRow] = ()
         """The tool sessions of listed conversations that may have messages to capture."""
@@ -142,8 +143,8 @@ class ConversationList:
     ) -> Listing:
         """Return the rows, the latest first, and the workspaces that were deleted or moved.
 
-        New transcripts are read for about `patience` seconds; None is no limit. With `capture`, new
-        messages from tools are first captured into their conversations. Without `copies`, a
+        New transcripts are read for about `patience` seconds; None means no limit. With `capture`,
+        new messages from tools are first captured into their conversations. Without `copies`, a
         conversation that is in several copies of a workspace is listed once. Sessions of `aur
         spawn` without a turn are listed only with `empty`.
         """
@@ -179,7 +180,7 @@ class ConversationList:
         return Listing(rows, missing)
 
     def _conversations(self, everywhere: bool) -> tuple[list[ConversationRow], list[str]]:
-        """Return the conversations of workspaces, and the workspaces that do not exist.
+        """Return the conversations of workspaces, and the workspaces that do not exist any more.
 
         A workspace also gets the personal conversations that took place in its folder, for example
         before the folder became a workspace.
@@ -203,7 +204,7 @@ class ConversationList:
         everywhere: bool,
         patience: float | None,
     ) -> list[ConversationRow]:
-        """Return the sessions of `aur spawn` and of programs that are not in `known`."""
+        """Return the sessions of `aur spawn` and of programs that `known` does not contain."""
         roots = dict.fromkeys((self.root, *known_workspaces()))
         found = list_standalone(self._catalog, self.config, roots, tool, patience)
         notes = found.notes
@@ -215,7 +216,7 @@ class ConversationList:
         return without_known(self._catalog, found, known)
 
     def _with_status(self, rows: list[ConversationRow]) -> list[ConversationRow]:
-        """Return the rows with the status that lists show, and store the idle ones in `idle`."""
+        """Return the rows with the status that lists show, and store the idle rows in `idle`."""
         shown = show_effective_status(rows, self.pause_minutes)
         self.idle = [*find_idle(rows, self.pause_minutes), *find_auto_paused(shown)]
         return shown
@@ -223,7 +224,10 @@ class ConversationList:
     def _sessions(
         self, known: Sequence[ConversationRow], everywhere: bool, patience: float | None
     ) -> Sequence[ConversationRow]:
-        """Return the tool sessions that belong to no conversation."""
+        """Return the tool sessions that belong to no conversation.
+
+        `known` has the conversations that are listed already.
+        """
         found = self._catalog.tool_sessions(known, patience=patience)
         self.left, self.has_transcripts, self._grown = found.left, found.there, found.grown
         sessions = found.rows if everywhere else in_folder(found.rows, self.folder)
@@ -240,9 +244,9 @@ class ConversationList:
         ]
 
     def pause_idle(self, idle: Sequence[ConversationRow]) -> Sequence[ConversationRow]:
-        """Pause idle conversations on disk, and return them for the caller to announce.
+        """Save idle conversations as paused, and return those that the user should be told about.
 
-        Conversations that were announced since their last activity are skipped.
+        Conversations that were announced to the user since their last activity are skipped.
         """
         new = self._catalog.find_unannounced(idle) if idle else ()
         if not new:
@@ -254,10 +258,10 @@ class ConversationList:
     def find(self, query: str, wanted: ListFilter = EVERYTHING) -> Sequence[ConversationRow]:
         """Return the conversations that a query names: one, several or none.
 
-        An id that a list shows takes precedence over other names. For the same kind of name, a
-        conversation of this place takes precedence over others. A number means a row of the last
-        list. Afterwards, `candidates` has the rows that were compared. Raises SessionStorageError
-        if nothing was found and some conversations could not be read.
+        A number means a row of the list that this terminal showed last. An id that a list shows
+        takes precedence over other names. Among names of the same kind, conversations of this place
+        take precedence. Afterwards, `candidates` has the rows that were compared. Raises
+        SessionStorageError if nothing was found and some conversations could not be read.
         """
         self.origin = ""
         here = self._all(wanted, self.everywhere)
@@ -283,7 +287,11 @@ class ConversationList:
         return rows
 
     def _by_any_name(self, query: str) -> list[ConversationRow]:
-        """Return the candidates that match in the best way that any of them matches."""
+        """Return the rows in `candidates` that the query names.
+
+        Exact ids are tried first, then ids of other programs, then imports, then parts of ids and
+        titles.
+        """
         for names in (find_named, by_other_id, self._imported_from, by_part):
             for rows in self.candidates:
                 if found := names(query, rows):
@@ -291,7 +299,10 @@ class ConversationList:
         return []
 
     def _imported_from(self, query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
-        """Return the conversations that were imported from a session which is not listed itself."""
+        """Return the rows that were imported from a session whose id is the query.
+
+        Lists do not show such a session, because they show its import.
+        """
         ids = {row.key for row in by_other_id(query, self._kept)}
         if len(query.split()) == 1:  # no id has a space in it
             ids.add(query.strip())
@@ -300,7 +311,7 @@ class ConversationList:
         return found
 
     def active(self) -> list[ConversationRow]:
-        """Return the active conversations, or the idle ones if none is active."""
+        """Return the active conversations of workspaces; the idle ones if none is active."""
         rows = self.list(ListFilter(tool="")).rows
         going_on = [row for row in rows if row.status == "active"]
         return going_on or self.idle
@@ -324,7 +335,10 @@ class ConversationList:
         return self._catalog.shown(_terminal(), int(text))
 
     def _numbered(self, query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
-        """Return the row with this number in the terminal's last list, from any place."""
+        """Return the row with this number in the terminal's last list, or an empty list.
+
+        If `rows` does not have the row, all places are searched.
+        """
         shown = self.shown_as(query)
         if shown is None:
             return []
@@ -345,6 +359,7 @@ class ConversationList:
 
 
 def filter_rows(rows: list[ConversationRow], wanted: ListFilter) -> list[ConversationRow]:
+    """Return the rows that pass the filter, in the order that the filter names."""
     tests: list[Callable[[ConversationRow], bool]] = []
     if wanted.tool:
         tests.append(lambda row: wanted.tool in row.tools)
@@ -373,7 +388,7 @@ def _could_not_read(what: str) -> Exception:
 
 
 def _by_place(rows: list[ConversationRow]) -> tuple[list[ConversationRow], list[ConversationRow]]:
-    """Separate the rows into those with a known folder and personal ones without a known folder."""
+    """Separate the rows with a known folder from personal rows without a known folder."""
     personal = paths.personal_workspace()
     unknown = [row for row in rows if row.workspace == personal and row.folder == personal]
     paths_of = {row.path for row in unknown}

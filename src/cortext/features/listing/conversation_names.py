@@ -1,4 +1,4 @@
-"""Unique names of conversations, and the command that continues a conversation."""
+"""Find short unique names for conversations, and the command that continues a conversation."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class Names:
     def count(self, name: str) -> int:
         """Return the number of rows that a name matches.
 
-        If no session has exactly this id, sessions whose id starts with the name count too, and
-        sessions that a program knows by the name.
+        If no session has exactly this name as its id, sessions whose id starts with the name count
+        as well. So do documents to which a program gave the name as id.
         """
         if whole := self._whole[name]:
             return whole + self._ends[name]
@@ -56,7 +56,8 @@ class Names:
     def of(self, row: ConversationRow, *shorter: str) -> str:
         """Return a name that only this row has, and that every command accepts.
 
-        The first unique name is used: one of `shorter`, the id, `DATE/ID`, or the absolute path.
+        The first unique name is returned: one of `shorter`, the id, `DATE/ID`, or the absolute
+        path.
         """
         names = (*shorter, row.key) if row.tool else (*shorter, row.key, row.address)
         for name in names:
@@ -66,11 +67,15 @@ class Names:
 
 
 def whole_path(row: ConversationRow) -> str:
+    """Return the absolute path of a conversation's folder or of a session's file."""
     return row.path if row.tool else f"{row.workspace}/{row.path}"
 
 
 def reopens(row: ConversationRow, name: str, quote: Callable[[str], str]) -> str:
-    """Return the shell command that continues a conversation, given one of its names."""
+    """Return the shell command that continues a conversation.
+
+    `name` is one of the conversation's names, and `quote` quotes an argument for the shell.
+    """
     # `spawn` knows only its own sessions, so the id is enough.
     if row.tool == AUR:
         return f"cortext spawn --resume {quote(row.key)}"

@@ -13,14 +13,14 @@ from cortext.catalog.row import ConversationRow
 
 
 def in_folder(rows: Sequence[ConversationRow], folder: str) -> list[ConversationRow]:
-    """Return the rows that took place in a folder or below it; with "", return all rows."""
+    """Return the rows that took place in a folder or below it; all rows if `folder` is ""."""
     return [*filter(is_in_folder(folder), rows)] if folder else list(rows)
 
 
 def is_in_folder(folder: str) -> Callable[[ConversationRow], bool]:
-    """Return a test of whether a row took place in a folder or below it.
+    """Return a function that checks whether a row took place in a folder or below it.
 
-    The folder matches by the path that is given and by its real path.
+    Symbolic links in the given path are resolved: a row matches with or without them.
     """
     named = os.path.abspath(folder)
     starts = tuple({f"{each.rstrip('/')}/" for each in (named, os.path.realpath(named))})
@@ -28,11 +28,11 @@ def is_in_folder(folder: str) -> Callable[[ConversationRow], bool]:
 
 
 def without_copies(rows: list[ConversationRow], root: str = "") -> list[ConversationRow]:
-    """Drop copies of a conversation, as two checkouts of a workspace have them.
+    """Return the rows without copies of the same conversation.
 
-    Copies have the same path in their workspace and the same start time. The copy in the workspace
-    `root` stays, otherwise the copy with most messages. A copy with more messages than the one in
-    `root` stays too.
+    Two checkouts of a workspace, for example, have such copies. Copies have the same path in their
+    workspace and the same start time. The copy in the workspace `root` stays, otherwise the copy
+    with most messages. A copy with more messages than the one in `root` stays as well.
     """
     ids = Counter([row.path for row in rows if row.workspace.startswith("/")])
     if len(ids) == ids.total():

@@ -1,4 +1,4 @@
-"""Read the session of any row of a list."""
+"""Read the session that a row of a list describes."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from cortext.stores.store_registry import open_session_store
 
 
 class LoadedRow(NamedTuple):
-    """The session of a row, with details.
+    """The session that a row of a list describes, with all messages.
 
-    `damages` is the damage in its files, `path` the file or folder that was read, and `side` the
-    sessions of its sub-agents.
+    `damages` has the damage in its files. `path` is the file or folder that was read. `side` has
+    the sessions of its sub-agents.
     """
 
     session: Session
@@ -31,14 +31,14 @@ class LoadedRow(NamedTuple):
 def read(row: ConversationRow, longest: int | None = None) -> tuple[Session, Sequence[Damage]]:
     """Return the session of a row, and the damage in its files.
 
-    Tool results in a transcript that are longer than `longest` characters are shortened to their
-    ends. Raises SessionNotFoundError if the session does not exist any more.
+    Tool results in a transcript that are longer than `longest` characters are shortened: their
+    start and end remain. Raises SessionNotFoundError if the session does not exist any more.
     """
     return read_all(row, longest)[:2]
 
 
 def read_all(row: ConversationRow, longest: int | None = None) -> LoadedRow:
-    """Return the session of a row as `read` does, with more details.
+    """Return the session of a row as `read` does, with its path and the sessions of its sub-agents.
 
     A transcript that the tool has deleted is read from the archive.
     """
@@ -56,7 +56,10 @@ def _read_conversation(row: ConversationRow) -> LoadedRow:
 
 
 def transcript_of(row: ConversationRow) -> Found:
-    """Return the transcript of a tool session. Raises SessionNotFoundError if it is gone."""
+    """Return the transcript of a tool session, with the bridge that can read the transcript.
+
+    Raises SessionNotFoundError if neither the tool nor the archive has the transcript.
+    """
     return _found(row, transcript_at(row.tool, row.key, row.path))
 
 

@@ -23,7 +23,10 @@ from cortext.workspace.known_folders import document_folders, program_folders
 
 
 class Standalone(NamedTuple):
-    """The sessions of each kind, and notes about files that could not be read."""
+    """Rows of standalone sessions, and notes about files that could not be read.
+
+    `spawned` are sessions of `aur spawn`. `documents` are documents and logs of programs.
+    """
 
     spawned: list[ConversationRow]
     documents: list[ConversationRow]
@@ -33,8 +36,8 @@ class Standalone(NamedTuple):
 def shelves(config: Config, roots: Iterable[str]) -> list[DocumentFolder]:
     """Return the existing folders in which programs may store documents.
 
-    These are the default folder, one folder in each workspace, folders that programs chose, and
-    folders in the settings.
+    These are the default folder, one folder in each workspace of `roots`, folders that programs
+    chose, and folders in the settings.
     """
     default, *chosen = document_folders()
     found = [DocumentFolder(default)]
@@ -62,8 +65,8 @@ def list_standalone(
 ) -> Standalone:
     """Return the standalone sessions.
 
-    `tool` limits the result to the kind `AUR` or `DOCUMENT`. `roots` are the workspaces in which
-    programs may store documents. New documents are read for about `patience` seconds.
+    `tool` limits the result to `AUR` or `DOCUMENT`; None means both. `roots` are the workspaces in
+    which programs may store documents. New documents are read for about `patience` seconds.
     """
     found = Standalone([], [], [])
     if tool in (None, AUR) and isdir(paths.spawn_sessions()):
@@ -101,10 +104,11 @@ def _add_spawned(found: Standalone, catalog: Catalog) -> None:
 def without_known(
     catalog: Catalog, found: Standalone, known: Sequence[ConversationRow]
 ) -> list[ConversationRow]:
-    """Return the standalone sessions that a list does not show in another form.
+    """Return the standalone sessions that a list does not already show in another form.
 
-    A session is left out if a row in `known`, or a session of the other kind, is the same. It is
-    also left out if it was imported as a conversation that has later activity.
+    A session is left out if `known` has the same session with at least as many messages. A document
+    is also left out if a session of `aur spawn` is the same. A session that was imported as a
+    conversation is left out unless it has later activity than the conversation.
     """
     spawned, kept, _ = found
     if not (spawned or kept):
@@ -136,7 +140,7 @@ def _not_among(
 def find_named_or_imported(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
     """Return the rows that a query names by path or id.
 
-    If there are none, return the conversations that were imported from a session of this id.
+    If there are none, return the conversations that were imported from a session with this id.
     """
     return (
         find_named(query, rows) or by_other_id(query, rows) or imported_from({query.strip()}, rows)

@@ -1,4 +1,7 @@
-"""List the sessions of any store, and find one of them."""
+"""List the sessions of any session store, and find a session by the start of its id.
+
+A URL names the store, for example `document:FOLDER`.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +26,14 @@ log: logging.Logger = logging.getLogger("cortext.features")
 
 
 class LoadedSession(NamedTuple):
-    """A session, and the damage found in its files."""
+    """A session of a store, and the damage found in its files."""
 
     session: Session
     damages: Sequence[Damage]
 
 
 def default_store() -> str:
-    """Return the URL of the store that commands use by default."""
+    """Return the URL of the session store that commands use by default."""
     return os.environ.get("CORTEXT_STORE") or f"document:{paths.document_dir()}"
 
 
@@ -43,10 +46,11 @@ def list_sessions(
     sort_by: str = "updated_at",
     owner: str | None = None,
 ) -> list[SessionSummary]:
-    """Return summaries of the sessions of a store, sorted by `sort_by`.
+    """Return summaries of the sessions in the store of a URL.
 
-    Titles and ids sort from A to Z, and everything else from the greatest down. Return [] if the
-    store's folder does not exist.
+    A session must have all `tags` and this `owner`, and its title must contain `search`. Titles and
+    ids sort from A to Z, and everything else from the greatest down. Return [] if the store's
+    folder does not exist.
     """
     store = open_readable(url)
     if store is None:
@@ -74,7 +78,7 @@ def _summarize(store: SessionStore, id: str) -> SessionSummary | None:
 
 
 def show_session(url: str, given: str) -> LoadedSession:
-    """Return the session with this id or start of an id, as far as it can be read.
+    """Return the session whose id is `given` or starts with it, as far as it can be read.
 
     Raises SessionNotFoundError if there is no such session, and AmbiguousIdError if there are
     several.
@@ -87,37 +91,40 @@ def show_session(url: str, given: str) -> LoadedSession:
 
 
 def no_folder(url: str, given: str) -> SessionNotFoundError:
-    """Return the error for a session of a store whose folder does not exist."""
+    """Return the error to raise for a session of a store whose folder does not exist."""
     missing = SessionNotFoundError(given)
     missing.hint = f"the folder {os.path.abspath(folder_of(url))} does not exist"
     return missing
 
 
 def open_existing(url: str) -> SessionStore | None:
-    """Open the store of a URL. Return None, and create nothing, if its folder does not exist."""
+    """Open the store of a URL that names a folder.
+
+    Return None, and create nothing, if the folder does not exist.
+    """
     return open_session_store(url) if os.path.isdir(folder_of(url)) else None
 
 
 def open_readable(url: str) -> SessionStore | None:
-    """Open the store of a URL as `open_existing` does, or the store of a server.
+    """Open the store of a URL that names a folder or a server.
 
-    A server is not contacted before the store is used.
+    Return None if the folder does not exist. A server is not contacted before the store is used.
     """
     return open_session_store(url) if is_server(url) else open_existing(url)
 
 
 def is_server(url: str) -> bool:
-    """Return whether a URL names a server and not a folder."""
+    """Return whether a store's URL names a server and not a folder."""
     return url.partition(":")[0] in SERVERS
 
 
 def folder_of(url: str) -> str:
-    """Return the folder of a store's URL."""
+    """Return the folder that a store's URL names."""
     return os.path.expanduser(url.partition(":")[2])
 
 
 def complete_id(store: SessionStore, given: str) -> str:
-    """Return the id that equals `given`, or the only id that starts with it.
+    """Return the session id that equals `given`, or the only id that starts with it.
 
     The day before the "/" of an id may be omitted. Raises SessionNotFoundError or AmbiguousIdError
     if there is not exactly one such id.

@@ -1,4 +1,4 @@
-"""Parse times as people and agents write them.
+"""Parse times as users and agents write them.
 
 Examples are `2026`, `2026-03..2026-05`, "last week", `3d` and "2 weeks ago".
 """
@@ -31,7 +31,7 @@ _ONE_HINT = "give 2026-01-31, 2026-01, yesterday, last week, 30m, 12h, 7d, 4w, 3
 
 
 class Span(NamedTuple):
-    """A span of time, in microseconds since 1970. `until` is not included; None is no limit."""
+    """A span of time, in microseconds since 1970. `until` is not included. None means no limit."""
 
     since: int | None = None
     until: int | None = None
@@ -41,8 +41,8 @@ def date_range(text: str | None) -> Span:
     """Return the span of time that a text such as "last week" means.
 
     Dates are in local time. A week begins on Monday, so "last week" ended on Sunday. `3d` means the
-    time since three days ago. None or an empty text means all of time. Raises CortextError for any
-    other text.
+    time since three days ago. None or an empty text means all of time. Raises CortextError for a
+    text that is not a time.
     """
     if text is None or not text.strip():
         return Span()
@@ -57,7 +57,7 @@ def date_range(text: str | None) -> Span:
 
 
 def since(text: str) -> int:
-    """Return the start of a time, such as a month, in microseconds since 1970.
+    """Return the start of a time such as "2026-03" or "3d", in microseconds since 1970.
 
     Raises CortextError for a text that is not a time.
     """
@@ -65,7 +65,7 @@ def since(text: str) -> int:
 
 
 def until(text: str) -> int:
-    """Return the end of a time, in microseconds since 1970.
+    """Return the end of a time such as "2026-03" or "3d", in microseconds since 1970.
 
     A day or a month counts whole, up to its last moment. `3d` is a single moment. Raises
     CortextError for a text that is not a time.
@@ -74,6 +74,7 @@ def until(text: str) -> int:
 
 
 def _moment(text: str, end: int) -> int:
+    """Return the start of the time that a text means, or its end if `end` is 1."""
     try:
         return _micros(_one(_words(text))[end])
     except (ValueError, OverflowError):
@@ -85,7 +86,7 @@ def _words(text: str) -> str:
 
 
 def _ends(words: str) -> tuple[datetime | None, datetime | None]:
-    """Return the start and the end of a range; None is no limit."""
+    """Return the start and the end of a range of dates. None means no limit."""
     before, dots, after = words.partition("..")
     if not dots:
         first, end = _one(words)
@@ -97,7 +98,7 @@ def _ends(words: str) -> tuple[datetime | None, datetime | None]:
 
 
 def _one(words: str) -> tuple[datetime, datetime]:
-    """Return the start and the end of a time, which are equal for a single moment."""
+    """Return the start and the end of a time. They are equal for a single moment."""
     if len(words) > _LONGEST:
         raise ValueError(words)
     if found := _AGO.fullmatch(words):
@@ -123,7 +124,7 @@ def _ago(count: int, unit: str) -> datetime:
 
 
 def _days(words: str) -> tuple[date, date]:
-    """Return the first day, and the day after the last."""
+    """Return the first day that the words mean, and the day after the last."""
     today = clock.now().astimezone().date()
     if words in ("today", "yesterday"):
         day = today - timedelta(days=words == "yesterday")
@@ -159,7 +160,7 @@ def _named(today: date, which: str, unit: str) -> tuple[date, date]:
 
 
 def _back(day: date, count: int, unit: str) -> date:
-    """Return the date that is `count` days, weeks, months or years before a day."""
+    """Return the date that is `count` days, weeks, months or years before `day`."""
     if unit in ("day", "week"):
         return day - timedelta(days=count * (7 if unit == "week" else 1))
     months = day.year * 12 + day.month - 1 - count * (12 if unit == "year" else 1)

@@ -1,8 +1,9 @@
-"""Make a conversation of a workspace from a session that belongs to none ("adopt" it).
+"""Make a conversation of a workspace from a session that belongs to no workspace ("adopt" it).
 
-A tool's session is bound to the conversation. A session of `aur spawn` or of a program is copied,
-and the `parent_id` of the copy names it as TOOL:ID. The session itself is unchanged: its later
-messages are copied when it is adopted again.
+A tool session is bound to the conversation: its later messages belong to the conversation. A
+session of `aur spawn` or of a program is copied, and the `parent_id` of the copy names the session
+as TOOL:ID. The session itself does not change. Its later messages are copied when it is adopted
+again.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ from cortext.workspace.workspace import Workspace
 
 
 class AdoptedConversation(NamedTuple):
-    """The conversation, whether it is new, and what could not be read of the session."""
+    """The conversation that a session was copied into.
+
+    `is_new` is False if the conversation existed before. `notes` describe what could not be read.
+    """
 
     ref: ConversationRef
     is_new: bool
@@ -37,10 +41,10 @@ class AdoptedConversation(NamedTuple):
 
 
 def keep(row: ConversationRow, root: str = "") -> AdoptedConversation:
-    """Copy a session into its conversation; return the conversation.
+    """Copy the messages of a session of `aur spawn` or a program into a conversation.
 
-    If there is none yet, make it in the workspace `root`, by default the one where the session took
-    place.
+    Return the conversation. If the session was not copied before, make the conversation in the
+    workspace `root`, by default the workspace where the session took place.
     """
     session, damages, _, _ = read_all(row)
     notes = [f"{d.path}{f', line {d.line}' if d.line else ''}: {d.detail}" for d in damages]
@@ -53,10 +57,11 @@ def keep(row: ConversationRow, root: str = "") -> AdoptedConversation:
 
 
 def as_conversation(row: ConversationRow, *, at_rest: bool = False) -> ConversationRow:
-    """Return the row of a session's conversation, which is made if there is none yet.
+    """Return the row of the conversation that a session belongs to.
 
-    It is made in the workspace where the session took place. The row of a conversation is returned
-    unchanged. With `at_rest`, the conversation of a tool's session has the times of the session.
+    If there is no conversation yet, make one in the workspace where the session took place. If
+    `row` is a conversation, return it unchanged. `at_rest` means that no tool has the session open;
+    the conversation then gets the times of the session.
     """
     if not row.tool:
         return row
@@ -72,9 +77,9 @@ def _workspace_of(row: ConversationRow) -> str:
 
 
 def _find_copy(row: ConversationRow) -> ConversationRef | None:
-    """Return the conversation that this session was copied into on this machine, or None.
+    """Return the conversation that a session was copied into on this machine, or None.
 
-    A head that names the session may also come from another machine by git.
+    A conversation from another machine, which came by git, does not count.
     """
     roots = [root for root in known_workspaces() if os.path.isdir(root)]
     with Catalog.at_home() as catalog:
@@ -113,7 +118,10 @@ def _add_messages(workspace: Workspace, place: ConversationPath, session: Sessio
 
 
 def _name_source(row: ConversationRow, made: ConversationRef, session: Session) -> None:
-    """Write the source last: a conversation that names its source is complete."""
+    """Write the source and status of the session into the head of its new conversation.
+
+    This is the last step: a conversation that names its source is complete.
+    """
     allow(made.place, row.tool, row.key)
 
     def change(head: Session) -> bool:

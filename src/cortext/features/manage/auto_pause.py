@@ -1,7 +1,8 @@
 """Pause conversations that had no activity for `sessions.pause_minutes`.
 
-Hooks start a process for it, `cortext watch` does it when it is due, and a command that says
-"auto-saved and paused" does it first. New messages are captured before; nothing is committed.
+Hooks start a background process that pauses them. `cortext watch` pauses them when it is time, and
+so does a list before it says "auto-saved and paused". New messages are captured before the pause.
+Nothing is committed to git.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from cortext.workspace.inactivity import REASON, find_auto_paused, find_idle, la
 from cortext.workspace.workspace import Workspace
 
 EVERY = 60.0
-"""Seconds between two starts of the process for a workspace: tools call hooks more often."""
+"""The least number of seconds between two starts of the background process for a workspace."""
 _PATIENCE = 1.0
-"""Seconds that a list spends on writing pauses; the next list continues."""
+"""The most seconds that one list spends on pausing conversations. The next list continues."""
 
 
 class _NotIdleError(Exception):
@@ -64,11 +65,11 @@ def pause_resting(root: str, current: str = "") -> None:
 
 
 def pause_and_record(catalog: Catalog, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
-    """Pause idle rows on disk; return the rows that are paused now and were not announced yet.
+    """Pause idle conversations on disk; return the paused ones that were not announced before.
 
-    The catalog records them as announced. It also records conversations of other machines and those
-    that could not be paused, so that lists do not try again. The next list tries again if a tool
-    has the conversation open or locked, or if there was no time.
+    The catalog records that they are announced now. It also records conversations of other machines
+    and those that could not be paused, so that lists do not try again. If a tool has a conversation
+    open or locked, or if there was no time, the next list tries again.
     """
     minutes = {root: _pause_minutes(root) for root in {row.workspace for row in rows}}
     deadline = time.monotonic() + _PATIENCE
@@ -84,7 +85,10 @@ def pause_and_record(catalog: Catalog, rows: Sequence[ConversationRow]) -> list[
 
 
 def _pause_minutes(root: str) -> float:
-    """Return the setting of a workspace; 0, which pauses nothing, if its file cannot be read."""
+    """Return the setting `sessions.pause_minutes` of a workspace; 0 if it cannot be read.
+
+    0 means that nothing is paused.
+    """
     try:
         return float(Config.load(root)["sessions.pause_minutes"])
     except CortextError:
@@ -130,9 +134,10 @@ def _capture_and_pause(row: ConversationRow, minutes: float) -> bool:
 def _is_of_this_machine(
     workspace: Workspace, place: ConversationPath, bindings: Sequence[ToolBinding]
 ) -> bool:
-    """Return whether a conversation was bound or, without a tool session, written on this machine.
+    """Return whether a conversation took place on this machine.
 
-    A conversation that came by git may be active on the machine where it came from.
+    A conversation that came by git may still be active on another machine. `bindings` are the tool
+    sessions of the conversation.
     """
     if bindings:
         return any(is_bound_here(place, each) for each in bindings)
@@ -140,7 +145,10 @@ def _is_of_this_machine(
 
 
 def _is_live(bindings: Sequence[ToolBinding]) -> bool:
-    """Return whether a tool has one of these sessions open, or a pending binding's process runs."""
+    """Return whether a tool has one of these sessions open now.
+
+    A binding without a known session counts as open while the tool's process runs.
+    """
     if not bindings:
         return False
     if any(is_process_running(each) for each in bindings):

@@ -13,12 +13,18 @@ from cortext.workspace.workspace import Started, Workspace
 
 
 def ours(row: ConversationRow) -> ConversationRow:
-    """Return the conversation of a row. A session of a tool or program becomes one first."""
+    """Return a row that can be edited: the row itself, if it is a conversation of a workspace.
+
+    A session of a tool or program is made into a conversation first.
+    """
     return as_conversation(row, at_rest=row.status != "active")
 
 
 def as_title(words: str) -> str:
-    """Return a title as it is stored. Raises CortextError if it has no visible character."""
+    """Return a title with single spaces between its words, as it is stored.
+
+    Raises CortextError if the title is empty.
+    """
     text = " ".join(words.split())
     if not text:
         raise CortextError("a title has at least one character that can be seen")
@@ -54,7 +60,10 @@ def _tag(name: str) -> str:
 
 
 def fork(row: ConversationRow, *, at: int | None = None, title: str = "") -> Started:
-    """Start a conversation that continues after message `at` of another, or after its last one."""
+    """Start a new conversation with a copy of the messages of another, up to message `at`.
+
+    By default, all messages are copied. Raises CortextError if there is no message `at`.
+    """
     row = capture_pending(row)
     workspace = _workspace(row)
     count = len(workspace.store.read_what_is_left(row.place).messages)
@@ -67,7 +76,7 @@ def fork(row: ConversationRow, *, at: int | None = None, title: str = "") -> Sta
 
 
 def _workspace(row: ConversationRow) -> Workspace:
-    """Return the workspace of a conversation; a conversation without a session gets one.
+    """Return the workspace of a conversation. A folder without a session file gets one.
 
     Raises NotOursError for a session of a tool, which only the tool may change.
     """

@@ -25,7 +25,10 @@ _TRIES = 3
 
 
 class Recorder:
-    """Commits or stages the conversations of a workspace, or leaves them, as its settings say."""
+    """A recorder that commits or stages the stopped conversations of a workspace in git.
+
+    The settings `sessions.git` and `sessions.secrets` decide what it does.
+    """
 
     def __init__(self, workspace: Workspace) -> None:
         config = Config.load(workspace.root)
@@ -38,7 +41,10 @@ class Recorder:
         """Files whose names contain a secret. Names are never redacted."""
 
     def record(self, place: ConversationPath, session: Session, *, verb: str) -> list[str]:
-        """Commit or stage a conversation, as the settings say, and return notes for the user."""
+        """Commit or stage a conversation, as the settings say, and return notes for the user.
+
+        `verb` names the action for the commit message, such as "stop".
+        """
         self._found.clear()
         done = self._try(place, session, verb)
         masked: dict[str, list[str]] = {}
@@ -76,7 +82,7 @@ class Recorder:
         )
 
     def _look(self, name: str, data: bytes) -> bool:
-        """Return whether git may have a file, and record the secrets found in it."""
+        """Return whether a file may be committed, and record the kinds of secrets in it."""
         kinds = _kinds(name, data)
         if in_name := mask_text(name)[1]:
             kinds = [*kinds, *in_name]
@@ -86,10 +92,10 @@ class Recorder:
         return not kinds or self._secrets == "warn"
 
     def _may_mask(self, session: Session) -> bool:
-        """Return whether secrets may be redacted in the files.
+        """Return whether secrets may be redacted in the conversation's files.
 
-        If this is only the default setting, the archive must have the original of every tool
-        session.
+        The setting must say so. If the user did not choose it, the archive must also have the
+        original of every tool session.
         """
         if self._secrets != "mask" or not self._unless_kept:
             return self._secrets == "mask"
@@ -139,9 +145,9 @@ def _kinds(name: str, data: bytes) -> list[str]:
 
 
 def _readings(data: bytes) -> list[str]:
-    """Return the texts that a file may contain.
+    """Return the contents of a file as text, and also without NUL bytes if there are any.
 
-    Bytes with NUL may be UTF-16 or a log with a gap.
+    A file with NUL bytes may be UTF-16 or a log with a gap.
     """
     texts = [data.decode("utf-8", "replace")]
     if b"\0" in data:

@@ -15,7 +15,7 @@ from cortext.workspace.workspace import Workspace
 
 
 class Stopped(NamedTuple):
-    """The title, summary and notes to show to the user, without secrets."""
+    """The title and summary of a stopped conversation, without secrets, and notes for the user."""
 
     title: str
     summary: str
@@ -25,8 +25,9 @@ class Stopped(NamedTuple):
 def stop(row: ConversationRow, *, summary: str | None, completed: bool = False) -> Stopped:
     """Save a conversation as paused, or as completed, with the new messages from its tools.
 
-    A tool's session becomes a conversation first: stopping it means that it should be stored.
-    Without a summary, one is made from the messages. A folder without a session gets one.
+    A tool session is made into a conversation first. Without a summary, one is made from the
+    messages. A folder without a session file gets one. The conversation is committed to git if the
+    settings say so.
     """
     row = as_conversation(row)
     workspace = Workspace(row.workspace)

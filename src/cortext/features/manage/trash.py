@@ -27,7 +27,8 @@ from cortext.workspace.workspace import Workspace
 def delete(row: ConversationRow, *, unless: Callable[[], bool] | None = None) -> TrashEntry:
     """Move a conversation's folder to the trash.
 
-    If `unless` returns true, raise CortextError: the conversation was used after it was chosen.
+    `unless` is called under the lock of the conversation. If it returns true, raise CortextError:
+    the conversation was used after the caller chose it.
     """
     workspace = Workspace(row.workspace)
     with workspace.changing(row.place):
@@ -37,11 +38,11 @@ def delete(row: ConversationRow, *, unless: Callable[[], bool] | None = None) ->
 
 
 def delete_log(row: ConversationRow) -> TrashEntry:
-    """Move a program's session log to the trash, with the files that belong only to it.
+    """Move a program's session log to the trash, with the files that belong only to that session.
 
-    These are set-aside versions, sub-agents and the state of a framework. State that several
-    sessions share is not moved. A program that continues the session starts it again from nothing.
-    Raises SessionNotFoundError if the log does not exist.
+    These are set-aside versions, logs of sub-agents and checkpoints. State that several sessions
+    share is not moved. A program that continues the session starts with an empty session. Raises
+    SessionNotFoundError if the log does not exist.
     """
     with ExitStack() as held:
         for path in filter(None, (row.path, state_of(row))):
@@ -54,15 +55,16 @@ def delete_log(row: ConversationRow) -> TrashEntry:
 
 
 def files_of_log(row: ConversationRow) -> list[str]:
-    """Return the files of a program's session, its own log first."""
+    """Return all files that belong only to a program's session: its log first, then the others."""
     logs = [row.path, state_of(row), *(agent.path for agent in agents_of(row))]
     return [file for path in logs if path for file in (path, *all_set_aside(path))]
 
 
 def rests_since(row: ConversationRow, limit: int) -> bool:
-    """Return whether a conversation has no message since `limit`, in microseconds since 1970.
+    """Return whether a conversation has no message after `limit`, in microseconds since 1970.
 
-    The stored session is read, because the row may not have recent messages yet.
+    Also return False if its status is not that of the row. The stored session is read, because the
+    row may be older.
     """
     if row.last_active >= limit:
         return False
@@ -83,8 +85,9 @@ def list_trash() -> list[TrashEntry]:
 def restore(given: str) -> TrashEntry:
     """Restore an entry of the trash.
 
-    `given` is its number in the list without leading zeros, the start of its id or of the
-    conversation's id, or words of its label.
+    `given` is the entry's number in the list of the trash, the start of its id or of the
+    conversation's id, or words of its label. Raises SessionNotFoundError if no entry matches, and
+    AmbiguousIdError if several match.
     """
     trash = _trash()
     entries = trash.list()
@@ -119,9 +122,10 @@ def find_entry(given: str) -> TrashEntry | None:
 
 
 def empty(older_than_days: float = 0) -> list[TrashEntry]:
-    """Remove old entries of the trash for good, also from the catalog and the search index.
+    """Delete old entries of the trash for good, and return them.
 
-    If their words cannot be removed from the index, the entries stay in the trash.
+    Their texts are removed from the catalog and the search index too. If the index cannot be
+    cleared, the entries stay in the trash.
     """
     limit = clock.now() - timedelta(days=older_than_days)
     trash = _trash()
@@ -143,7 +147,7 @@ def empty(older_than_days: float = 0) -> list[TrashEntry]:
 
 
 def _purge_lists(origins: Iterable[str]) -> None:
-    """Remove derived files that are stored beside logs."""
+    """Remove the summaries and indexes that are stored beside these session logs."""
     logs = {os.path.dirname(origin) for origin in origins if origin.endswith(SUFFIX)}
     for folder in {paths.spawn_sessions(), *logs}:
         with storage_errors("empty the trash of", folder):

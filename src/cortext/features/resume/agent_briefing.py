@@ -1,6 +1,6 @@
 """The briefing: the text that an agent reads before it continues a conversation.
 
-This module also activates the conversation.
+This module also sets the status of the conversation to active.
 """
 
 from __future__ import annotations
@@ -28,7 +28,11 @@ WAS_COMPLETE = "this conversation was marked complete"
 
 
 class Briefing(NamedTuple):
-    """The parts of a briefing, in the order in which an agent reads them."""
+    """The parts of a briefing, in the order in which an agent reads them.
+
+    `command` is the text of the command that began the conversation, `id` is the key of the
+    conversation, and `document` is the path of its markdown. Missing parts are "".
+    """
 
     warnings: list[str]
     command: str
@@ -39,7 +43,7 @@ class Briefing(NamedTuple):
 
     @property
     def opening(self) -> str:
-        """The text of all parts except warnings and history."""
+        """The text of the command, the id, the document and the context."""
         about = [f"The ID of this conversation: {escape_field(self.id)}"]
         if self.document:
             about.append(f"The markdown of this conversation: {escape_field(self.document)}")
@@ -57,8 +61,9 @@ def make_briefing(
 ) -> Briefing:
     """Return the briefing of a conversation, without changing the conversation.
 
-    `tools` are the tools that the agent has now. If they are None, `servers` returns the names of
-    the agent's configured MCP servers. It is called only if the conversation had tools.
+    `budget` limits the length of the history. `tools` are the tools that the agent has now, for a
+    warning about missing tools. If `tools` is None, `servers` returns the agent's configured MCP
+    servers instead. `servers` is called only if the conversation had tools.
     """
     session, damages = _read(row)
     missing = _missing(session, tools, servers)
@@ -86,10 +91,10 @@ def make_briefing(
 
 
 def activate(row: ConversationRow, *, reopen: bool) -> str:
-    """Set a conversation to active. Return "", or the reason why its status stays.
+    """Set the status of a conversation to active. Return "", or the reason why it cannot change.
 
-    A completed conversation needs `reopen`; otherwise CortextError is raised. A tool session has no
-    status of ours, so nothing happens.
+    Raises CortextError for a completed conversation, unless `reopen` is true. For the row of a tool
+    session, which has no status, nothing happens.
     """
     if row.tool:
         return ""
@@ -107,10 +112,9 @@ def activate(row: ConversationRow, *, reopen: bool) -> str:
 
 
 def explain_read_only(row: ConversationRow) -> str:
-    """Return why a conversation cannot be written, or "" if it can be.
+    """Return why the folder of a conversation cannot be written, or "" if it is writable.
 
-    The disk may be read-only, or the folder may belong to somebody else. The conversation can be
-    continued in any case.
+    A read-only conversation can be continued, but its new messages are not stored in it.
     """
     if row.tool or os.access(row.place.folder, os.W_OK):
         return ""
@@ -121,7 +125,7 @@ def explain_read_only(row: ConversationRow) -> str:
 
 
 def refuse_complete(row: ConversationRow, *, reopen: bool) -> None:
-    """Raise CortextError for a completed conversation, unless `reopen` is set."""
+    """Raise CortextError for a completed conversation, unless `reopen` is true."""
     if row.status == "completed" and not reopen:
         raise _completed_error(row)
 
@@ -133,9 +137,9 @@ def _completed_error(row: ConversationRow) -> CortextError:
 
 
 def _read(row: ConversationRow) -> tuple[Session, list[str]]:
-    """Return the session of a conversation, and messages about its damage.
+    """Return the session of a conversation, and descriptions of its damage.
 
-    If the session was deleted, it is made from the facts in the row.
+    If the session was deleted and only the markdown is left, make an empty session from the row.
     """
     if not row.status:
         known = row.kind in Types(row.workspace).names()
@@ -149,7 +153,7 @@ def _read(row: ConversationRow) -> tuple[Session, list[str]]:
 
 
 def _command(row: ConversationRow, session: Session) -> str:
-    """Return the current text of the command that began the conversation."""
+    """Return the current text of the command that began the conversation, or ""."""
     if row.tool or not session.command:
         return ""
     return Types(row.workspace).command(session.kind)
@@ -165,8 +169,8 @@ def _document(row: ConversationRow) -> str:
 def configured_servers(row: ConversationRow, tool: str = "", folder: str = "") -> list[str]:
     """Return the MCP servers that are configured now for a tool in a folder.
 
-    Without a tool, the last tool of the conversation counts. If the conversation has none, return
-    the servers of all tools: a server that no tool has is missing in each of them.
+    If `tool` is "", the last tool of the conversation is used. If the conversation has no tool, the
+    servers of all tools are returned. If `folder` is "", the folder of the conversation is used.
     """
     tools = [tool] if tool else [name for name in row.tools if is_tool(name)][-1:]
     folder = folder or row.folder
@@ -178,9 +182,9 @@ def _missing(
     tools: Sequence[str] | None,
     servers: Callable[[], Sequence[str]] | None,
 ) -> list[str]:
-    """Return the recorded MCP tools and servers that the agent lacks, as far as that is known.
+    """Return the recorded tools of a conversation that the agent lacks now, if that is known.
 
-    Recorded servers count even if they were never used.
+    `tools` and `servers` are those of `make_briefing`. With servers, only MCP tools are compared.
     """
     if not session.tools or (tools is None and servers is None):
         return []

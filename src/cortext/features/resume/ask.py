@@ -1,4 +1,7 @@
-"""Ask an old conversation a question: one turn on a fork of it, without the tool's own tools."""
+"""Ask a question about an old conversation.
+
+An AI tool answers the question in a copy of the conversation, and cannot call any tools.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ _LAST = 2000  # characters of a tool's error output that are shown
 
 
 class AskResult(NamedTuple):
-    """The answer of the tool, and notes about the way it was asked."""
+    """The answer of the AI tool, and notes for the user, for example about the folder."""
 
     text: str
     notes: list[str]
@@ -55,10 +58,11 @@ def require_question(text: str) -> None:
 def ask(
     row: ConversationRow, question: str, tool: str, *, budget: int, extra: Sequence[str] = ()
 ) -> AskResult:
-    """Return the answer of a tool to a question about a conversation.
+    """Return the answer of an AI tool to a question about a conversation.
 
-    New messages are captured first. After that, neither the conversation nor any file is changed,
-    even if work was pending in it. Raises CortextError if the tool fails.
+    New messages are captured first. The question and its answer are not stored, and the model
+    cannot change files. `extra` holds more arguments for the tool. Raises CortextError if the tool
+    fails.
     """
     require(tool)
     launcher = launcher_of(tool)
@@ -89,10 +93,10 @@ def ask(
 
 @contextmanager
 def _handling(handler: _Handler) -> Generator[None]:
-    """Handle SIGTERM and SIGHUP inside a `with` block.
+    """Handle SIGTERM and SIGHUP with `handler` inside a `with` block.
 
-    Signals that are ignored, as under nohup, stay ignored. Outside the main thread, nothing is
-    done.
+    Signals that are ignored, as under nohup, stay ignored. Outside the main thread, the handlers do
+    not change.
     """
     numbers: list[signal.Signals] = []
     if threading.current_thread() is threading.main_thread():
@@ -106,16 +110,16 @@ def _handling(handler: _Handler) -> Generator[None]:
 
 
 def _end(number: int, frame: FrameType | None) -> NoReturn:
-    """Exit as Ctrl+C does, so that the files for the question are deleted."""
+    """Exit with an exception, so that the temporary files for the question are deleted."""
     raise SystemExit(128 + number)
 
 
 def _empty_folder() -> str:
-    """Return an empty folder of ours.
+    """Return an empty private folder in which a tool can answer a question.
 
-    It is the same one each time, because a tool remembers its folders. If a file was left in it,
-    use the next one. A shared temporary folder is not safe, because tools also read the settings of
-    parent folders.
+    It is the same folder each time, because a tool remembers its folders. If a file was left in it,
+    another folder is used. A shared temporary folder is not safe, because tools also read the
+    settings of parent folders.
     """
     number = 0
     while True:
@@ -128,7 +132,10 @@ def _empty_folder() -> str:
 
 
 def _hide(written: Written, tool: str, *, wait: float) -> bool:
-    """Keep the copy out of lists and the archive. Return False if a running sync prevents that."""
+    """Keep the copy for a question out of lists and the archive.
+
+    Return False if a running sync prevents that for `wait` seconds.
+    """
     try:
         skip_session(tool, written.id, wait=wait)
     except CortextError as error:
@@ -138,9 +145,10 @@ def _hide(written: Written, tool: str, *, wait: float) -> bool:
 
 
 def _remove(written: Written, plan: LaunchPlan | None) -> None:
-    """Delete the copy that was made for this question, and files that the tool made from it.
+    """Delete the copy that was made for a question, and files that the tool made from the copy.
 
-    Gemini CLI resumes in a second file, unless both files have the same minute in their names.
+    `plan` is the command with which the tool deletes the copy, or None if the copy is a file.
+    Gemini CLI may continue the copy in a second file.
     """
     if plan:
         try:
@@ -166,9 +174,10 @@ def _is_of(path: str, id: str) -> bool:
 
 
 def _run(plan: LaunchPlan, *, patience: float | None = None) -> str:
-    """Run a program and return its output. Raises CortextError if the program fails.
+    """Run a command and return its output. Raises CortextError if the command fails.
 
-    The output goes through a file, because one tool loses the end of its output in a pipe.
+    `patience` is the time-out in seconds; None means 15 minutes. The output goes through a file,
+    because one tool loses the end of its output in a pipe.
     """
     try:
         talk = Talk(plan, by_file=True)
@@ -194,7 +203,7 @@ def _run(plan: LaunchPlan, *, patience: float | None = None) -> str:
 
 
 def _hint(why: str) -> str:
-    """Return advice about a known error, or ""."""
+    """Return advice about an error message of a tool, or "" if the error is unknown."""
     if "--skip-git-repo-check" in why:
         return "Codex answers only in a git repository: `git init` there, or `--tool` another"
     if "UnknownError" in why or "ModelNotFound" in why:  # OpenCode says nothing more specific

@@ -1,7 +1,8 @@
-"""Hand-off files: files for agents that are deleted after some days.
+"""Hand-off files: temporary files for agents, which are deleted after some days.
 
-They hold the rest of long texts, instructions for tools that read them from a file, and the models
-of sessions. Most contain messages, so they are deleted soon.
+There are three kinds. "pieces" hold the rest of long texts, "instructions" are for tools that read
+instructions from a file, and "models" hold the models of sessions. Most hand-off files contain
+messages, so they are deleted soon.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ from cortext.durability.replace_file import make_private_dir, remove_if_there, s
 
 PIECES, INSTRUCTIONS, MODELS = "pieces", "instructions", "models"
 _KEPT_SECONDS = {PIECES: 86_400, INSTRUCTIONS: 7 * 86_400, MODELS: 7 * 86_400}
-"""The seconds until a file is deleted. A tool may need its instructions as long as it runs."""
+"""The seconds until a hand-off file is deleted, by kind.
+
+A tool may need its instructions as long as it runs.
+"""
 
 
 def folder_of(kind: str) -> str:
@@ -22,7 +26,7 @@ def folder_of(kind: str) -> str:
 
 
 def prepare_handoff_dir(kind: str) -> str:
-    """Create the folder for a file, delete the old files in it, and return the folder."""
+    """Create the folder for hand-off files of a kind, delete its old files, and return it."""
     folder = folder_of(kind)
     make_private_dir(folder)
     _delete(folder, time.time() - _KEPT_SECONDS[kind])
@@ -30,9 +34,10 @@ def prepare_handoff_dir(kind: str) -> str:
 
 
 def delete_handoff_files(before: float = float("inf")) -> None:
-    """Delete all files of all conversations that were written before a time.
+    """Delete the hand-off files of all conversations that were written before a time.
 
-    An agent that needs a deleted text requests it again.
+    The time is in seconds since 1970; by default, all files are deleted. An agent that needs a
+    deleted text requests it again.
     """
     for kind in _KEPT_SECONDS:
         folder = folder_of(kind)

@@ -1,6 +1,6 @@
 """The messages of a conversation that one of its tool sessions lacks.
 
-Such messages were said in other sessions.
+Such messages come from other tool sessions of the conversation.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ _SHORT = 1000  # characters of a result that are enough to recognize its message
 
 
 def find_missing(row: ConversationRow, tool: str, id: str) -> list[int] | None:
-    """Return the numbers, counted from 1, of the messages that a session lacks.
+    """Return the numbers of the conversation's messages that the tool session `id` lacks.
 
-    Messages from before the session was bound do not count, because the session got them then.
-    Return None if the session was never bound, or if its missing messages are unknown.
+    Numbers count from 1. Messages from before the binding do not count, because the session got
+    them when it was bound. Return None if the session was never bound, or if its missing messages
+    are unknown.
     """
     bindings = [each for each in row_bindings(row) if each.is_of(tool, id)]
     if not bindings:
@@ -57,7 +58,11 @@ def find_missing(row: ConversationRow, tool: str, id: str) -> list[int] | None:
 
 
 def render_missing(row: ConversationRow, numbers: Sequence[int], *, budget: int) -> str:
-    """Return a text with the messages that a session lacks. Without numbers, it lacks none."""
+    """Return a text for the agent with the messages that its session lacks.
+
+    `numbers` are the message numbers from `find_missing`. Without numbers, the text says that the
+    session has the whole history.
+    """
     if not numbers:
         return "The history already stands in this session."
     session = read(row)[0]

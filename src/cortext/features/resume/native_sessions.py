@@ -1,4 +1,7 @@
-"""The tool sessions in which a conversation took place, and which of them has all of it."""
+"""The tool sessions in which a conversation took place.
+
+A tool can resume such a session directly if it has the whole conversation.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ _SHORT = 1000  # characters of a result that are enough to recognize its message
 
 
 class NativeSession(Struct, frozen=True):
-    """A session that a tool has now, and in which a conversation took place."""
+    """An existing tool session in which a conversation took place, with its working folder."""
 
     id: str
     path: str
@@ -29,7 +32,10 @@ class NativeSession(Struct, frozen=True):
 
 
 def find_native_session(row: ConversationRow, tool: str) -> NativeSession | None:
-    """Return a tool's latest session with the whole conversation, or None if it has none."""
+    """Return the tool's latest session that has the whole conversation, or None.
+
+    The working folder of the session must still exist.
+    """
     if row.tool and row.tool != tool:
         return None
     for binding in reversed(row_bindings(row)):
@@ -48,7 +54,10 @@ def find_native_session(row: ConversationRow, tool: str) -> NativeSession | None
 
 
 def row_bindings(row: ConversationRow) -> list[ToolBinding]:
-    """Return the bindings of a conversation. A tool session has one binding, to all of itself."""
+    """Return the bindings of a conversation.
+
+    The row of a tool session without a conversation gets one binding to the whole session.
+    """
     if row.is_standalone:
         return []
     if row.tool:
@@ -57,17 +66,17 @@ def row_bindings(row: ConversationRow) -> list[ToolBinding]:
 
 
 def head_of(row: ConversationRow) -> Session:
-    """Return the head of a conversation in a workspace."""
+    """Return the head of a conversation, which is its session without the messages."""
     return FolderStore(row.workspace).head_at(row.place)
 
 
 def has_whole_conversation(
     row: ConversationRow, binding: ToolBinding, bridge: Bridge, source: TranscriptSource
 ) -> bool:
-    """Return whether a session has all messages of a conversation.
+    """Return whether a tool session has all messages of a conversation.
 
-    Other messages may be in another session. They may even be older than the binding, if they came
-    from another machine later.
+    `source` is the transcript of the session. Missing messages come from other sessions. They may
+    be older than the binding, if they came from another machine later.
     """
     session, _ = FolderStore(row.workspace).read(row.path)
     said = bridge.decode(source, longest=_SHORT).session.messages

@@ -1,8 +1,10 @@
 """Reopen a conversation in a tool: choose the tool, prepare it, and capture after it has ended.
 
-There are three ways, the best first. Natively, if the tool still has a session with the whole
-conversation. Converted, as a new session that cortext writes for the tool. With a briefing, which
-the tool reads.
+There are three ways, the best first:
+
+- native: the tool resumes its own session, if that has the whole conversation.
+- converted: cortext writes the conversation as a new session of the tool.
+- briefing: the tool starts a new session and reads a text about the conversation.
 """
 
 from __future__ import annotations
@@ -61,10 +63,11 @@ _ENOUGH = 100_000  # characters of a result; more are cut to beginning and end
 
 
 class Prepared(NamedTuple):
-    """A conversation that is ready to be reopened.
+    """A conversation that is ready to be reopened in a tool.
 
-    `way` is native, fork, converted or briefing. `id` is the id of the tool's session, or "" if the
-    tool will create the session. `file` is a file of instructions to delete afterwards, or "".
+    `way` is native, fork, converted or briefing. `plan` is the command that starts the tool. `id`
+    is the id of the tool's session, or "" if the tool will create the session. `notes` are for the
+    user. `file` is a file of instructions to delete afterwards, or "".
     """
 
     way: str
@@ -76,7 +79,7 @@ class Prepared(NamedTuple):
 
 
 class ToolChoice(NamedTuple):
-    """The chosen tool, or "" and the tools from which the user may choose."""
+    """The chosen tool, or "" if the user must choose a tool of `among`. `notes` say why."""
 
     tool: str
     among: list[str]
@@ -84,11 +87,11 @@ class ToolChoice(NamedTuple):
 
 
 def choose_tool(row: ConversationRow, wanted: str = "") -> ToolChoice:
-    """Choose the tool for a conversation.
+    """Choose the tool in which to reopen a conversation.
 
-    It is the wanted tool, otherwise the last tool of the conversation, otherwise the default of the
-    workspace, otherwise the only installed tool. Raises ToolMissingError if the wanted tool is not
-    installed, and CortextError if no tool is.
+    This is the tool `wanted`, otherwise the last tool of the conversation, otherwise the default of
+    the workspace, otherwise the only installed tool. Raises ToolMissingError if `wanted` is not
+    installed, and CortextError if no tool is installed.
     """
     if wanted:
         require(wanted)
@@ -113,10 +116,11 @@ def choose_tool(row: ConversationRow, wanted: str = "") -> ToolChoice:
 def prepare(
     row: ConversationRow, tool: str, *, budget: int, fork: bool = False, extra: Sequence[str] = ()
 ) -> Prepared:
-    """Prepare a tool to continue a conversation: write the files it needs, but do not start it.
+    """Write the files that a tool needs to continue a conversation, without starting the tool.
 
-    With `fork`, a copy of the conversation is continued. Without it, LiveError is raised if the
-    conversation is open elsewhere.
+    `budget` limits the length of the history. If `fork` is true, a copy of the conversation is
+    continued. Otherwise, LiveError is raised if the conversation is open in a running tool. `extra`
+    holds more arguments for the tool.
     """
     require(tool)
     if not row.tool:
@@ -141,7 +145,7 @@ def prepare(
 
 
 def finish(prepared: Prepared) -> int:
-    """Capture after the tool has ended, and return the number of new messages."""
+    """Clean up and capture after the tool has ended. Return the number of new messages."""
     _remove(prepared.file)
     return 0 if prepared.row.tool else _capture(prepared.row)
 
@@ -149,10 +153,11 @@ def finish(prepared: Prepared) -> int:
 def write_copy(
     row: ConversationRow, tool: str, *, cwd: str, budget: int, last: str = ""
 ) -> Written:
-    """Write a conversation as a new session of a tool.
+    """Write a conversation as a new session of a tool, and return the session's id and file.
 
-    Raises CortextError if the conversation has no messages, or if the tool's reader does not find
-    the session.
+    `cwd` is the working folder of the session, and `budget` limits its length. `last` is one more
+    user turn to append, as `Writer.write` defines. Raises CortextError if the conversation has no
+    messages, or if the new session cannot be read back.
     """
     session, _ = read(row, longest=_ENOUGH)
     turns = turns_of(
@@ -169,9 +174,10 @@ def write_copy(
 
 
 def folder_for(row: ConversationRow) -> tuple[str, list[str]]:
-    """Return the folder in which to reopen a conversation, and notes about it.
+    """Return the folder in which to reopen a conversation, and notes for the user.
 
-    A conversation of a workspace stays in the workspace, even if the workspace was moved.
+    A conversation of a workspace stays in the workspace, even if the workspace was moved. If the
+    folder of another conversation no longer exists, the current folder is used.
     """
     said = row.working_dir if row.tool else head_of(row).working_dir
     personal = paths.personal_workspace()
@@ -187,9 +193,10 @@ def folder_for(row: ConversationRow) -> tuple[str, list[str]]:
 
 
 def adopt(row: ConversationRow) -> ConversationRow:
-    """Make a conversation from a tool session that belongs to none.
+    """Create a conversation from a tool session that belongs to no conversation.
 
-    It is in the workspace where the session took place, otherwise in the personal workspace.
+    The conversation is in the workspace where the session took place, otherwise in the personal
+    workspace. Return its row.
     """
     # Paused, because the tool may never be started.
     return as_conversation(row, at_rest=True)
@@ -210,7 +217,7 @@ def _prepare_native(
 
 
 def _keep_copy(tool: str) -> None:
-    """Copy a tool's transcripts to the archive before the tool is started."""
+    """Copy a tool's transcripts to the archive, because the tool may delete a resumed session."""
     try:
         sync(tools=[tool], wait=10.0)
     except CortextError as error:
@@ -220,7 +227,7 @@ def _keep_copy(tool: str) -> None:
 def _prepare_fork(
     row: ConversationRow, tool: str, found: NativeSession, extra: Sequence[str], notes: list[str]
 ) -> Prepared | None:
-    """Prepare the tool's own copy of the session, or return None if the tool chooses the id."""
+    """Prepare a copy of the session that the tool itself makes, or return None if it cannot."""
     id = new_id()
     command = _command(row, tool, found.cwd)
     plan = fork_plan(tool, found.id, new=id, cwd=found.cwd, command=command, extra=extra)
@@ -265,21 +272,21 @@ def _prepare_briefing(
 
 
 def _lacks_opening(row: ConversationRow, tool: str, found: NativeSession) -> bool:
-    """Return whether this session cannot get the text of the conversation's command."""
+    """Return whether a resumed session cannot get the command text of its conversation."""
     if row.tool or not head_of(row).command:
         return False
     return not launcher_of(tool).knows_briefing(found.path)
 
 
 def _command(row: ConversationRow, tool: str, cwd: str) -> str:
-    """Return the slash command to begin with, or "" if the tool does not have it."""
+    """Return the slash command that the tool runs first, or "" if the tool has no such command."""
     if row.tool or not launcher_of(tool).takes_command or not has_command(tool, cwd):
         return ""
     return f"/workspace.resume {row.key}"
 
 
 def _note_of_program(row: ConversationRow) -> list[str]:
-    """Return a note if another program still writes the session, unaware of the conversation."""
+    """Return a note if the session is a document that another program still writes."""
     if row.tool != DOCUMENT:
         return []
     later = f"`cortext import {row.key}` brings over what is said there later"
@@ -287,22 +294,22 @@ def _note_of_program(row: ConversationRow) -> list[str]:
 
 
 def _warnings(row: ConversationRow, tool: str) -> list[str]:
-    """Return warnings for the user, except that the conversation was completed.
+    """Return warnings for the user before a conversation is reopened.
 
-    The user has confirmed that already.
+    The warning about a completed conversation is left out, because the user has confirmed it.
     """
     found = [*_brief(row, tool).warnings, explain_read_only(row)]
     return [f"warning: {warning}" for warning in found if warning not in ("", WAS_COMPLETE)]
 
 
 def _brief(row: ConversationRow, tool: str, budget: int = 0) -> Briefing:
-    """Return the briefing for an agent of a tool. With a budget of 0, it has no history."""
+    """Return the briefing for an agent of a tool. If `budget` is 0, it has no history."""
     servers = partial(configured_servers, row, tool, folder_for(row)[0])
     return make_briefing(row, budget=budget, servers=servers, with_history=budget > 0)
 
 
 def _opening(row: ConversationRow, tool: str, budget: int = 0) -> str:
-    """Return warnings and briefing as text, for an agent that gets no slash command."""
+    """Return the warnings and the briefing as one text, for an agent without a slash command."""
     found = _brief(row, tool, budget)
     said = [clean(warning, lines=False) for warning in found.warnings if warning != WAS_COMPLETE]
     warnings = [f"Warning: {warning}" for warning in said]
@@ -311,9 +318,9 @@ def _opening(row: ConversationRow, tool: str, budget: int = 0) -> str:
 
 
 def _instructions(row: ConversationRow, tool: str, budget: int = 0) -> str:
-    """Write a briefing to a file for a tool, and return its path.
+    """Write a briefing to a file of instructions for a tool, and return the file's path.
 
-    With a budget of 0, the briefing has no history.
+    If `budget` is 0, the briefing has no history.
     """
     path = os.path.join(folder_of(INSTRUCTIONS), f"{new_id()}.md")
     text = _opening(row, tool, budget)
@@ -334,6 +341,6 @@ def _capture(row: ConversationRow) -> int:
 
 
 def _bind(row: ConversationRow, tool: str, id: str, path: str = "", *, cwd: str) -> None:
-    """Bind a session that begins now to a conversation, unless its folder is read-only."""
+    """Bind a session that begins now to a conversation, unless the conversation is read-only."""
     if not row.tool and not explain_read_only(row):
         bind(row, tool, id, path, after=record_dicts.iso(clock.now().astimezone(UTC)), cwd=cwd)

@@ -16,7 +16,7 @@ _SHORT = 1000  # characters of a result that are enough to recognize its message
 
 
 class LiveError(CortextError):
-    """The session is open in a running process of its tool.
+    """The error that a session is open in a running process of its tool.
 
     `pid` is 0 if the process is unknown.
     """
@@ -33,9 +33,9 @@ class LiveError(CortextError):
 
 
 def refuse_live(row: ConversationRow) -> None:
-    """Raise LiveError if a tool has the conversation open.
+    """Raise LiveError if a running tool has the conversation open.
 
-    Two tools would continue it without knowing of each other.
+    Otherwise, two tools would continue the same conversation without each other's messages.
     """
     if row.tool == AUR and row.status == "active":
         raise LiveError(row.tool_name, row.key)
@@ -54,8 +54,7 @@ def find_last_tool(row: ConversationRow) -> str:
     """Return the tool that has the last message of a conversation, or "" if it has no tool.
 
     If no tool on this machine has that message, return the last tool that was used, otherwise the
-    last tool. A tool was not used if its session knew all messages from the start. If messages
-    came from elsewhere since, the tool counts as used.
+    last tool. A tool counts as unused if its session knew all current messages from the start.
     """
     if row.tool:
         return "" if row.is_standalone else row.tool

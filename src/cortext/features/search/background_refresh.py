@@ -13,19 +13,20 @@ from cortext.features.search.search import Search
 
 _log = logging.getLogger("cortext.features")
 _STEP = 1.0
-"""The seconds between two updates of the number of transcripts that are not listed yet."""
+"""The seconds between two updates of the number of transcripts that the catalog lacks."""
 _END = 5.0
 
 
 class _EndedError(Exception):
-    """The server is ending, so the background thread must end too."""
+    """The server is shutting down, so the background thread must end too."""
 
 
 class Warming:
-    """A background refresh of catalog and index, at most one at a time.
+    """A background refresh of the catalog and the full-text index, at most one at a time.
 
     `unlisted` is the number of transcripts that the catalog does not have yet. `unread` is the
-    number of conversations that the index does not have yet. Both count down.
+    number of conversations that the index does not have yet. Both count down. `done` of `total`
+    conversations are indexed in this refresh.
     """
 
     def __init__(self) -> None:
@@ -38,11 +39,12 @@ class Warming:
 
     @property
     def goes_on(self) -> bool:
+        """Whether the background thread is running."""
         return self._thread is not None and self._thread.is_alive()
 
     @property
     def left(self) -> int:
-        """The number of conversations known to be unread; 0 when all are read."""
+        """The number of conversations still to read; at least 1 while the refresh runs."""
         return max(self.unlisted + self.unread, int(self.goes_on))
 
     def start(self) -> None:
@@ -54,7 +56,7 @@ class Warming:
         self._thread.start()
 
     def end(self) -> None:
-        """Stop the refresh after the current conversation, and wait up to 5 seconds for that.
+        """Stop the refresh after the current conversation, and wait up to 5 seconds for its end.
 
         The conversations that were read so far stay in the index.
         """
@@ -74,7 +76,7 @@ class Warming:
             _log.warning("could not read what is new: %s", error)
 
     def _list(self) -> None:
-        """Bring the catalog up to date with every transcript."""
+        """Bring the catalog up to date with every transcript, in steps of one second."""
         conversations = ConversationList(paths.workspace_root(), everywhere=True)
         before = -1
         while self.unlisted != before:

@@ -1,4 +1,4 @@
-"""Recognize a person's answer that chooses between options that an agent offered.
+"""Recognize a user's answer that chooses between options that an agent offered.
 
 "The header." alone decides nothing. After "In the header or on its own page?" it is a decision.
 """
@@ -26,7 +26,7 @@ _FACT = re.compile(
 _PERMISSION = re.compile(
     r"\b(?:should|shall|can|could|may) i\b|\b(?:want|like|need) me to\b|\bsoll ich\b"
 )
-"""A question for permission. Its answer is not a decision."""
+"""A question for permission. An answer to such a question is not a decision."""
 _PROPOSED = re.compile(r"\bi(?:'d| would)? (?:propose|suggest|recommend)\b|\bmy plan is\b")
 _YES_OR_NO = re.compile(
     r"(?:yes|yep|yeah|no|nope|ok(?:ay)?|sure|fine|right|agreed|exactly|good|ja|nein|oui|non|sí|si)"
@@ -36,7 +36,7 @@ _TELLS = re.compile(
     r"(?:it|it's|there|they|that|that's|this|these|i|i'm|i've|he|she|you|we|we're|my|our|because"
     r"|but|although|maybe|perhaps|neither|nothing|none|never mind|not)\b"
 )
-"""The first word of a sentence that gives information and chooses nothing."""
+"""The first words of a sentence that gives information and chooses nothing."""
 _LATER = re.compile(
     r"\b(?:later|maybe|perhaps|not sure|depends|let me|hold on|wait|hm+|unsure|either way"
     r"|you decide|up to you|please|thanks?)\b"
@@ -56,9 +56,9 @@ _DOES = re.compile(
 
 
 def offers(sentences: Sequence[str], *, was_asked: bool) -> bool:
-    """Return whether an agent's message ends with an offer to choose.
+    """Return whether an agent's message, given as sentences, ends with an offer to choose.
 
-    `was_asked` says whether the person's message before contains a question.
+    `was_asked` says whether the user's message before it contains a question.
     """
     if not sentences:
         return False
@@ -74,9 +74,10 @@ def offers(sentences: Sequence[str], *, was_asked: bool) -> bool:
 
 
 def chosen(said: str, answer: Sequence[str]) -> str:
-    """Return the first sentence of an answer if it decides on an offer, otherwise "".
+    """Return the first sentence of a user's answer if it chooses an option, otherwise "".
 
-    `said` is the whole answer, and `answer` has its sentences.
+    `said` is the whole answer, and `answer` has its sentences. The message before the answer must
+    be an offer, as `offers` recognizes it.
     """
     if not answer or len(said) > _ANSWER or _is_question(answer[0]) or picks(said):
         return ""
@@ -97,7 +98,7 @@ def chosen(said: str, answer: Sequence[str]) -> str:
 
 
 def picks(said: str) -> bool:
-    """Return whether an answer only picks an option, such as "the second one".
+    """Return whether a user's answer only points at an option, such as "the second one".
 
     The agent's next message then says which option that is.
     """
@@ -105,7 +106,10 @@ def picks(said: str) -> bool:
 
 
 def picked(sentences: Sequence[str]) -> str:
-    """Return the first sentence of an agent if it says what the agent will do, otherwise ""."""
+    """Return an agent's first sentence if it says what the agent will do, otherwise "".
+
+    The sentence then names the option that the user pointed at.
+    """
     first = sentences[0] if sentences else ""
     return first if _DOES.match(_plain(first)) else ""
 

@@ -2,7 +2,7 @@
 
 No language model is used. A sentence is a decision in three cases: its words say so ("we agreed
 on", "let's use"); it answers an offer of the agent (`decision_answers.py`); or an agent advised it
-and the person then agreed. Sentences about the topic come first.
+and the user then agreed. Sentences about the topic come first.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cortext.model.session import Session
 _CONVERSATIONS = 30
 _HITS = 200
 _LONGEST = 20_000
-"""The number of characters of a message that are examined."""
+"""How many characters of a message are examined."""
 _SHORTEST, _SENTENCE = 8, 500
 _DECIDED = (
     *summary_phrases.DECIDED,
@@ -42,15 +42,15 @@ _CHOSEN = (
     *("i don't want ", "we don't want "),
     *("go for ", "i'm going with", "let us ", "scrap ", "remove "),
 )
-"""Phrases that make a person's sentence a decision.
+"""Phrases that make a user's sentence a decision.
 
-Those that are not in `summary_phrases.CHOSEN` count only at the start of a sentence.
+Phrases that are not in `summary_phrases.CHOSEN` count only at the start of a sentence.
 """
 _STARTS = tuple(cue for cue in _CHOSEN if cue not in summary_phrases.CHOSEN)
 # "It is what it is." contains "it is." too, so `_CLAIMS` checks that phrase.
 _SAID = tuple(cue for cue in summary_phrases.CHOSEN if cue != "it is.")
 _SO = re.compile(r"(?:(?:ok(?:ay)?|alright|fine|good|right|so|then|and|also|please|now)[,:]? )+")
-"""Words that may come before the phrase that decides."""
+"""Words that may come before the phrase that makes a sentence a decision."""
 _BEGINS = re.compile(
     r"let(?:'s| us) (?!see|look|talk|discuss|think|start|begin|try|continue|check|wait|test|debug"
     r"|find|go (?:over|through|back|on)|say|have a look|know|me)"
@@ -60,7 +60,7 @@ _BEGINS = re.compile(
     r"|no (?!(?:idea|problem|worries|rush|hurry|need|thanks|thank|clue|luck|matter|doubt|way|one"
     r"|tests?|errors?|failures?|change|difference|it|that|this|i|we|you|not|there)\b)[\w-]+"
 )
-"""The start of a person's sentence that is a decision, whatever follows."""
+"""The start of a user's sentence that is a decision, whatever follows."""
 _CLAIMS = re.compile(
     r"(?!.*\b(?:what|how|who|where|why|which|whatever|wonder|know|than|like)\b)[^,;:?]{2,60} it is"
     r"(?:[,.!;]|$)"
@@ -81,7 +81,7 @@ _YES = re.compile(
     re.IGNORECASE,
 )
 _ANSWER = 160
-"""The maximum number of characters of a message that can be a plain yes."""
+"""The maximum number of characters of a user's message that can be a plain yes."""
 _END = re.compile(r"(?<=[.!?。！？])[\"'”’)\]]*\s+|(?<=[。！？])|\n+")
 _LEAD = re.compile(r"[\s>#*+•-]*+(?:\d{1,3}[.)]\s+)?+(?:\[[ xX]\]\s*)?+")
 _HEADING = re.compile(
@@ -93,7 +93,11 @@ _CLAUSE = re.compile(r"[,;:،]\s|\s[—–-]\s|、")
 
 
 class Decision(NamedTuple):
-    """A sentence that is a decision. `message_id` is "" if the message has no id."""
+    """A sentence that decides something, and the message that contains it.
+
+    `number` is the number of the message, counted from 1. `message_id` is "" if the message has no
+    id. `time` is in microseconds since 1970. `score` says how well the sentence fits the topic.
+    """
 
     row: ConversationRow
     number: int
@@ -111,7 +115,7 @@ def get_decisions(
     *,
     most: int = 10,
 ) -> list[Decision]:
-    """Return decisions about a topic, the best match first, then the newest first.
+    """Return decisions about a topic: the best match first, and the newest first for equal matches.
 
     `find` is called with a query and a limit, and returns the newest texts that match. `read`
     returns the session of a row.
@@ -136,7 +140,7 @@ def get_decisions(
 
 
 def decisions_in(messages: Sequence[SessionMessage]) -> Iterator[tuple[int, str]]:
-    """Yield the sentences that are decisions, each with its message number, counted from 1."""
+    """Yield each sentence that is a decision, with the number of its message, counted from 1."""
     advice: tuple[int, str] | None = None
     is_offered = is_picked = was_asked = False
     for number, message in enumerate(messages, 1):
@@ -167,6 +171,7 @@ def decisions_in(messages: Sequence[SessionMessage]) -> Iterator[tuple[int, str]
 def _about(
     row: ConversationRow, messages: Sequence[SessionMessage], stems: Sequence[str]
 ) -> Iterator[Decision]:
+    """Yield the decisions of a conversation that are about a topic, given by its stems."""
     title = _counted(f"{row.title} {row.summary}", stems)
     for number, sentence in decisions_in(messages):
         message = messages[number - 1]
@@ -180,6 +185,7 @@ def _about(
 
 
 def _decided(text: str, *, by_person: bool) -> Iterator[str]:
+    """Yield the sentences of one message that are decisions by their own words."""
     listed = False
     for line in text.split("\n"):
         if _HEADING.fullmatch(line.casefold()):
@@ -204,6 +210,7 @@ def _decided(text: str, *, by_person: bool) -> Iterator[str]:
 
 
 def _decides(sentence: str, *, by_person: bool) -> bool:
+    """Return whether a sentence is a decision by its own words."""
     if sentence.rstrip("\"'”’)] ")[-1:] in ("?", "？", "؟"):
         return False
     text = sentence.casefold().replace("’", "'")
@@ -226,7 +233,7 @@ def _decides(sentence: str, *, by_person: bool) -> bool:
 
 
 def _advised(text: str) -> str:
-    """Return the last sentence in which an agent recommends something, or ""."""
+    """Return the last sentence of an agent's message that recommends something, or ""."""
     found = ""
     for line in text.split("\n"):
         for sentence in _sentences(line):
@@ -257,6 +264,6 @@ def _stems(topic: str) -> list[str]:
 
 
 def _counted(text: str, stems: Sequence[str]) -> int:
-    """Return how many of the stems are the start of a word in a text."""
+    """Return how many of the stems are the start of a word in the text."""
     words = " " + " ".join(_WORD.findall(spaced(folded(text))))
     return sum(f" {stem}" in words for stem in stems)

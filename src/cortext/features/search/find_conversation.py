@@ -23,10 +23,10 @@ _PATIENCE, _LONGEST = 8.0, 2.0
 
 
 class FoundConversations(NamedTuple):
-    """The conversations that match.
+    """The conversations that match a name or words.
 
-    If messages were searched, `searched` has the number of conversations in the index, and the
-    number of all conversations that were considered.
+    `searched` is None if no messages were searched. Otherwise it has two counts: the candidates
+    that are in the index, and all candidates.
     """
 
     rows: Sequence[ConversationRow]
@@ -55,10 +55,10 @@ def find_by_text(
     query: str,
     progress: Callable[[int, int], None] | None = None,
 ) -> FoundConversations:
-    """Find conversations by words that were said, among the candidates of the last `find`.
+    """Find conversations by words in their messages, among the candidates of the last `find`.
 
-    New messages are captured and indexed first, which takes long the first time; `progress` is
-    called meanwhile.
+    New messages are captured and indexed first, which takes long the first time. `progress` is
+    called meanwhile, with the number done and the total.
     """
     texts = ConversationTexts(progress)
     seen: set[Identity] = set()
@@ -75,7 +75,7 @@ def find_by_text(
 
 
 class ConversationTexts:
-    """The indexed text of all conversations, refreshed when the object is created."""
+    """The full-text index of all conversations, refreshed when the object is created."""
 
     def __init__(self, progress: Callable[[int, int], None] | None = None) -> None:
         self._words = FulltextIndex.at_home()
@@ -87,9 +87,10 @@ class ConversationTexts:
         return sum(1 for row in rows if row.identity in self._known)
 
     def find(self, query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
-        """Return the rows in which the person or the agent said all the words, the latest first.
+        """Return the rows whose messages contain all words of the query, the latest first.
 
-        If any message has all the words, only conversations with such a message are returned.
+        Only messages of the user and of the agent count. If a single message has all the words,
+        only conversations with such a message are returned.
         """
         terms = _terms(query)
         if not terms:
@@ -124,6 +125,6 @@ class ConversationTexts:
 
 
 def _terms(query: str) -> list[Term]:
-    """Return a term for each word of a query. AND and OR count as ordinary words."""
+    """Return a search term for each word of a query. AND and OR count as ordinary words."""
     found = [term for word in query.split() for term in parse(word).terms]
     return [term._replace(is_prefix=len(term.tokens[-1]) >= _BEGINNING) for term in found]

@@ -37,26 +37,29 @@ from cortext.workspace.conversation_types import Types
 
 _log = logging.getLogger("cortext.features")
 STUB = 300
-"""Of a long tool result, this many characters at the start and at the end are indexed.
+"""How many characters of a long tool result are indexed, at its start and at its end each.
 
 The end matters because error messages are usually there.
 """
 _END = 64
-"""Bytes before a read position whose checksum shows that the earlier lines are unchanged."""
+"""The number of bytes before a read position that its checksum covers.
+
+If the checksum is the same, the lines before the position are unchanged.
+"""
 _LONGEST = 2**32 - 1
 _New = tuple[list[TextEntry], "State", bool]
 """The new texts, the state to store, and whether earlier texts stay in the index."""
 
 
 class State(NamedTuple):
-    """How much of a conversation is in the index.
+    """How much of a conversation is in the full-text index.
 
-    `print` is the fingerprint of the conversation. `inode` and `size` are the file and the number
-    of its bytes that are indexed, and `held` is the number of messages. `end` is a checksum: of the
-    last indexed bytes, or for a transcript of all indexed texts. `title`, `document` and `side` are
-    checksums of the title, the markdown and the sub-agents' messages. Transcripts also use `lines`
-    and `last`, the rest of a `FilePosition`, and `beside`, which changes with the sub-agents'
-    files.
+    The index stores this state as text with the conversation. `print` is the fingerprint of the
+    conversation. `inode` and `size` are the file and the number of its bytes that are indexed, and
+    `held` is the number of messages. `end` is a checksum: of the last indexed bytes, or for a
+    transcript of all indexed texts. `title`, `document` and `side` are checksums of the title, the
+    markdown and the sub-agents' messages. Transcripts also use `lines` and `last`, the rest of a
+    `FilePosition`, and `beside`, which changes with the sub-agents' files.
     """
 
     print: str = ""
@@ -73,16 +76,20 @@ class State(NamedTuple):
 
     @property
     def mark(self) -> FilePosition:
-        """The position in a transcript up to which it is indexed."""
+        """The position in the transcript up to which its messages are indexed."""
         return FilePosition(self.inode, self.size, self.lines, f"{self.last:032x}")
 
     def at(self, mark: FilePosition) -> State:
-        """Return this state with another position in the transcript."""
+        """Return a copy of this state with another position in the transcript."""
         last = int(mark.end or "0", 16)
         return self._replace(inode=mark.inode, size=mark.size, lines=mark.lines, last=last)
 
     @classmethod
     def read(cls, text: str) -> State:
+        """Parse the text that `str` makes of a state.
+
+        An empty text means that nothing is indexed.
+        """
         print, _, numbers = text.partition("\n")
         return cls(print, *map(int, numbers.split()))
 
@@ -93,8 +100,8 @@ class State(NamedTuple):
 def read_new(row: ConversationRow, known: str) -> Work | None:
     """Read the texts of a conversation that the index does not have.
 
-    `known` is the stored state of the conversation. Return None if the conversation cannot be read.
-    Its indexed texts then stay, and the next refresh tries again.
+    `known` is the state that the index stores for the conversation, or "". Return None if the
+    conversation cannot be read. Its indexed texts then stay, and the next refresh tries again.
     """
     # Take the fingerprint first, so that a write during the read counts as new next time.
     old, print = State.read(known), fingerprint_of(row)
@@ -113,7 +120,10 @@ def read_new(row: ConversationRow, known: str) -> Work | None:
 
 
 def _about(row: ConversationRow, old: State, state: State) -> tuple[list[TextEntry], State]:
-    """Return the title with the summary, and the markdown, if they changed; and the new state."""
+    """Return the title with the summary, and the markdown, if they changed since `old`.
+
+    Also return `state` with the new checksums of both.
+    """
     new: list[TextEntry] = []
     title = f"{row.title}\n{row.summary}"
     state = state._replace(title=crc32(title.encode()))
@@ -131,13 +141,16 @@ def _about(row: ConversationRow, old: State, state: State) -> tuple[list[TextEnt
 
 
 def _written(markdown: str, row: ConversationRow) -> str:
-    """Return a markdown without the lines of its template."""
+    """Return a conversation's markdown without the lines that come from its template."""
     given = set(Types(row.workspace).template(row.kind).split("\n"))
     return "\n".join([line for line in markdown.split("\n") if line not in given])
 
 
 def _of_tool(row: ConversationRow, old: State) -> _New:
-    """Return the new texts of a tool session, or of a document, which is read completely."""
+    """Return the new texts of a tool session or of a document.
+
+    Only the new part of a transcript is read, if possible. A document is read completely.
+    """
     if row.is_standalone:
         return _all_of(row, read_all(row), old)
     transcript = transcript_of(row)
@@ -150,7 +163,10 @@ def _of_tool(row: ConversationRow, old: State) -> _New:
 
 
 def _since(transcript: Found, old: State, mask: Redactor | None) -> _New | None:
-    """Return the new texts of a transcript; None if the whole transcript has to be read."""
+    """Return the texts that were added to a transcript since `old`.
+
+    Return None if the whole transcript has to be read. Texts are redacted with `mask`, if given.
+    """
     aside = beside(*transcript)
     if old.side if aside is None else _sum(aside) != old.beside:
         return None
@@ -165,7 +181,10 @@ def _since(transcript: Found, old: State, mask: Redactor | None) -> _New | None:
 
 
 def _anew(row: ConversationRow, transcript: Found, old: State, mask: Redactor | None) -> _New:
-    """Read a whole transcript, and return its texts with the position to continue from."""
+    """Read a whole transcript.
+
+    Return its texts and a state from which the next refresh continues.
+    """
     mark = _end(transcript)
     aside = beside(*transcript) if mark else None
     # Do not shorten texts that are to be redacted: half a secret would not be recognized.
@@ -186,9 +205,10 @@ def _end(transcript: Found) -> FilePosition | None:
 def _all_of(
     row: ConversationRow, found: LoadedRow, old: State, mask: Redactor | None = None
 ) -> _New:
-    """Return the texts of a session that was read completely.
+    """Return the new texts of a session that was read completely.
 
-    If its first texts are still those in the index, only the texts after them are new.
+    If the texts in the index are still the first texts of the session, only the texts after them
+    are new. Otherwise all texts are new.
     """
     told = _told(found.session.messages, mask)
     entries = [_entry(number, each) for number, each in enumerate(told, 1)]
@@ -202,11 +222,12 @@ def _all_of(
 
 
 def _told(messages: Sequence[SessionMessage], mask: Redactor | None) -> Iterable[SessionMessage]:
+    """Return the messages, redacted with `mask` if it is given."""
     return messages if mask is None else (redact_message(each, mask) for each in messages)
 
 
 def side_text(side: Iterable[Session]) -> str:
-    """Return the text of all messages from and to sub-agents."""
+    """Return the text of all messages from and to sub-agents, whose sessions are in `side`."""
     return "\n".join(
         message.content
         for session in side
@@ -220,7 +241,7 @@ def _sum(text: str) -> int:
 
 
 def _digest(entries: Sequence[TextEntry], found: int = 0) -> int:
-    """Return a checksum of texts, continued from the checksum `found`.
+    """Return a checksum of the texts, continued from the checksum `found`.
 
     Texts are compared because some tools give messages no ids, and the last message may grow.
     """
@@ -230,7 +251,7 @@ def _digest(entries: Sequence[TextEntry], found: int = 0) -> int:
 
 
 def _of_lines(row: ConversationRow, old: State) -> _New:
-    """Return the new texts of a file with one message per line."""
+    """Return the new texts of a conversation or log, whose file has one message per line."""
     path = row.path if row.tool else row.place.lines
     table = LOG.records if row.tool else FOLDER.records
     try:
@@ -256,7 +277,7 @@ def _of_lines(row: ConversationRow, old: State) -> _New:
 
 
 def first_line_end(fd: int) -> int:
-    """Return the byte where the turns of a log begin, after its first line."""
+    """Return the byte after the first line of a log, where its messages begin."""
     step = 1 << 12
     while True:
         data = os.pread(fd, step, 0)
@@ -267,12 +288,14 @@ def first_line_end(fd: int) -> int:
 
 
 def _last(fd: int, begin: int, size: int) -> int:
+    """Return the checksum of the last bytes before `size`, which is counted from `begin`."""
     return crc32(read_range(fd, begin + max(size - _END, 0), begin + size))
 
 
 def _entries(data: bytes, table: RecordTable, at: int, number: int) -> Iterator[TextEntry]:
-    """Yield the messages of lines, each with its position in the file.
+    """Yield an index entry for each message in the lines `data`.
 
+    `at` is the position of `data` in the file. `number` is the number of the message before.
     Messages are numbered as in `cortext show`: a line without a message has no number.
     """
     lines = data.split(b"\n")[:-1]
@@ -308,13 +331,13 @@ def _entry(number: int, message: SessionMessage, at: int = 0, size: int = 0) -> 
 
 
 def fingerprint_of(row: ConversationRow) -> str:
-    """Return a text that changes when the messages, the head or the markdown change."""
+    """Return a text that changes when a conversation's messages, head or markdown change."""
     known = row_fingerprint(row)
     return known if row.tool else f"{known}|{markdown_fingerprint(row)}"
 
 
 def row_fingerprint(row: ConversationRow) -> str:
-    """Return the part of a fingerprint that needs no file, only the row.
+    """Return the part of a conversation's fingerprint that needs no file, only the row.
 
     Status and key are excluded, because they depend on the time and on other rows.
     """
@@ -323,9 +346,10 @@ def row_fingerprint(row: ConversationRow) -> str:
 
 
 def markdown_fingerprint(row: ConversationRow) -> str:
-    """Return the fingerprint of the markdown, or of its folder; "" if neither exists.
+    """Return the fingerprint of a conversation's markdown file, or of its folder.
 
-    The markdown nearly always has the name of the conversation type.
+    Return "" if neither exists. The file nearly always has the name of the conversation type, so
+    only that name is tried.
     """
     folder = row.absolute_path
     for path in (f"{folder}/{row.kind}.md", folder):

@@ -1,4 +1,4 @@
-"""Keep the full-text index up to date with the listed conversations. Only new texts are read."""
+"""Bring the full-text index up to date with the listed conversations. Only new texts are read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
 _BATCH = 4 << 20
-"""The number of characters after which a batch is written to the index."""
+"""The number of characters after which the texts read so far are written to the index."""
 _DAY = 86_400
 _RECENT = 30 * _DAY
 _WAIT = 1.0
@@ -36,11 +36,11 @@ Progress = Callable[[int, int], None]
 
 
 class RefreshedTexts(NamedTuple):
-    """The result of a refresh.
+    """How much a refresh of the full-text index read.
 
-    `read` is the number of conversations that were read, and `messages` the number of texts that
-    were added. `left` is the number of conversations that are not read yet. `why` is the reason for
-    that, or "" if there was not enough time.
+    `read` is the number of conversations that were read, and `messages` is the number of texts that
+    were added. `left` is the number of conversations that still have to be read. `why` is the
+    reason for that; "" if there was not enough time.
     """
 
     read: int = 0
@@ -57,11 +57,12 @@ def refresh(
     progress: Progress | None = None,
     anew: Collection[Identity] = (),
 ) -> RefreshedTexts:
-    """Bring the index up to date with the rows of all conversations.
+    """Bring the full-text index up to date with `rows`, which must have all conversations.
 
-    Conversations in `anew` are read again completely. With `patience`, only the newest are read,
-    for that many seconds. If another process is refreshing the index, wait for it about as long. If
-    it is not done by then, change nothing, and give the reason in `why`.
+    Conversations in `anew` are read again completely. With `patience`, only the newest
+    conversations are read, for that many seconds. `progress` is called with the number done and the
+    total. If another process is adding to the index, wait about as long for it. If it does not
+    finish in time, change nothing, and give the reason in `why`.
     """
     mark, day = _mark(rows), int(time.time()) // _DAY
     marked = words.mark()
@@ -85,7 +86,7 @@ def refresh(
 
 
 def purge(words: FulltextIndex, rows: Sequence[ConversationRow]) -> None:
-    """Delete the index if it has words of conversations that are not in `rows`.
+    """Delete the full-text index if it has words of conversations that are not in `rows`.
 
     `rows` must have all conversations. Raises SessionLockedError while another process adds to the
     index, because that process may have read deleted words.
@@ -97,10 +98,10 @@ def purge(words: FulltextIndex, rows: Sequence[ConversationRow]) -> None:
 
 
 class _ListedRows(NamedTuple):
-    """All rows, their mark and the day.
+    """The rows of all conversations, their checksum `mark`, and the number of the current day.
 
-    `whole` says whether to check the markdown of every row. That happens once a day; otherwise only
-    the markdown of recent conversations is checked.
+    With `whole`, the markdown files of all conversations are checked, which happens once a day.
+    Otherwise only the markdown of recent conversations is checked.
     """
 
     rows: Sequence[ConversationRow]
@@ -125,14 +126,17 @@ def _recently() -> int:
 def _changed(
     words: FulltextIndex, rows: Sequence[ConversationRow], *, whole: bool = False
 ) -> list[tuple[ConversationRow, str]]:
-    """Return the rows that differ from the index, each with its stored state."""
+    """Return the rows that differ from the index, each with the state that the index stores."""
     return _compare(words, rows, whole=whole)[0]
 
 
 def _compare(
     words: FulltextIndex, rows: Sequence[ConversationRow], *, whole: bool
 ) -> tuple[list[tuple[ConversationRow, str]], list[Identity]]:
-    """Return the rows that differ from the index, and the conversations that were deleted."""
+    """Return the rows that differ from the index, and the identities of deleted conversations.
+
+    Each row comes with the state that the index stores. `whole` is as in `_ListedRows`.
+    """
     known, recent = words.known(), 0 if whole else _recently()
     changed: list[tuple[ConversationRow, str]] = []
     for row in rows:
@@ -146,7 +150,7 @@ def _compare(
 
 @contextmanager
 def _alone(words: FulltextIndex, patience: float | None) -> Generator[str]:
-    """Hold the lock for adding to the index. Yield "", or the reason why it is not held."""
+    """Hold the lock for adding to the index. Yield "", or the reason why the lock is not held."""
     if not words.lock:
         yield ""
         return
@@ -167,7 +171,7 @@ def _alone(words: FulltextIndex, patience: float | None) -> Generator[str]:
 
 
 class _Refresh:
-    """One refresh, by the process that holds the lock."""
+    """One refresh of the index, by the process that holds the lock."""
 
     def __init__(
         self, words: FulltextIndex, patience: float | None, progress: Progress | None
@@ -205,10 +209,10 @@ class _Refresh:
         return RefreshedTexts(done - unread, self._messages, left)
 
     def _read(self, changed: list[tuple[ConversationRow, str]]) -> tuple[int, int]:
-        """Read changed conversations, and return how many were tried and how many were unreadable.
+        """Read changed conversations. Return how many were tried, and how many were unreadable.
 
-        The oldest are added to the index first, because a search expects newer texts to have
-        greater numbers.
+        Each batch adds its oldest conversations to the index first, because a search expects newer
+        texts to have greater numbers.
         """
         if not changed:
             return 0, 0
@@ -241,7 +245,10 @@ class _Refresh:
             self._flush()
 
     def _flush(self) -> None:
-        """Write the texts that were read. With a writer thread, reading continues meanwhile."""
+        """Write the texts read so far to the index.
+
+        With a writer thread, reading continues meanwhile.
+        """
         self._wait()
         if not self._batch:
             return

@@ -1,4 +1,4 @@
-"""Explain why a search found nothing, and suggest similar words and titles."""
+"""Explain to the user why a search found nothing, and suggest similar words and titles."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from cortext.features.search.search_results import Finder, SearchRequest
 from cortext.formats.text_search.search_query import Clause, Query, Term, parse
 
 _CLOSE = 85
-"""The minimum similarity, out of 100, of a title that is suggested."""
+"""The similarity of a title to the query, out of 100, from which the title is suggested."""
 _SHORTEST = 4
-"""The minimum number of characters for which similar titles are suggested."""
+"""The minimum number of characters of a query for which similar titles are suggested."""
 _FREED: dict[str, Callable[[SearchRequest], SearchRequest]] = {
     "--tool": lambda q: q._replace(wanted=q.wanted._replace(tool=None)),
     "--type": lambda q: q._replace(wanted=q.wanted._replace(kind=None)),
@@ -29,14 +29,14 @@ _FREED: dict[str, Callable[[SearchRequest], SearchRequest]] = {
     "--until": lambda q: q._replace(narrow=q.narrow._replace(until=None)),
     "--conversation": lambda q: q._replace(only=None),
 }
-"""For each option that narrows a search: a function that removes it from a request."""
+"""For each option that narrows a search: a function that removes the option from a request."""
 
 
 class NoResultsReason(NamedTuple):
-    """The reason why a search found nothing.
+    """Why a search found nothing, and what to suggest to the user.
 
     `asked` is False if the query had no word to search for. `excluded` are the unwanted words that
-    every match contains. `narrowed` are the options that hide all matches: if one is removed,
+    every match contains. `narrowed` are the options that hide all matches: without one of them,
     there are results. `elsewhere` is True if there are results without all options. `empty` are the
     options that leave no conversation to search. `unknown` are the words that occur nowhere, each
     with a similar word or "". `titles` are conversations with a similar title.
@@ -52,7 +52,10 @@ class NoResultsReason(NamedTuple):
 
 
 def explain_no_results(finder: Finder, question: SearchRequest) -> NoResultsReason:
-    """Return the first reason that explains why a search found nothing."""
+    """Return why the search `question` found nothing.
+
+    Options are checked first, then unwanted words, then misspelled words.
+    """
     query = parse(question.text)
     whole = query.whole
     if whole is None:
@@ -73,7 +76,7 @@ def explain_no_results(finder: Finder, question: SearchRequest) -> NoResultsReas
 
 
 def _unknown(finder: Finder, terms: Sequence[Term]) -> list[tuple[str, str]]:
-    """Return the typed words that occur nowhere, each with a similar word or "".
+    """Return the words of the query that occur nowhere, each with a similar word or "".
 
     Text without spaces, such as Chinese, counts as one word. The index also has words of deleted
     texts, so each word is searched.
@@ -97,7 +100,10 @@ def _words(terms: Sequence[Term]) -> list[str]:
 
 
 def _narrowed(finder: Finder, question: SearchRequest) -> NoResultsReason | None:
-    """Return the options that hide the results; None if there are no results without them."""
+    """Return the options of the request that hide all results.
+
+    Return None if the search finds nothing even without any option.
+    """
     question = question._replace(most=1)
     given = [name for name, free in _FREED.items() if free(question) != question]
     empty = [name for name in given if not finder.among(_only(question, name))]
@@ -110,13 +116,14 @@ def _narrowed(finder: Finder, question: SearchRequest) -> NoResultsReason | None
 
 
 def _only(question: SearchRequest, name: str) -> SearchRequest:
-    """Return the request with only one of its options."""
+    """Return the request with every option removed except `name`."""
     for other, free in _FREED.items():
         question = question if other == name else free(question)
     return question
 
 
 def _alike(text: str, rows: list[ConversationRow]) -> list[ConversationRow]:
+    """Return the rows whose title is very similar to a text."""
     if len(text) < _SHORTEST:
         return []
     from rapidfuzz import fuzz, utils

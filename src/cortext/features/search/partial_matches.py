@@ -1,6 +1,6 @@
 """Find partial matches for a query that no message matches completely.
 
-People search with whole sentences. The words that they remember of a conversation may be in several
+Users search with whole sentences. The words that they remember of a conversation may be in several
 of its messages.
 """
 
@@ -34,22 +34,22 @@ there these they thing things think this those to up us use used uses using want
 way we were what when where which who whom whose why will with would you your
 """
 _SMALL = frozenset(_SENTENCE.split())
-"""Common words that say little about the topic of a sentence."""
+"""Common words that say little about the topic of a query."""
 _ENDING = re.compile(r"(?<=...)(?:ings|ing|ed|es|s|d|e)$")
 _ENDINGS = ("", "e", "s", "es", "d", "ed", "ing")
 _MOST = 8
 """The maximum number of words to search for, because the number of pairs grows quickly."""
 _TOLD = 80
-"""The maximum number of characters of a typed word that are repeated to the person."""
+"""The maximum number of characters of a typed word that are repeated to the user."""
 _CONVERSATIONS = 6
 _LOOKED = 1000
 
 
 class PartialMatch(NamedTuple):
-    """The results, and how they differ from the query.
+    """The results of a partial match, and how they differ from the query.
 
     `how` is LOOSE if the words of a phrase are not side by side, WITHOUT if some words are ignored,
-    APART if the words are in different messages, and SOME if only some words match. `without` are
+    APART if the words are in different messages, and SOME if only some words match. `without` has
     the words that were ignored.
     """
 
@@ -59,9 +59,9 @@ class PartialMatch(NamedTuple):
 
 
 def told(found: PartialMatch) -> str:
-    """Describe in words how the results differ from the query.
+    """Describe in words, for the user, how the results differ from the query.
 
-    The text contains typed words, which are not sanitized.
+    The text contains words that the user typed. They are not sanitized.
     """
     if found.how == WITHOUT and not found.without:
         return f"{_HOW[WITHOUT]}; with other endings, these have"
@@ -69,9 +69,9 @@ def told(found: PartialMatch) -> str:
 
 
 def find_partial_matches(finder: Finder, question: SearchRequest) -> PartialMatch | None:
-    """Return the texts that match most of a query, the best first.
+    """Return the texts that match most words of a query, the best first.
 
-    Return None if there are none, or if the query has too few words to ignore one of them.
+    Return None if no text does, or if the query has too few words to ignore one of them.
     """
     whole = parse(question.text).whole
     if whole is None or whole.either:
@@ -91,18 +91,19 @@ def find_partial_matches(finder: Finder, question: SearchRequest) -> PartialMatc
 
 
 def content_words(words: Sequence[Term]) -> Sequence[Term]:
-    """Return the words without common ones; all words if all are common."""
+    """Return the words without common words such as "the"; all words if all are common."""
     return [word for word in words if _tells(word)] or words
 
 
 def _tells(word: Term) -> bool:
+    """Return whether a word says something about the topic, unlike "the" or a single letter."""
     first = word.tokens[0]
     # A single letter or digit comes from code that was split into words.
     return first not in _SMALL and (len(word.tokens) > 1 or len(first) > 1 or not first.isascii())
 
 
 def term_text(term: Term) -> str:
-    """Return the text of a term as a person typed it, shortened if it is very long."""
+    """Return a search term as the user typed it, shortened if it is very long."""
     whole = "".join(
         token if not n or is_alone(token) or is_alone(term.tokens[n - 1]) else f" {token}"
         for n, token in enumerate(term.tokens)
@@ -111,14 +112,17 @@ def term_text(term: Term) -> str:
 
 
 def split_phrase(term: Term) -> list[Term]:
-    """Return the words of a phrase as single terms. Text in scripts without spaces stays whole."""
+    """Return each word of a phrase as its own search term.
+
+    A phrase in a script without spaces stays whole.
+    """
     if len(term.tokens) == 1 or not all(map(str.isascii, term.tokens)):
         return [term]
     return [Term((token,)) for token in term.tokens]
 
 
 def _forms(term: Term) -> list[Term]:
-    """Return a term for each ending that an English word may have."""
+    """Return a search term for each ending that an English word may have."""
     (word, *more) = term.tokens
     if more or term.is_prefix or not word.isascii() or not word.isalpha():
         return [term]
@@ -128,7 +132,7 @@ def _forms(term: Term) -> list[Term]:
 
 
 class _Near:
-    """The searches for partial matches. Unwanted words are excluded from all of them."""
+    """The searches that look for partial matches. Unwanted words are excluded from all of them."""
 
     def __init__(
         self, finder: Finder, question: SearchRequest, unwanted: tuple[Term | Clause, ...]
@@ -137,11 +141,12 @@ class _Near:
         self._rows = finder.among(question)
 
     def all_of(self, parts: Sequence[Term | Clause]) -> SearchPage | None:
+        """Return the texts that have all parts in one message; None if no text does."""
         found = self._finder.answer(self._question, Query(Clause(tuple(parts), self._unwanted)))
         return found if found.groups else None
 
     def best(self, words: Sequence[Term], without: list[str]) -> PartialMatch | None:
-        """Return the best partial matches.
+        """Return the best partial matches. `without` has the words that are ignored already.
 
         Texts with all words in one message are best, then conversations with all words, then texts
         with some of the words.
@@ -158,7 +163,7 @@ class _Near:
         return PartialMatch(found, SOME, without) if found else None
 
     def _said(self, word: Term) -> Term | Clause | None:
-        """Return the forms of a word that occur in a text; None if there are none."""
+        """Return the forms of a word that occur in any text; None if no form does."""
         found = [form for form in _forms(word) if self._having(form, self._rows, most=1)]
         return Clause((*found,), either=True) if len(found) > 1 else found[0] if found else None
 

@@ -1,6 +1,7 @@
 """Search the text of all conversations and sessions.
 
-The search covers workspaces, AI tools, `aur spawn`, and sessions of programs.
+The search covers conversations of workspaces, and sessions of AI tools, of `aur spawn` and of other
+programs. A *spot* is the location of a matching text in the full-text index.
 """
 
 from __future__ import annotations
@@ -47,18 +48,18 @@ PATIENCE = 1.0
 _LONGEST = 2.0
 """The seconds after which a search stops and returns the matches so far."""
 _ALSO = 3
-"""The limit for additional titles and documents, as a multiple of the wanted results."""
+"""The limit for additional titles and markdown files, as a multiple of the wanted results."""
 _HEADING = 5
 """The number of lines at the start of a markdown that may repeat title and id."""
 _FEW = 50
-"""If at most this many conversations are wanted, only their parts of the index are searched."""
+"""If at most this many conversations are searched, only their parts of the index are read."""
 _REST = "from cortext.features.search.search import index_everything; index_everything()"
 
 
 class SearchCursor(NamedTuple):
     """The position of a hit in the order of results, for pagination.
 
-    Texts with the punctuation that was typed come first, then newer texts, then texts that were
+    Texts with the same punctuation as the query come first, then newer texts, then texts that were
     indexed later.
     """
 
@@ -77,9 +78,10 @@ class SearchCursor(NamedTuple):
 
 
 class SearchHit(NamedTuple):
-    """A text that matches: its conversation, message number, role and time, and a snippet.
+    """A text that matches a query: its conversation, message number, role, time and a snippet.
 
-    `exact` is False if the text has the words, but not the punctuation that was typed.
+    `number` is 0 or less for a text that is not a message: a title, a markdown or the messages of
+    sub-agents. `exact` is False if the text has the words of the query, but not its punctuation.
     """
 
     row: ConversationRow
@@ -92,11 +94,16 @@ class SearchHit(NamedTuple):
 
     @property
     def place(self) -> SearchCursor:
+        """The cursor of this hit. A search with it as `after` continues behind this hit."""
         return SearchCursor(self.exact, self.time, self.id)
 
 
 class TextFilter(NamedTuple):
-    """The filters for texts, in addition to `ListFilter`: time, folder and role of the speaker."""
+    """Filters for the texts that a search finds, in addition to those of `ListFilter`.
+
+    `since` and `until` are times in microseconds since 1970. `folder` is where the conversation
+    took place. `role` is who wrote the message. None and "" do not filter.
+    """
 
     since: int | None = None
     until: int | None = None
@@ -104,21 +111,27 @@ class TextFilter(NamedTuple):
     role: str = ""
 
     def takes(self, spot: TextMatch) -> bool:
-        """Return whether a text has the wanted role. Other code checks the other filters."""
+        """Return whether the matching text has the wanted role.
+
+        Other code applies the other filters.
+        """
         return not self.role or spot.role == self.role
 
     def before(self, place: SearchCursor | None) -> tuple[int, int] | None:
-        """Return the position below which the index is searched: `until` or the cursor; or None."""
+        """Return the time and number before which the index is searched; None for no limit.
+
+        The limit is `until` or the cursor `place`, whichever is earlier.
+        """
         bounds = [(self.until, 0)] if self.until is not None else []
         bounds += [place[1:]] if place else []
         return min(bounds, default=None)
 
 
 class Spots(NamedTuple):
-    """The matches, and whether there may be more.
+    """The locations of matching texts, and whether there may be more of them.
 
-    `loose` has the ids of the texts that have the words, but not the punctuation that was typed.
-    These texts come last.
+    `loose` has the ids of the texts that have the words of the query, but not its punctuation.
+    These texts come last in `found`.
     """
 
     found: list[TextMatch]
@@ -127,10 +140,10 @@ class Spots(NamedTuple):
 
 
 class SearchScope(NamedTuple):
-    """What to search for, in which conversations, and how many texts to find.
+    """An FTS5 expression, the conversations to search, and how many texts to find.
 
-    With `each`, only that many messages of one conversation count toward `most`. One more is found
-    if the conversation has more.
+    `most` limits all texts. With `each`, only that many messages of one conversation count toward
+    `most`. One more message is found to show that the conversation has more.
     """
 
     expression: str
@@ -141,7 +154,10 @@ class SearchScope(NamedTuple):
 
 
 class Search:
-    """A search over everything that is listed. One object can answer several queries."""
+    """A full-text search over all conversations and sessions.
+
+    One object can answer several queries.
+    """
 
     def __init__(self, words: FulltextIndex | None = None) -> None:
         self._words = words or FulltextIndex.at_home()
@@ -153,7 +169,7 @@ class Search:
         self._anew: set[Identity] = set()
 
     def close(self) -> None:
-        """Close catalog and index. The next call opens them again."""
+        """Close the catalog and the index. The next call opens them again."""
         self._words.close()
         self._conversations.close()
 
@@ -163,10 +179,11 @@ class Search:
         patience: float | None = PATIENCE,
         progress: Callable[[int, int], None] | None = None,
     ) -> RefreshedTexts:
-        """Index new texts.
+        """Add new texts to the index.
 
         The first refresh indexes everything, however long that takes. Later ones stop after about
-        `patience` seconds, and a background process indexes the rest.
+        `patience` seconds, and a background process indexes the rest. None means no limit.
+        `progress` is called with the number of conversations done and the total.
         """
         if self._words.is_stale:
             self._words.discard()
@@ -191,8 +208,9 @@ class Search:
     ) -> list[SearchHit]:
         """Return the newest texts that match a query, at most `most`.
 
-        `wanted`, `narrow` and `takes` choose conversations and texts. `after` is the cursor of the
-        last hit of the page before. Texts that also have the punctuation of the query come first.
+        `wanted` and `takes` choose the conversations, and `narrow` chooses the texts. `after` is
+        the cursor of the last hit on the previous page. Texts that also have the punctuation of the
+        query come first.
         """
         query, narrow = parse(text), narrow or TextFilter()
         if not query:
@@ -208,10 +226,10 @@ class Search:
                 return found
 
     def _read_anew(self, found: Iterable[SearchHit]) -> bool:
-        """Index conversations again whose files were edited by hand. Return whether that was done.
+        """Index conversations again if a user edited their files. Return whether that happened.
 
-        A hit without any of the words shows that a person edited the messages without changing the
-        head. Each conversation is read again only once.
+        A hit that contains none of the words shows such an edit: the head of the conversation did
+        not change with the messages. Each conversation is read again only once.
         """
         other = [hit for hit in found if hit.number > TITLE and not hit.snippet.spans]
         new = {hit.row.identity for hit in other if not hit.row.tool} - self._anew
@@ -238,7 +256,7 @@ class Search:
         each: int = 0,
         after: SearchCursor | None = None,
     ) -> Spots:
-        """Return the newest matches in the order of `find`. For `each`, see `SearchScope`."""
+        """Return the newest matches in the order of `find`. `each` is as in `SearchScope`."""
         among = SearchScope(query.expression, rows, narrow, most, each)
         if not query.signs:
             return self._taken(among, after)
@@ -264,7 +282,7 @@ class Search:
         after: SearchCursor | None,
         takes: Callable[[TextMatch], bool] | None = None,
     ) -> Spots:
-        """Return the newest matches that pass the filters, within a time limit."""
+        """Return the newest matches that pass the filters and `takes`, within a time limit."""
         rows, narrow, most, each = among.rows, among.narrow, among.most, among.each
         found: list[TextMatch] = []
         counts: dict[Identity, int] = {}
@@ -301,7 +319,7 @@ class Search:
 def hits(
     spots: Spots, rows: Mapping[Identity, ConversationRow], query: Query
 ) -> Iterator[SearchHit]:
-    """Yield a hit with its snippet for each match."""
+    """Yield a hit with a snippet of its text for each match in `spots`."""
     texts = Texts()
     for spot in spots.found:
         row = rows[spot.identity]
@@ -317,7 +335,7 @@ class Texts:
         self._read: dict[Identity, LoadedRow] = {}
 
     def of(self, row: ConversationRow, spot: TextMatch) -> str:
-        """Return the current text of a match; "" if it cannot be read."""
+        """Return the current text of a match; "" if the text cannot be read."""
         try:
             if spot.number == TITLE:
                 return f"{row.title}\n{row.summary}".strip()
@@ -340,7 +358,7 @@ class Texts:
 
 
 def _below_heading(text: str, row: ConversationRow) -> str:
-    """Return a markdown without the first lines that only repeat the title or the id."""
+    """Return the text of a markdown without the first lines that only repeat its title or id."""
     first, rest = text.split("\n")[:_HEADING], text.split("\n")[_HEADING:]
     own = [
         line
@@ -351,6 +369,7 @@ def _below_heading(text: str, row: ConversationRow) -> str:
 
 
 def _at(row: ConversationRow, spot: TextMatch) -> str:
+    """Return the text of a message from its line in a file."""
     is_log = row.is_log
     fd = open_file(row.path if is_log else row.place.lines)
     try:
@@ -366,7 +385,10 @@ def _first_line_end(fd: int) -> int:
 
 
 def _content(line: bytes, *, is_log: bool) -> str:
-    """Return the text of a message. Nearly every line is plain JSON and needs no full decoding."""
+    """Return the text of the message in a line of a conversation or log.
+
+    Nearly every line is plain JSON and needs no full decoding.
+    """
     try:
         record = json.loads(line)
         content = None if record.get("tool_calls") else record["content"]
@@ -380,11 +402,11 @@ def _content(line: bytes, *, is_log: bool) -> str:
 
 
 def _read_the_rest() -> None:
-    """Index the remaining texts in a background process, except in CI."""
+    """Index the remaining texts in a background process. In CI, do nothing."""
     if not os.environ.get("CI"):
         start_detached("-c", _REST)
 
 
 def index_everything() -> None:
-    """Bring the index up to date with every conversation."""
+    """Bring the full-text index up to date with every conversation, without a time limit."""
     Search().refresh(patience=None)

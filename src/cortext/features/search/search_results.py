@@ -1,4 +1,4 @@
-"""Group search results by conversation, with few hits of each, the newest or the best first."""
+"""Group search results by conversation, with a few hits of each, the newest or the best first."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from cortext.features.search.search import Search, SearchHit, TextFilter, Texts,
 from cortext.formats.text_search.search_query import Query, Term, find, parse
 
 _LOOKED_AT = 200
-"""The number of texts that are examined when only one conversation is searched."""
+"""How many texts are examined at least when only one conversation is searched."""
 _RANKED = 2000
-"""The number of texts that are ranked by relevance: the newest, for `_PATIENCE` seconds."""
+"""How many of the newest matching texts are ranked by relevance, within `_PATIENCE` seconds."""
 _PATIENCE = 1.0
 _STEEP, _LONG = 1.2, 0.75
 """The parameters k1 and b of BM25: saturation of a word's count, and effect of a text's length."""
 
 
 class SearchRequest(NamedTuple):
-    """A search request.
+    """A query with its filters and limits.
 
-    `text` is the query. `wanted` and `narrow` filter conversations and texts. `most` limits all
-    hits, and `each` the hits of one conversation. With `best`, the best hits come first, otherwise
-    the newest. `only` limits the search to one conversation.
+    `text` is the query. `wanted` filters conversations, and `narrow` filters texts. `most` limits
+    all hits, and `each` limits the hits of one conversation. With `best`, the most relevant hits
+    come first, otherwise the newest. `only` limits the search to one conversation.
     """
 
     text: str
@@ -46,11 +46,12 @@ class SearchRequest(NamedTuple):
 
     @property
     def is_filtered(self) -> bool:
+        """Whether any option limits the conversations or texts to search."""
         return bool(self.wanted != EVERYTHING or self.narrow != TextFilter() or self.only)
 
 
 class Group(NamedTuple):
-    """A conversation, its hits to show, and whether it has more hits."""
+    """A conversation in the search results: the hits to show, and whether it has more hits."""
 
     row: ConversationRow
     hits: list[SearchHit]
@@ -58,22 +59,25 @@ class Group(NamedTuple):
 
 
 class SearchPage(NamedTuple):
-    """The results to show, by conversation, and whether there are more."""
+    """The search results to show, grouped by conversation, and whether there are more."""
 
     groups: list[Group]
     more: bool
 
     @property
     def exact(self) -> list[bool]:
-        """For each hit in order, whether its text has the punctuation that was typed."""
+        """For each hit in order, whether its text has the punctuation of the query."""
         return [hit.exact for group in self.groups for hit in group.hits]
 
 
 class Finder(Search):
-    """A search that groups and ranks its results for people."""
+    """A search that groups its results by conversation and ranks them."""
 
     def answer(self, question: SearchRequest, query: Query | None = None) -> SearchPage:
-        """Return the results of a request. `query` replaces the query in its text."""
+        """Return the results of a search request.
+
+        If given, `query` replaces the text of the request.
+        """
         query, rows = query or parse(question.text), self.among(question)
         if not query or not rows:
             return SearchPage([], more=False)
@@ -102,15 +106,19 @@ class Finder(Search):
     def having(
         self, query: Query, rows: dict[Identity, ConversationRow], narrow: TextFilter, *, most: int
     ) -> dict[Identity, TextMatch]:
-        """Return the newest matching text of each of these conversations that has a match."""
+        """Return the newest matching text of each conversation in `rows` that has a match.
+
+        `most` limits the number of texts.
+        """
         return self.telling_signs(query, rows, narrow, most=most)[0]
 
     def telling_signs(
         self, query: Query, rows: dict[Identity, ConversationRow], narrow: TextFilter, *, most: int
     ) -> tuple[dict[Identity, TextMatch], set[Identity]]:
-        """Return the texts of `having`, and the conversations where no text has the punctuation.
+        """Return what `having` returns, and the conversations whose texts lack the punctuation.
 
-        The punctuation is that of the query, such as the plus signs of `c++`.
+        Texts match by their words. The punctuation of the query is, for example, the plus signs of
+        `c++`.
         """
         first: dict[Identity, TextMatch] = {}
         found = self._spots(query, rows, narrow, most, each=1)
@@ -122,7 +130,10 @@ class Finder(Search):
         return first, first.keys() - exact
 
     def only(self, takes: Callable[[ConversationRow], bool]) -> Finder:
-        """Return a finder over fewer conversations, which shares the open catalog and index."""
+        """Return a finder over the conversations for which `takes` returns True.
+
+        It shares the open catalog and index with this finder.
+        """
         fewer = object.__new__(Finder)
         fewer._words, fewer._conversations = self._words, self._conversations
         fewer.rows = [row for row in self.rows if takes(row)]
@@ -143,7 +154,7 @@ class Finder(Search):
 def _once(
     spots: Sequence[TextMatch], rows: dict[Identity, ConversationRow], query: Query
 ) -> list[TextMatch]:
-    """Drop redundant matches.
+    """Return the matches without redundant ones.
 
     A title is dropped if another text of its conversation matches. A markdown is dropped if only
     its heading matches, which repeats the title.
@@ -166,7 +177,7 @@ def _once(
 def _spread(
     spots: Sequence[TextMatch], question: SearchRequest
 ) -> tuple[list[TextMatch], set[Identity], bool]:
-    """Choose the matches to show.
+    """Choose the matches to show, within the limits `most` and `each` of the request.
 
     Also return the conversations that have more matches, and whether `most` left some out.
     """
@@ -188,7 +199,7 @@ def _spread(
 def _best_first(
     spots: Sequence[TextMatch], rows: dict[Identity, ConversationRow], query: Query
 ) -> list[TextMatch]:
-    """Sort matches by relevance, with BM25 over these matches.
+    """Return the matches by relevance, with BM25 over these matches.
 
     Matches that there was no time to read come last, the newest first.
     """

@@ -1,9 +1,9 @@
-"""The redactions in the copies of the archive, so that no sync brings a secret back.
+"""The list of secrets that are redacted in the archive, so that no sync brings a secret back.
 
-`archive/.masked` has one line for each copy: `["TOOL","NAME","KEY",["FINGERPRINT",…]]`. KEY is the
-name of the key that made the fingerprints. A line does not reveal the secrets. A sync compares such
-a copy with its file after redacting the same secrets in the file. If the key was replaced, these
-secrets are unknown, and every secret in the file is redacted.
+`archive/.masked` has one line for each redacted copy: `["TOOL","NAME","KEY",["FINGERPRINT",…]]`.
+KEY is the name of the key that made the fingerprints. A line does not reveal the secrets. A sync
+redacts the same secrets in the tool's file before it compares file and copy. If the key was
+replaced, nobody knows which secrets these are, and the sync redacts every secret in the file.
 """
 
 from __future__ import annotations
@@ -50,17 +50,18 @@ _decode = Decoder(_RedactionLine).decode
 
 
 def redactions_path() -> str:
-    """Return the path of the list.
+    """Return the path of the list of redactions in the archive.
 
-    The file does not exist before the first redaction in the archive.
+    The file does not exist before the first redaction.
     """
     return os.path.join(paths.archive(), ".masked")
 
 
 class ArchiveRedactions:
-    """The redactions in the copies of one tool, by the names of the copies.
+    """The list of secrets that are redacted in the archive's copies of one tool.
 
-    A caller that changes them holds the lock of the archive.
+    Names of copies are relative paths, as `archive_name` returns them. A caller that changes the
+    list holds the lock of the archive.
     """
 
     def __init__(self, tool: str) -> None:
@@ -75,10 +76,10 @@ class ArchiveRedactions:
                 self._others.append(line)
 
     def of(self, name: str, *, is_new: bool) -> Redactor | None:
-        """Return the redactor of a copy; None if nothing is redacted in the copy.
+        """Return a redactor for the secrets of a copy; None if nothing is redacted in the copy.
 
-        A new copy gets the redactions of all copies, because a forked session has the texts of its
-        origin.
+        `is_new` means that the copy does not exist yet. A new copy gets the redactions of all
+        copies, because a forked session contains the texts of its origin.
         """
         if name in self._copies:
             return _marker([self._copies[name]])
@@ -89,11 +90,11 @@ class ArchiveRedactions:
         return name in self._copies
 
     def of_all(self) -> Redactor | None:
-        """Return the redactor for data of several sessions; None if nothing is redacted."""
+        """Return a redactor for the secrets of all copies of the tool; None if there are none."""
         return _marker(self._copies.values()) if self._copies else None
 
     def add(self, name: str, prints: Iterable[str]) -> None:
-        """Record secrets as redacted in a copy, given their fingerprints."""
+        """Record that the secrets with these fingerprints are redacted in a copy."""
         old, key = self._copies.get(name), key_name()
         if old and old.key != key:
             return  # With an old key, all secrets of the copy are redacted anyway.
@@ -102,7 +103,7 @@ class ArchiveRedactions:
             self._copies[name], self._changed = new, True
 
     def put(self, name: str, used: Iterable[str]) -> None:
-        """Record fingerprints of a copy as `add` does, and drop those of an earlier key."""
+        """Record redacted secrets as `add` does, after dropping fingerprints of an earlier key."""
         old = self._copies.pop(name, None)
         if old and old.key == key_name():
             self._copies[name] = old
@@ -113,7 +114,10 @@ class ArchiveRedactions:
             self._copies[new], self._changed = self._copies.pop(old), True
 
     def save(self) -> None:
-        """Write the list. On failure, raise SessionStorageError and leave the list as it was."""
+        """Write the list of redactions to disk.
+
+        On failure, raise SessionStorageError and leave the file as it was.
+        """
         if not self._changed:
             return
         own = [
@@ -157,9 +161,10 @@ def _read() -> Iterator[_RedactionLine]:
 
 
 def write_redacted(source: str, name: str, mask: Mask) -> str:
-    """Write a file without its secrets to the temp folder, and return the path of the temp file.
+    """Write a redacted version of a tool's file to a temp file, and return its path.
 
-    The temp file has the modification time of the source. The caller removes the temp file.
+    `name` is the name of the copy, which decides how to split the file. The temp file has the
+    modification time of the source. The caller removes the temp file.
     """
     temp = os.path.join(temp_dir(), temp_name("masked"))
     found = os.stat(source)
@@ -172,9 +177,10 @@ def write_redacted(source: str, name: str, mask: Mask) -> str:
 
 
 def update_redacted_copy(target: str, masked: str, name: str) -> CopyState | None:
-    """Replace a copy by the redacted form of its file, if they differ only in redactions.
+    """Replace an archive copy by the redacted tool's file, if they differ only in redactions.
 
-    They differ if the key was replaced, or if a process was killed between two steps. Return the
+    They differ like this if the key was replaced, or if a process was killed between two steps.
+    `target` is the copy, `masked` the redacted file, and `name` the name of the copy. Return the
     new state of the copy; None if nothing was done.
     """
     held, new = b"".join(read_packed(target)), read_file(masked)
@@ -190,18 +196,24 @@ def update_redacted_copy(target: str, masked: str, name: str) -> CopyState | Non
 
 
 def _alike(data: bytes, name: str) -> str:
-    """Return a text that is the same for every choice of redactions and key."""
+    """Return the text with every secret redacted and without fingerprints.
+
+    Two texts that differ only in redactions become equal.
+    """
     plain = redact_file_bytes(name, data, kind_only)
     return without_prints(plain.decode("utf-8", "surrogateescape"))
 
 
 def find_fingerprints(data: bytes) -> set[str]:
-    """Return the fingerprints of the redactions in a text."""
+    """Return the fingerprints in all redactions `[redacted FAMILY FINGERPRINT]` of a text."""
     return {found.decode() for found in _MARK.findall(data)}
 
 
 def summarize_copy(data: bytes) -> CopyState:
-    """Return the state of a copy with these bytes, without its compressed size."""
+    """Return the saved state of an archive copy with these contents.
+
+    The compressed size and the fingerprint of the tool's file are left empty.
+    """
     tail = TailBuffer()
     for _ in tail.watch([data]):
         pass
@@ -209,11 +221,14 @@ def summarize_copy(data: bytes) -> CopyState:
 
 
 def pack_members(data: bytes) -> Iterator[bytes]:
-    """Yield the compressed bytes in gzip members of limited size."""
+    """Yield the data as compressed gzip members of limited size."""
     for start in range(0, len(data), MOST):
         yield pack(memoryview(data)[start : start + MOST])
 
 
 def archive_name(path: str, home: str) -> str:
-    """Return the name of a copy, or of a tool's file, as the lists of the archive have it."""
+    """Return the name of an archive copy or a tool's file: its path relative to `home`.
+
+    Suffixes of compression are removed, so both have the same name.
+    """
     return os.path.relpath(path, home).removesuffix(SUFFIX).removesuffix(".zst")

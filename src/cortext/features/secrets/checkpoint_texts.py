@@ -1,8 +1,8 @@
-"""The texts in the checkpoints of a LangGraph thread, to scan them for secrets.
+"""Read the texts in the checkpoints of a LangGraph thread, to scan them for secrets.
 
 LangGraph packs values that are not plain JSON as MessagePack in base64, and names each packed value
-by its content. A changed value would no longer be found under its name. This module therefore only
-reads them.
+by its content. LangGraph could not find a changed value under its name. This module therefore only
+reads the values.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _AS_IS = "surrogateescape"
 
 
 def checkpoint_values(path: str, unread: list[str]) -> Iterator[Any]:
-    """Yield the unpacked lines that may contain a secret; add encrypted files to `unread`.
+    """Yield the unpacked lines of a checkpoint file that may contain a secret.
 
-    Raises OSError.
+    If values are encrypted, add the path and this reason to `unread`. Raises OSError.
     """
     hidden = False
     for line in read_file(path).split(b"\n"):
@@ -73,5 +73,5 @@ def _from_bytes(data: bytes) -> Any:
 
 
 def _extension(_code: int, data: memoryview) -> Any:
-    """Return a packed Python object as bytes: the name of its class and its arguments."""
+    """Return the bytes of a packed Python object. They contain its class name and arguments."""
     return bytes(data)

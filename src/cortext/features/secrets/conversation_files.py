@@ -23,7 +23,7 @@ from cortext.stores.workspace_layout import ConversationPath, conversations_dir
 
 
 def text_files(place: ConversationPath, unread: Unread | None = None) -> Iterator[str]:
-    """Yield all files in the folder of a conversation.
+    """Yield the paths of all files in the folder of a conversation.
 
     Files that editors and sync programs left are included. Links and the files of git are left out.
     A folder that cannot be read is added to `unread`.
@@ -37,7 +37,7 @@ def text_files(place: ConversationPath, unread: Unread | None = None) -> Iterato
 
 
 def loose_files(row: ConversationRow) -> list[str]:
-    """Return the files beside the conversation's folder and beside its day folder."""
+    """Return the files that are directly beside a conversation's folder or its day folder."""
     place = row.place
     found: list[str] = []
     folders = (conversations_dir(row.workspace), place.shelf, f"{place.shelf}/{place.day}")
@@ -49,10 +49,10 @@ def loose_files(row: ConversationRow) -> list[str]:
 
 
 def files_beside(path: str) -> list[str]:
-    """Return the files beside a file that are versions of it.
+    """Return the other versions of a session file in the same folder.
 
-    These are set-aside versions, copies that sync programs made in a conflict, and backups of
-    editors.
+    These are versions that a repair set aside, copies that sync programs made in a conflict, and
+    backups of editors.
     """
     folder, name = os.path.split(path)
     if not os.path.isdir(folder):
@@ -70,20 +70,28 @@ def files_beside(path: str) -> list[str]:
 
 
 def _is_another(match: re.Match[str], ending: str) -> bool:
-    """Return whether a file is another session whose id begins with the same characters."""
+    """Return whether a file is another session whose id starts with the same characters."""
     rest = match["rest"]
     conflict = "conflict" in rest or " " in rest
     return rest.endswith((ending, ".backup")) and not conflict
 
 
 HEAD, DOCUMENT, BACKUP = "head", "document", "backup"
-"""Roles of texts that are not messages: the head, another text file, an old version."""
+"""Roles of texts that are not messages.
+
+The head is everything of a session but its messages. A document is another text file, and a backup
+is an old version.
+"""
 NAME = "file name"
 """The role of a name of a file or folder in a conversation."""
 
 
 def read_row_pieces(row: ConversationRow, unread: Unread) -> Iterator[TextPiece]:
-    """Yield the texts in the own files of a workspace conversation, a session log or a document."""
+    """Yield the texts that may contain a secret in the files of one conversation.
+
+    The row is a conversation in a workspace, a session log or a session document. What cannot be
+    read is added to `unread`.
+    """
     if not row.tool:
         yield from _of_workspace(row.place, unread)
     elif row.is_log:
@@ -107,7 +115,10 @@ def _of_workspace(place: ConversationPath, unread: Unread) -> Iterator[TextPiece
 
 
 def read_name_pieces(top: str) -> Iterator[TextPiece]:
-    """Yield the names of files and folders that may contain a secret: git stores names too."""
+    """Yield the names of files and folders below `top` that may contain a secret.
+
+    Names matter because git stores them too.
+    """
     for folder, folders, names in os.walk(top):
         folders[:] = sorted(name for name in folders if name != ".git")
         for name in (*folders, *sorted(names)):

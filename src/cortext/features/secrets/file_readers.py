@@ -20,10 +20,10 @@ _COLD, _ZSTD, _GZIP = ".zst", b"\x28\xb5\x2f\xfd", b"\x1f\x8b\x08"
 
 
 class TextPiece(NamedTuple):
-    """A text or JSON value that may contain a secret, and where it is.
+    """A text or JSON value that may contain a secret, and the place where it was found.
 
-    `message` is the number of its message, or 0. `ours` is False for a tool's own file, which is
-    never changed.
+    `message` is the number of its message, or 0. `role` is the role of the message, or the kind of
+    the file. `ours` is False for a tool's own file, which cortext never changes.
     """
 
     message: int
@@ -40,9 +40,10 @@ Unread = list[str]
 def read_files_pieces(
     paths: Iterable[str], role: str, unread: Unread, *, ours: bool = True, having: bytes = b""
 ) -> Iterator[TextPiece]:
-    """Yield the texts in files of any kind, also compressed files.
+    """Yield the texts that may contain a secret in files of any kind, also compressed files.
 
-    In an index of many sessions, only lines that contain the id `having` are used.
+    `role` and `ours` are copied to each text. What cannot be read is added to `unread`. Codex has
+    one index file for many sessions: only its lines that contain the session id `having` count.
     """
     for path in paths:
         try:
@@ -125,9 +126,9 @@ def _unpacked(path: str, unread: Unread) -> bytes:
 
 
 def read_line_pieces(path: str, head: str) -> Iterator[TextPiece]:
-    """Yield the lines of a log that may contain a secret.
+    """Yield the lines of a session log that may contain a secret.
 
-    Lines that are no message have role `head`.
+    Lines that are not messages get the role `head`.
     """
     data = read_file(path)
     if not may_hold_secret(data):
@@ -142,7 +143,10 @@ def read_line_pieces(path: str, head: str) -> Iterator[TextPiece]:
 
 
 def read_document_pieces(path: str, head: str, backup: str) -> Iterator[TextPiece]:
-    """Yield the texts of a program's document, and of its backup."""
+    """Yield the texts that may contain a secret in a session document and its backup.
+
+    Texts outside messages get the role `head`. Texts of the backup get the role `backup`.
+    """
     data = read_file(path)
     if may_hold_secret(data):
         value = decode_line(data)

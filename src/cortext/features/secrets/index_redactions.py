@@ -1,6 +1,6 @@
-"""Redact the texts of the search index like the copies in the archive.
+"""Redact the texts of the search index in the same way as the copies in the archive.
 
-The index is built from the tool's own file, which still has the secrets that its copy has not.
+The index is built from the tool's own file, which still contains the secrets.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from cortext.tools.transcript_folders import archive_home, home_of, own_home
 
 
 def find_redactor(tool: str, id: str, path: str) -> Redactor | None:
-    """Return the redactor for a tool's session, given its transcript; None if nothing is redacted.
+    """Return a redactor for the texts of a tool session; None if there is nothing to redact.
 
-    The redactor covers everything that was redacted in copies of that tool. It applies if the copy
-    of this session was redacted or does not exist yet. Raises CortextError if the key is damaged.
+    `path` is the transcript. The redactor covers every secret that was redacted in the archive's
+    copies of that tool. Return None if this session has a copy without redactions. Raises
+    CortextError if the redaction key is damaged.
     """
     try:
         found = os.stat(os.path.join(paths.archive(), ".masked"))
@@ -39,13 +40,13 @@ def find_redactor(tool: str, id: str, path: str) -> Redactor | None:
 
 
 def redact_message(message: SessionMessage, mask: Redactor) -> SessionMessage:
-    """Return a message with the same redactions as its copy."""
+    """Return a message with the secrets of `mask` redacted, as in its copy in the archive."""
     told = cast("dict[str, Any]", redact_json(record_dicts.message_to_dict(message), mask))
     return message_from_dict(told)
 
 
 def redact_indexed_text(text: str, mask: Redactor | None) -> str:
-    """Return a text with the same redactions as its copy."""
+    """Return a text with the secrets of `mask` redacted; unchanged if `mask` is None."""
     if mask is None:
         return text
     return mask_text(text, mask)[0]
@@ -53,5 +54,8 @@ def redact_indexed_text(text: str, mask: Redactor | None) -> str:
 
 @lru_cache(maxsize=8)
 def _masks(tool: str, _archive: str, _stamp: tuple[int, int, int]) -> ArchiveRedactions:
-    """Return the redactions of a tool. They are read once for all sessions."""
+    """Return the redactions of a tool, cached for all its sessions.
+
+    `_archive` and `_stamp` only identify the version of the file.
+    """
     return ArchiveRedactions(tool)

@@ -1,4 +1,7 @@
-"""Find and remove temp files of killed writers. They may contain secrets that are now redacted."""
+"""Find and remove temp files that killed processes left.
+
+The temp files may contain secrets that are redacted in the real files.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +27,11 @@ _RESTS = 1.0
 A writer renames its temp file directly after the last change.
 """
 _UNSEEN = 60.0
-"""Seconds to use instead if the system does not say which files are open."""
+"""Seconds to use instead of `_RESTS` if the system does not say which files are open."""
 
 
 def temp_folders(row: ConversationRow) -> list[str]:
-    """Return the folders in which temp files of a row may be."""
+    """Return the folders in which temp files of a conversation or session may be."""
     if row.is_standalone:
         folder = os.path.dirname(row.path)
         return [f"{folder}/.cortext", folder]
@@ -46,12 +49,12 @@ def archive_temp_folders() -> list[str]:
 
 
 def is_temp(name: str) -> bool:
-    """Return whether a file has a name as `temp_name` makes it."""
+    """Return whether a file name is that of a temp file, as `temp_name` makes it."""
     return bool(_TEMP.fullmatch(name))
 
 
 def temps(folders: Iterable[str]) -> list[str]:
-    """Return the temp files and temp folders that exist now."""
+    """Return the paths of the temp files and temp folders directly in these folders."""
     found: list[str] = []
     for folder in dict.fromkeys(folders):
         try:
@@ -75,10 +78,10 @@ def files_in(path: str, unread: list[str] | None = None) -> Iterator[str]:
 
 
 def sweep(folders: Iterable[str]) -> list[str]:
-    """Remove temp files that nobody writes to, and return the paths of the others.
+    """Remove the temp files in these folders that nobody writes to; return the other temp files.
 
-    Wait for recent files, because their writer may finish within seconds. If the writer was only
-    stopped, its write fails later and nothing is lost.
+    Wait up to three seconds for recent temp files, because their writer may finish. If a writer
+    was only stopped, its write fails later and nothing is lost.
     """
     end = time.monotonic() + 3 * _RESTS
     left = temps(folders)

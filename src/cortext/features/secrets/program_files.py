@@ -1,7 +1,7 @@
-"""Find the files that adapters store beside the sessions of programs. Lists do not show them.
+"""Find the extra files that framework adapters store beside the sessions of programs.
 
 These are the logs of sub-agents, the state that sessions of Google's ADK share, and the checkpoints
-of LangGraph.
+of LangGraph. Lists of conversations do not show these files.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SUFFIX = ".jsonl"
 
 
 def agents_of(row: ConversationRow) -> list[ConversationRow]:
-    """Return the sub-agents of a program's session, as rows that can be scanned and redacted."""
+    """Return a row for the log of each sub-agent of a program's session; [] for other rows."""
     if row.tool != DOCUMENT or not row.is_log:
         return []
     folder = os.path.join(os.path.dirname(row.path), _AGENTS)
@@ -36,7 +36,10 @@ def agents_of(row: ConversationRow) -> list[ConversationRow]:
 
 
 def states_of(row: ConversationRow) -> list[ConversationRow]:
-    """Return the state that an ADK session shares with others of its user and its app, as rows."""
+    """Return a row for each state file that an ADK session shares with other sessions.
+
+    One file is for all sessions of the same app, one for those of the same app and user.
+    """
     folder = os.path.join(os.path.dirname(row.path), _STATE)
     if row.tool != DOCUMENT or not row.is_log or not os.path.isdir(folder):
         return []
@@ -51,14 +54,14 @@ def states_of(row: ConversationRow) -> list[ConversationRow]:
 
 
 def state_of(row: ConversationRow) -> str | None:
-    """Return the file with the LangGraph checkpoints of a session; None if there is none."""
+    """Return the path of the LangGraph checkpoints of a session; None if there are none."""
     name = os.path.basename(row.path)
     path = os.path.join(os.path.dirname(row.path), _CHECKPOINTS, name)
     return path if row.tool == DOCUMENT and row.is_log and os.path.isfile(path) else None
 
 
 def inner_folders() -> list[str]:
-    """Return the folders in which adapters store files beside sessions, listed or not."""
+    """Return all existing folders in which adapters store extra files beside sessions."""
     homes = [*program_folders(), paths.document_dir()]
     for root in known_workspaces():
         homes += [paths.project_document_dir(root), f"{root}/.workspace"]
@@ -67,7 +70,7 @@ def inner_folders() -> list[str]:
 
 
 def inner_files() -> list[str]:
-    """Return all files that adapters store beside sessions."""
+    """Return the paths of all extra files that adapters store beside sessions."""
     found = (f"{each}/{name}" for each in inner_folders() for name in sorted(os.listdir(each)))
     return [path for path in found if path.endswith(_SUFFIX) and os.path.isfile(path)]
 
@@ -77,7 +80,10 @@ def is_state(path: str) -> bool:
 
 
 def is_checkpoints(path: str) -> bool:
-    """Return whether a file contains checkpoints. In the trash, the head of the file decides."""
+    """Return whether a file contains LangGraph checkpoints.
+
+    The folder decides. In the trash, where the folder is lost, the first line of the file decides.
+    """
     if not path.startswith(f"{paths.trash()}/"):
         return os.path.basename(os.path.dirname(path)) == _CHECKPOINTS
     try:
@@ -88,7 +94,7 @@ def is_checkpoints(path: str) -> bool:
 
 
 def as_row(path: str) -> ConversationRow:
-    """Return the row of a log in one of these folders."""
+    """Return a conversation row for an extra log of an adapter, to scan and redact the log."""
     id = os.path.basename(path).removesuffix(_SUFFIX)
     return ConversationRow(tool=DOCUMENT, path=path, key=id, status="paused", last_active=0)
 

@@ -1,7 +1,7 @@
-"""Remove redacted texts from the lists and the search index.
+"""Remove redacted texts from the catalog and the search index.
 
-The affected conversations are written to a note before anything is redacted. If the process is
-killed after the files are redacted, the note says that the index still has the secret.
+A note on disk names the affected conversations before anything is redacted. If the process is
+killed after it redacted the files, the note says that the index still contains the secret.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ Identity = tuple[str, str]
 
 @contextmanager
 def purge_after(rows: Sequence[ConversationRow]) -> Generator[list[CortextError]]:
-    """Remove the words of these conversations after the block, which redacts something in them.
+    """Run a block that redacts these conversations, then remove their texts from the search index.
 
-    Yield a list for the failures of the block. If the words cannot be removed, that failure is
-    added. A note on disk names these conversations until their words are removed. Raises
+    Yield a list to which the block adds its failures. If the index cannot be cleared, that failure
+    is added too. A note on disk names the conversations until the index is cleared. Raises
     SessionStorageError if the note cannot be written, and SessionLockedError if another process
     holds its lock; in both cases the block does not run.
     """
@@ -57,16 +57,16 @@ def purge_after(rows: Sequence[ConversationRow]) -> Generator[list[CortextError]
 
 
 def is_unfinished() -> bool:
-    """Return whether a redaction was killed before it removed the words from the index."""
+    """Return whether a redaction was killed before it removed the texts from the search index."""
     return os.path.exists(paths.unfinished_redact()) and live_holder(_lock_path()) is None
 
 
 def purge_words(rows: Sequence[ConversationRow] | None = None) -> None:
-    """Remove the words of these conversations from the lists and the search index.
+    """Remove the texts of these conversations from the catalog and the search index.
 
-    The words of an interrupted redaction are removed too. Lists and index are built again when they
-    are needed. Without `rows`, only finish an interrupted redaction, unless another process has
-    done so. Raises CortextError if words may remain.
+    The texts of an interrupted redaction are removed too. Catalog and index are built again when
+    they are needed. If `rows` is None, only finish an interrupted redaction. Raises CortextError if
+    some texts may remain.
     """
     if rows is not None:
         _forget(rows)
@@ -102,7 +102,10 @@ def _forget(rows: Sequence[ConversationRow]) -> None:
 
 
 def _lock_path() -> str:
-    """Return the lock of a running redaction. The system frees it when the process is killed."""
+    """Return the path of the lock that a running redaction holds.
+
+    The system frees the lock when the process is killed.
+    """
     return f"{paths.unfinished_redact()}.lock"
 
 

@@ -1,4 +1,4 @@
-"""Redact secrets in files of cortext: conversations, session logs, documents and the trash.
+"""Redact secrets in the files of cortext: conversations, logs, documents and the trash.
 
 Each secret is replaced by `[redacted FAMILY FINGERPRINT]`. The tools' own files are never changed.
 """
@@ -45,7 +45,11 @@ _IN_GIT = (
 
 
 class RedactResult(NamedTuple):
-    """The number of redacted secrets, the changed files, notes for the user, and the failures."""
+    """The outcome of a redaction.
+
+    `pieces` is the number of redacted secrets, `files` are the changed files, and `notes` are
+    sentences for the user.
+    """
 
     pieces: int
     files: list[str]
@@ -54,7 +58,7 @@ class RedactResult(NamedTuple):
 
 
 def path_of(row: ConversationRow) -> str:
-    """Return the folder of a conversation in a workspace, or the file of a session elsewhere."""
+    """Return the path of a row: a conversation's folder, or the file of any other session."""
     return row.path if row.tool else row.place.folder
 
 
@@ -77,9 +81,9 @@ def refuse_live(row: ConversationRow) -> None:
 def redact(row: ConversationRow, findings: Sequence[Finding] | None = None) -> RedactResult:
     """Redact the secrets of one conversation in its own files; with `findings`, only these.
 
-    Each file is old or new at every instant. Line count, ids and times stay. Temp files that killed
-    processes left are removed. A failed step is added to `failures`, and the others still run. A
-    tool's session has no file of ours: use `redact_copies` for its copies.
+    Each file is replaced atomically. Line count, ids and times do not change. Temp files that
+    killed processes left are removed. A failed step is added to `failures`, and the others still
+    run. A tool session has no file of cortext: use `redact_copies` for its copies in the archive.
     """
     refuse_live(row)
     if row.tool and not row.is_standalone and row.tool not in (TRASH, STATE):
@@ -96,9 +100,10 @@ def redact(row: ConversationRow, findings: Sequence[Finding] | None = None) -> R
 
 
 def note_vanished(found: Iterable[Finding], failures: list[CortextError]) -> None:
-    """Add a failure for each file of these findings that vanished, or for its vanished folder.
+    """Add a failure for each file with a found secret that no longer exists.
 
-    The file may still exist elsewhere, with the secret.
+    Somebody may have moved the file, so the secret may still exist elsewhere. If the folder is
+    missing too, the failure names the folder.
     """
     paths = {one.path for one in found if one.role != LEFT and not os.path.lexists(one.path)}
     named = {error.path for error in failures if isinstance(error, SessionStorageError)}
@@ -120,14 +125,17 @@ def _first_missing(path: str) -> str:
 
 
 def _look(row: ConversationRow, failures: list[CortextError]) -> list[Finding] | None:
-    """Return the secrets in the files of a conversation; None if these cannot be read."""
+    """Return the secrets in the files of a conversation; None if the scan fails."""
     with collect_errors(failures, "look for secrets in", path_of(row)):
         return scan_own(row)
     return None
 
 
 def _masked(had: Sequence[Finding], left: Sequence[Finding]) -> list[Finding]:
-    """Return the findings that are gone, but not those in files that others removed."""
+    """Return the findings of `had` that are not in `left`: the redacted secrets.
+
+    Findings in files that somebody else removed are left out.
+    """
     still = {(one.path, one.secret) for one in left}
     gone = [one for one in had if (one.path, one.secret) not in still]
     return [one for one in gone if one.role == LEFT or os.path.lexists(one.path)]
@@ -199,7 +207,10 @@ def _rewrite(
 
 
 def _rewrite_one(path: str, mask: Mask, temp_dir: str, notes: list[str]) -> None:
-    """Redact a file, also a compressed one. Its mode is unchanged, and the time of a copy too."""
+    """Redact a file, also a compressed one.
+
+    The permissions stay the same; a compressed file also keeps its modification time.
+    """
     damages: Unread = []
     packed = is_compressed(path) or is_zstd(path)
     data = content(path, damages) if packed else read_file(path)
@@ -217,7 +228,7 @@ def _rewrite_one(path: str, mask: Mask, temp_dir: str, notes: list[str]) -> None
 
 
 def _why_packed(path: str, data: bytes, damages: Unread) -> str:
-    """Return why a compressed file cannot be written again for its readers; "" if it can."""
+    """Return why a redacted compressed file cannot be written; "" if it can."""
     if damages:
         return "it is damaged"
     if is_zstd(path):
@@ -263,7 +274,7 @@ def _in_document(
 def _about_git(
     row: ConversationRow, files: Sequence[str], failures: list[CortextError]
 ) -> list[str]:
-    """Return a note if a commit contains one of these files, which were redacted."""
+    """Return a note for the user if a git commit contains one of these redacted files."""
     if row.tool:
         return []
     folder = row.place.folder

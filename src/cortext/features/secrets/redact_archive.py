@@ -42,11 +42,12 @@ def redact_copies(
     findings: Sequence[Finding] | None = None,
     unclaimed: Collection[str] = (),
 ) -> RedactResult:
-    """Redact the secrets in the archive's copies of the sessions of a row.
+    """Redact the secrets in the archive's copies of a conversation's tool sessions.
 
     With `findings`, only these secrets are redacted. Files that no sync has copied yet are redacted
-    when they are copied. For the row of the archive itself, the `unclaimed` copies are redacted. A
-    copy that fails is added to `failures`, and the others are still redacted.
+    when they are copied. For the row of the archive itself, the copies at the paths `unclaimed`,
+    which belong to no session, are redacted. A copy that fails is added to `failures`, and the
+    others are still redacted.
     """
     refuse_live(row)
     found = list(findings) if findings is not None else scan_one(row)
@@ -68,9 +69,9 @@ def redact_copies(
 
 
 def is_archive_redacted(row: ConversationRow, found: Sequence[Finding]) -> bool:
-    """Return whether secrets in a tool's own files are redacted in our copies of them.
+    """Return whether all found secrets are redacted in the archive's copies of a conversation.
 
-    If so, no sync brings them back.
+    `found` are secrets in the tool's own files. If they are redacted, no sync brings them back.
     """
     files, masks = SessionFiles(), list[Redactor]()
     for tool, id in sessions_of(row):
@@ -81,7 +82,7 @@ def is_archive_redacted(row: ConversationRow, found: Sequence[Finding]) -> bool:
 
 
 class _Masking:
-    """The redaction of certain secrets in one copy after the other."""
+    """The redaction of the `wanted` secrets in several copies of the archive, and its results."""
 
     def __init__(self, wanted: Collection[str], found: Sequence[Finding]) -> None:
         self._mask_secret = Redactor(wanted)
@@ -96,8 +97,8 @@ class _Masking:
     def session(self, tool: str, id: str) -> None:
         """Redact all copies of a session.
 
-        The redactions are saved first, also for files without a copy. If this process is killed,
-        the next sync redacts the copies.
+        The list of redactions is saved first, also for files without a copy. If this process is
+        killed, the next sync redacts the copies.
         """
         copies = [path for path in self._files.copies(tool, id) if not os.path.islink(path)]
         self._mask(tool, copies, _names(self._files, tool, id))
@@ -146,7 +147,8 @@ class _Masking:
     def _note(self, name: str, new: bytes, before: int, size: int, memory: Memory) -> None:
         """Save the new state of a copy before the copy is written.
 
-        A sync compares a copy again if it does not match its saved state.
+        `before` and `size` are the old and new compressed sizes. A sync compares a copy again if
+        the copy does not match its saved state.
         """
         known = memory.copies.get(name) or CopyState()
         mark = known.print if known.packed == before else ""

@@ -40,10 +40,11 @@ _BLOCK, _LARGE = 1 << 16, 1 << 22
 
 
 class Redactor:
-    """A callable that returns the redaction of a secret, or None to leave the secret as it is.
+    """A callable that returns the text that replaces a secret, or None to leave the secret.
 
-    It redacts every secret, only the `wanted` secrets, or only secrets with one of the fingerprints
-    in `prints`. `used` contains the fingerprints of the secrets that were redacted.
+    By default, it redacts every secret. With `wanted`, it redacts only these secrets. With
+    `prints`, it redacts only secrets with one of these fingerprints. `used` contains the
+    fingerprints of the secrets that were redacted.
     """
 
     def __init__(
@@ -66,12 +67,15 @@ class Redactor:
 
 
 def key_name() -> str:
-    """Return a name that differs for different keys and reveals nothing else about a key."""
+    """Return the name of the redaction key: a hash that identifies the key without revealing it."""
     return hmac.new(redaction_key(), b"the name of this key", hashlib.sha256).hexdigest()[:_DIGITS]
 
 
 def may_hold_secret(data: bytes) -> bool:
-    """Return whether bytes may contain a secret: a fast test that most texts fail."""
+    """Return whether bytes may contain a secret.
+
+    This test is fast. It rules out most texts, so that they are not decoded.
+    """
     return bool(regions(data.replace(b"\0", b"").decode("utf-8", "replace")))
 
 
@@ -91,7 +95,10 @@ def list_secrets(value: Any) -> list[tuple[str, str]]:
 
 
 def decode_line(data: bytes) -> Any:
-    """Return the decoded JSON of a line, or its text if it is not JSON."""
+    """Return the decoded JSON of a line, or the line as text if decoding would hide a secret.
+
+    A line that is not JSON is returned as text too.
+    """
     text = data.decode("utf-8", _AS_IS)
     try:
         value = json_codec.decode(data)
@@ -117,7 +124,7 @@ def redact_json(value: Any, mask: Mask) -> Any:
 
 
 def _sparing(value: Any, mask: Mask) -> Mask:
-    """Return a mask that spares the values that identify a record or its session."""
+    """Return a mask like `mask` that leaves ids, roles and times of the record `value` alone."""
     table = cast("dict[str, Any]", value if isinstance(value, dict) else {})
     messages: Any = table.get("messages")
     every: list[Any] = [table, *(cast("list[Any]", messages) if isinstance(messages, list) else ())]
@@ -132,12 +139,18 @@ def _sparing(value: Any, mask: Mask) -> Mask:
 
 
 def redact_text_bytes(data: bytes, mask: Mask) -> bytes:
-    """Return a text file without its secrets, also one in UTF-16; the same bytes if it has none."""
+    """Return the bytes of a text with its secrets redacted; unchanged if there are none.
+
+    Text in UTF-16 is redacted too.
+    """
     return _mask(data.decode("utf-8", _AS_IS), mask).encode("utf-8", _AS_IS)
 
 
 def redact_line(line: bytes, mask: Mask) -> bytes:
-    """Return a log line or other JSON text without its secrets; the same bytes if it has none."""
+    """Return a line of JSON with its secrets redacted; unchanged if there are none.
+
+    A line that had a checksum gets a new checksum. A line that is not JSON is redacted as text.
+    """
     try:
         value = json_codec.decode(line)
     except ValueError:
@@ -150,7 +163,7 @@ def redact_line(line: bytes, mask: Mask) -> bytes:
 
 
 def redact_lines(data: bytes, mask: Mask) -> bytes:
-    """Return all lines as `redact_line` does.
+    """Return the bytes of a file with every line redacted as `redact_line` does.
 
     Lines that cannot contain a secret are not decoded.
     """
@@ -181,7 +194,7 @@ def suspect_lines(data: bytes) -> Iterator[bytes]:
 
 
 def whole_lines(data: bytes, size: int = _BLOCK) -> Iterator[bytes]:
-    """Yield blocks that end with a complete line, so that a caller can skip whole blocks."""
+    """Yield the data in blocks of about `size` bytes, each of which ends with a complete line."""
     start = 0
     while start < len(data):
         end = data.find(b"\n", start + size) + 1 or len(data)
@@ -190,16 +203,19 @@ def whole_lines(data: bytes, size: int = _BLOCK) -> Iterator[bytes]:
 
 
 def redact_file_bytes(path: str, data: bytes, mask: Mask) -> bytes:
-    """Return the contents of a file without its secrets, line by line if it has JSON lines."""
+    """Return the contents of a file with its secrets redacted.
+
+    `path` is the name of the file, which helps to tell JSON lines from other text.
+    """
     if has_lines(path, data):
         return redact_lines(data, mask)
     return redact_text_bytes(data, mask) if may_hold_secret(data) else data
 
 
 def has_lines(path: str, data: bytes) -> bool:
-    """Return whether a file contains JSON, by its name or its first bytes.
+    """Return whether a file contains JSON, judged by its name or its first bytes.
 
-    A file in the trash has lost its name.
+    The name is not enough: a file in the trash has lost its name.
     """
     return ".json" in os.path.basename(path) or data.lstrip(b"\xef\xbb\xbf \r\n")[:2] == b'{"'
 
@@ -235,7 +251,11 @@ def _spread(secret: str, mark: str) -> str:
 
 
 def redaction_key() -> bytes:
-    """Return the key of redactions. The first call creates the key, readable only by this user."""
+    """Return the secret key that makes the fingerprints of redactions.
+
+    The first call creates the key in a file that only this user can read. Raises CortextError if
+    the file is damaged.
+    """
     path = paths.redaction_key()
     with storage_errors("write", path):
         try:
@@ -254,9 +274,9 @@ def redaction_key() -> bytes:
 
 
 def _checked(key: bytes, path: str) -> bytes:
-    """Return the key.
+    """Return the key, or raise CortextError if its length is wrong.
 
-    Raise CortextError if it is cut, because a weak key makes secrets guessable.
+    A short key would make secrets guessable.
     """
     if len(key) != _KEY_BYTES:
         raise CortextError(

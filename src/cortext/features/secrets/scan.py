@@ -1,4 +1,7 @@
-"""Scan everything that is stored for secrets. Nothing is written."""
+"""Scan conversations, tool sessions, the archive and the trash for secrets.
+
+The scan only reads.
+"""
 
 from __future__ import annotations
 
@@ -44,11 +47,11 @@ from cortext.workspace.known_folders import program_folders
 
 Progress = Callable[[int, int], None]
 TRANSCRIPT, AGENTS, ARCHIVE = "transcript", "agents", "archive"
-"""Roles of texts outside messages: a tool's transcript, its sub-agents, our copy of these."""
+"""Roles of texts outside messages: a tool's transcript, a sub-agent's, a copy in the archive."""
 ORIGIN, LEFT, TRASH = "origin", "left over", "trash"
 """Roles: the session that a conversation was made from, a leftover temp file, the trash."""
 BESIDE = "beside"
-"""The role of a file beside the folders of conversations or days that belongs to none of them."""
+"""The role of a file that is directly beside conversation folders or day folders."""
 STATE, CHECKPOINTS = "state", "checkpoints"
 """Roles: state that sessions of a program share, and checkpoints that only LangGraph changes."""
 _ASIDE = (ARCHIVE, STATE)
@@ -59,11 +62,12 @@ _KEY_KINDS = frozenset(rule.kind for rule in KEYS)
 
 
 class Finding(NamedTuple):
-    """A secret in a conversation.
+    """A secret that was found in a conversation.
 
-    `number` counts the findings of the conversation. `message` is the number of the message, or 0.
-    `role` is the role of the message or one of the words above. `path` may be a tool's own file.
-    `secret` is only for redaction and is never shown.
+    `number` is its number among the findings of the conversation, and `family` its kind. `message`
+    is the number of the message, or 0. `role` is the role of the message or one of the roles above.
+    `ours` is False for a tool's own file, which cortext never changes. `secret` is only for
+    redaction and is never shown.
     """
 
     row: ConversationRow
@@ -77,13 +81,13 @@ class Finding(NamedTuple):
 
     @property
     def is_copy(self) -> bool:
-        """Whether the secret is in our archive."""
+        """Whether the secret is in the archive, which has copies of the tools' transcripts."""
         inside = self.path.startswith(f"{paths.archive()}/") or self.row.tool == ARCHIVE
         return self.ours and inside
 
     @property
     def is_name(self) -> bool:
-        """Whether the secret is in a file's name, which only a person can change."""
+        """Whether the secret is in the name of a file, which only the user can change."""
         return self.role == NAME
 
     @property
@@ -93,9 +97,10 @@ class Finding(NamedTuple):
 
     @property
     def preview(self) -> str:
-        """A text to tell secrets apart: the length, and the first characters of a provider's key.
+        """A text to tell secrets apart, which reveals little.
 
-        All keys of a provider begin with these characters.
+        It has the length of the secret. For an API key, it also has the first characters, which are
+        the same for all keys of a provider.
         """
         length = len(self.secret)
         shown = self.secret[:_SHOWN] if self.family in _KEY_KINDS and length >= 20 else ""
@@ -103,7 +108,11 @@ class Finding(NamedTuple):
 
 
 class ScanResult(NamedTuple):
-    """The findings, the number of conversations that were scanned, and what could not be read."""
+    """The result of a scan.
+
+    `found` are the secrets, `looked` is the number of scanned conversations, and `unread` says what
+    could not be read and why.
+    """
 
     found: list[Finding]
     looked: int
@@ -111,7 +120,10 @@ class ScanResult(NamedTuple):
 
 
 def scan(rows: Sequence[ConversationRow], progress: Progress | None = None) -> ScanResult:
-    """Scan conversations one after the other, and return the secrets in their order."""
+    """Scan conversations for secrets, and return the secrets in the order of the rows.
+
+    `progress` gets the number of scanned rows and the number of all rows.
+    """
     look, found, failed = SecretScan(), list[Finding](), 0
     for done, row in enumerate(rows, 1):
         try:
@@ -136,14 +148,17 @@ def scan_one(row: ConversationRow) -> list[Finding]:
 
 
 def scan_own(row: ConversationRow) -> list[Finding]:
-    """Return the secrets in the files that `redact` changes: not in the archive or tools' files."""
+    """Return the secrets of one conversation in the files that `redact` changes.
+
+    Files of the tools and copies in the archive are not scanned.
+    """
     return SecretScan().at(row, behind=False)
 
 
 class SecretScan:
-    """A scan of several conversations, which searches for files once.
+    """A scan of several conversations, which searches each folder and shared file only once.
 
-    `unread` lists what could not be read.
+    `unread` lists what could not be read, with the reason.
     """
 
     def __init__(self) -> None:
@@ -248,7 +263,7 @@ class SecretScan:
                 self.unread.append(f"{path}: {why(error)}")
 
     def _own(self, paths: Sequence[str], tool: str, id: str) -> Iterator[TextPiece]:
-        """Yield the texts of a tool's own files, as they are in the files."""
+        """Yield the raw texts in a tool's own files of one session."""
         name = id.encode("utf-8", "surrogatepass")
         source = archive_source(tool)
         if not source.copy_name(id):
@@ -280,14 +295,17 @@ class SecretScan:
 
 
 def _apart(paths: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Return checkpoints and other files. In the trash, a name does not tell them apart."""
+    """Split paths into checkpoint files of LangGraph and other files."""
     every = list(paths)
     packed = [path for path in every if is_checkpoints(path)]
     return packed, [path for path in every if path not in packed]
 
 
 def trash_rows() -> list[ConversationRow]:
-    """Return a row for each entry in the trash, also for an entry whose note is lost."""
+    """Return a row for each entry in the trash, to scan and redact the entry.
+
+    An entry whose description is lost gets a row too.
+    """
     known = {entry.id: entry for entry in list_trash()}
     try:
         names = sorted(os.listdir(paths.trash()))
@@ -311,12 +329,18 @@ def trash_rows() -> list[ConversationRow]:
 
 
 def archive_row() -> ConversationRow:
-    """Return the row for copies of no listed session. Scan it after all other rows."""
+    """Return a row for the archive copies that belong to no listed session.
+
+    Scan this row after all other rows, because only then is known which copies are left.
+    """
     return _kept_row(ARCHIVE, paths.archive(), "copies of no session that is listed")
 
 
 def state_row() -> ConversationRow:
-    """Return the row for adapter files of no listed session. Scan it after all other rows."""
+    """Return a row for the adapter files that belong to no listed session.
+
+    Scan this row after all other rows, because only then is known which files are left.
+    """
     title = "what programs keep of no session that is listed"
     return _kept_row(STATE, paths.program_sessions(), title)
 
@@ -328,10 +352,10 @@ def _kept_row(kind: str, path: str, title: str) -> ConversationRow:
 
 
 def origins_of(row: ConversationRow) -> list[ConversationRow]:
-    """Return rows for the files that a conversation was made from.
+    """Return rows for the related sessions that contain texts of a conversation.
 
-    These are the session of `spawn` or of a program that it was made from, the sub-agents of a
-    program's session, and the state that the session shares.
+    These are the session of `spawn` or of a program that was copied into the conversation, the
+    sub-agents of a program's session, and the state that the session shares with others.
     """
     found = [*agents_of(row), *states_of(row)]
     for tool, _, id in (each.partition(":") for each in row.source_ids) if not row.tool else ():

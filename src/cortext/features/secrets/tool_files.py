@@ -1,4 +1,4 @@
-"""Find all files of a tool's session: the tool's own files, our copies, and numbered old copies."""
+"""Find all files of a tool session: the tool's own files, and our copies in the archive."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _INDEX = "session_index.jsonl"
 
 
 def sessions_of(row: ConversationRow) -> list[tuple[str, str]]:
-    """Return the tool and id of each session that a row is or that a conversation took place in."""
+    """Return the tool and id of each tool session behind a row.
+
+    A row is a tool session itself, or a conversation that took place in several tool sessions.
+    """
     if row.tool:
         return [] if not is_tool(row.tool) else [(row.tool, row.key)]
     return [(tool, id) for tool in sorted(row.tools) for id in row.session_ids]
@@ -41,9 +44,9 @@ def how_to_remove(path: str) -> str:
 
 
 class SessionFiles:
-    """The files of tool sessions, searched once for all sessions.
+    """A finder for the files of tool sessions, which searches each folder only once.
 
-    `claimed` contains all files that a call has returned.
+    `claimed` contains all files that the methods have returned so far.
     """
 
     def __init__(self) -> None:
@@ -59,7 +62,7 @@ class SessionFiles:
         return self._of(tool, id, transcript_folders.archive_home(tool), is_copy=True)
 
     def unclaimed(self, unread: Unread) -> list[str]:
-        """Return the files in our archive that belong to no session that was looked up.
+        """Return the files in our archive that no earlier call of `copies` has returned.
 
         A folder that cannot be read is added to `unread`.
         """
@@ -92,7 +95,10 @@ class _ToolFolder:
 
     @cached_property
     def _named(self) -> dict[str, list[str]]:
-        """The files by the ids in their names, for tools that move a session to another file."""
+        """The files by the session ids in their names.
+
+        This is empty unless the tool moves sessions to other files.
+        """
         found: dict[str, list[str]] = {}
         for path in _walk(self._home) if self._source.moves_transcripts else ():
             for id in _UUID.findall(os.path.basename(path)):
@@ -110,7 +116,7 @@ class _ToolFolder:
         return list(dict.fromkeys(found))
 
     def _beside(self, path: str, id: str) -> Iterator[str]:
-        """Yield a transcript and the files made from it: versions, sub-agents, copies of others."""
+        """Yield a transcript and its companions: old versions, sub-agents, copies of programs."""
         yield path
         folder, name = os.path.split(path)
         stem = _STEM.sub("", name)

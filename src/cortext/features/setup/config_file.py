@@ -39,14 +39,17 @@ _LONGEST_LINE = 5000
 
 
 class ConfigFiles(NamedTuple):
-    """The paths of the settings files. `workspace` is None outside a workspace."""
+    """The paths of the user's and the workspace's settings file.
+
+    `workspace` is None outside a workspace.
+    """
 
     user: str
     workspace: str | None
 
 
 class ConfigChange(NamedTuple):
-    """A settings file, and whether it had to be changed."""
+    """The path of a settings file, and whether the file had to be changed."""
 
     path: str
     changed: bool
@@ -63,9 +66,10 @@ def files() -> ConfigFiles:
 
 
 def set_value(name: str, text: str, *, workspace: bool = False) -> ConfigChange:
-    """Write a setting into the user's file or the workspace's.
+    """Write the setting `name` into the user's settings file, and leave the rest of it unchanged.
 
-    Everything else in it is unchanged.
+    With `workspace`, write into the file of the current workspace. Raises CortextError if the
+    setting or its value is invalid.
     """
     setting = definition(name)
     if setting.kind == "path" and text and not text.startswith("~"):
@@ -75,7 +79,10 @@ def set_value(name: str, text: str, *, workspace: bool = False) -> ConfigChange:
 
 
 def unset(name: str, *, workspace: bool = False) -> ConfigChange:
-    """Remove a setting from a file. A setting that is not in the file is no error."""
+    """Remove the setting `name` from the user's settings file, or from the workspace's.
+
+    A setting that is not in the file is no error.
+    """
     return _change(definition(name), None, workspace)
 
 
@@ -130,9 +137,10 @@ def _alone(folder: str, workspace: bool) -> Generator[None]:
 
 
 def _write(path: str, data: bytes, workspace: bool) -> None:
-    """Write the file.
+    """Write a settings file.
 
-    The user's file is private; a workspace's keeps its mode or uses the umask.
+    Only the user can read the user's file. A workspace's file keeps its permissions; a new file
+    gets those of the umask.
     """
     mode = 0o600
     if workspace:
@@ -148,7 +156,10 @@ def _write(path: str, data: bytes, workspace: bool) -> None:
 
 
 def _edited(data: bytes, path: str, key: tuple[str, ...], wanted: dict[Any, Any]) -> bytes:
-    """Return `data` with one line changed, so that it has exactly the `wanted` settings."""
+    """Return the settings file `data` with one line changed.
+
+    The result has exactly the `wanted` settings. Raises CortextError if no such change is found.
+    """
     literal = _literal(wanted[key]) if key in wanted else None
     for candidate in _candidates(data, key, literal):
         try:
@@ -165,9 +176,10 @@ def _edited(data: bytes, path: str, key: tuple[str, ...], wanted: dict[Any, Any]
 
 
 def _candidates(data: bytes, key: tuple[str, ...], literal: bytes | None) -> Iterator[bytes]:
-    """Yield possible results of the change.
+    """Yield versions of a settings file in which one setting is changed, added or removed.
 
-    The choice of lines is a guess: the caller parses each.
+    Which line to change is a guess, so the caller parses each version. A `literal` of None removes
+    the setting.
     """
     section, name = (part.encode() for part in key)
     newline = b"\r\n" if b"\r\n" in data else b"\n"
@@ -192,7 +204,7 @@ def _candidates(data: bytes, key: tuple[str, ...], literal: bytes | None) -> Ite
 
 
 def _ends_of_tables(lines: list[bytes]) -> list[tuple[bytes, int]]:
-    """Return each table header and the number of the table's last line of settings.
+    """Return the header of each TOML table, and the number of the table's last line of settings.
 
     The first entry, with an empty header, is for the settings before the first table.
     """

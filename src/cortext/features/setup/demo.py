@@ -1,4 +1,4 @@
-"""The tour of `cortext demo`: real commands in a temporary folder."""
+"""The guided tour of `cortext demo`, which runs real commands in a temporary folder."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from cortext.workspace.session_manager import SessionManager
 
 
 class Step(NamedTuple):
-    """One step of the tour: a title, the command, and its output."""
+    """One step of the tour: a title, the command (`done`), and the lines of its output."""
 
     title: str
     done: str
@@ -63,7 +63,7 @@ _ACKNOWLEDGED = 50
 
 
 def tour(folder: str) -> Iterator[Step]:
-    """Run the tour and yield each step as it happens.
+    """Run the tour of `cortext demo` and yield each step when it is done.
 
     Everything is written below `folder`, which has its own home folder. The user's history is not
     read.
@@ -130,7 +130,7 @@ def _outlive(home: str) -> Step:
 
 
 def _cortext(home: str, *words: str) -> list[str]:
-    """Return the output of a command in the home folder of the tour."""
+    """Run a cortext command with `home` as the home folder, and return the lines of its output."""
     env = {"HOME": home, "PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "CI": "1"}
     command = [sys.executable, "-m", "cortext", *words]
     return _output(command, cwd=f"{home}/shop", env=env)

@@ -1,7 +1,7 @@
-"""The record of what `cortext setup` wrote into the user's files, and functions to write them.
+"""The record of what `cortext setup` wrote into the settings of the user's AI tools.
 
 The record is written before the files. If the process is killed, the record therefore names every
-file that may have something of ours. A recorded file that was never written does no harm.
+file that may contain something of cortext. A recorded file that was never written does no harm.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _PATIENCE = 30.0
 
 
 def setup_lock() -> FileLock:
-    """Return the lock that is held during setup and uninstall."""
+    """Return the lock that `cortext setup` and `cortext uninstall` hold while they write files."""
     path = paths.setup_record()
     return FileLock(f"{path}.lock", guards=path, wait=_PATIENCE)
 
 
 class SetupRecord:
-    """The changes that `setup` made, by file. The user's own files contain no such notes."""
+    """The record of the changes that `cortext setup` made, by the path of the changed file."""
 
     def __init__(self, files: dict[str, Record]) -> None:
         self._files = files
@@ -57,15 +57,15 @@ class SetupRecord:
         )
 
     def paths(self, tools: Iterable[str]) -> list[str]:
-        """Return the recorded files of these tools."""
+        """Return the paths of the recorded files of these tools."""
         wanted = set(tools)
         return [path for path, record in self._files.items() if record.get("tool") in wanted]
 
     def of(self, path: str, data: bytes | None = None) -> Record:
-        """Return the record of a file.
+        """Return the record of the changes in a file; {} if there is none.
 
-        The last two versions of a file are recorded. With `data`, return the version with these
-        bytes.
+        The last two versions of a file are recorded. `data` are the contents of the file: the
+        record of the version with these contents is returned, or the latest if none matches.
         """
         record = self._files.get(path) or {}
         earlier = record.get("earlier")
@@ -75,9 +75,10 @@ class SetupRecord:
         return record
 
     def keep(self, path: str, record: Record) -> None:
-        """Record what will be in a file, and keep the record of what is in it now.
+        """Save the record of a change before the file is written.
 
-        The process may be killed before it writes the file.
+        The record of the current version stays too, because the process may be killed before it
+        writes the file.
         """
         known = self.of(path, read_or_none(os.path.realpath(path)))
         folders = [*_strings(self.of(path).get("folders")), *record["folders"]]
@@ -88,9 +89,9 @@ class SetupRecord:
         self._save()
 
     def forget(self, gone: Iterable[str]) -> None:
-        """Remove files from the record, because nothing of ours is in them.
+        """Remove files from the record that contain nothing of cortext any more.
 
-        Folders that were created for these files are removed too if they are empty.
+        Folders that `cortext setup` created for these files are removed if they are empty.
         """
         records = {path: self._files[path] for path in gone if path in self._files}
         if records:
@@ -104,9 +105,9 @@ class SetupRecord:
             remove_if_there(path)
 
     def half_written(self) -> list[str]:
-        """Return the temp files beside the record and beside the recorded files.
+        """Return the temp files that killed processes left beside the record and recorded files.
 
-        In a tool's folder, only temp files that are named after a recorded file are ours.
+        Only temp files that are named after one of these files are ours.
         """
         found: list[str] = []
         for path in (paths.setup_record(), *self._files):
@@ -148,7 +149,7 @@ def read_or_none(path: str) -> bytes | None:
 
 
 def write(path: str, data: bytes | None) -> None:
-    """Write the complete file with its earlier permissions; None removes the file."""
+    """Replace a file atomically and keep its permissions. If `data` is None, remove the file."""
     if data is None:
         remove_if_there(path)
         return
@@ -177,7 +178,7 @@ def missing_folders(path: str) -> list[str]:
 
 
 def _remove_folders(folders: Iterable[str]) -> None:
-    """Remove folders that are empty."""
+    """Remove those of these folders that are empty, the deepest first."""
     for folder in sorted(set(folders), key=len, reverse=True):
         try:
             os.rmdir(folder)

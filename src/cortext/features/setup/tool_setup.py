@@ -1,7 +1,8 @@
-"""Connect cortext to the AI tools of a user, and disconnect it.
+"""Connect cortext to the user's AI tools, and disconnect it.
 
-All changes are planned first and shown. They are made when the user agrees. A record of every
-change lets `uninstall` restore each file byte for byte.
+A connected tool has hooks, slash commands and the MCP server of cortext in its settings. All
+changes are planned first and shown. They are made when the user agrees. A record of every change
+lets `cortext uninstall` restore each file byte for byte.
 """
 
 from __future__ import annotations
@@ -52,10 +53,11 @@ COMMANDS = (
 
 
 class FileChange(NamedTuple):
-    """One file before and after a change; None means no file.
+    """A planned change of one file.
 
-    `record` describes how to undo the change, or is None if there is nothing to undo. `whole` means
-    that the complete file is ours: if it is a link, the link is removed and not its target.
+    `old` and `new` are the contents before and after; None means no file. `record` describes how to
+    undo the change, or is None if there is nothing to undo. `whole` means that the complete file is
+    ours: if it is a link, the link is removed and not its target.
     """
 
     tool: str
@@ -67,11 +69,11 @@ class FileChange(NamedTuple):
 
 
 class SetupPlan(NamedTuple):
-    """The changes to make, and notes for the user.
+    """The plan of `cortext setup` or `cortext uninstall`: changes, and notes for the user.
 
-    `left` are the tools whose settings cannot have our hooks. `failed` are the tools with a file
-    that cannot be read. `gone` are recorded files that have nothing of ours any more. `again` makes
-    the same plan from the files as they are then.
+    `left` are the tools with a settings file that is left as it is. `failed` are those of them
+    whose file cannot be read. `gone` are recorded files that contain nothing of cortext any more.
+    `again` makes the plan again from the current files.
     """
 
     again: Callable[[], SetupPlan]
@@ -83,12 +85,15 @@ class SetupPlan(NamedTuple):
 
     @property
     def tools(self) -> list[str]:
-        """The tools whose files change."""
+        """The names of the tools whose files change."""
         return list(dict.fromkeys(change.tool for change in self.changes))
 
 
 def found_tools() -> list[str]:
-    """Return the tools of this user: the program is on the PATH, or the tool's folder exists."""
+    """Return the names of the AI tools that this user has and that cortext can connect to.
+
+    The user has a tool if its program is on the PATH or its folder exists.
+    """
     return [
         tool.name
         for tool in tools()
@@ -105,10 +110,11 @@ def require_connectable(names: Iterable[str]) -> None:
 
 
 def plan_setup(names: Sequence[str], *, plugin: bool = False) -> SetupPlan:
-    """Plan hooks, slash commands and the MCP server for these tools.
+    """Plan to add hooks, slash commands and the MCP server of cortext to these tools.
 
-    A plug-in is planned if it is wanted or already installed. What is already set up is not
-    planned.
+    Our plug-in for a tool is added if `plugin` is true or the plug-in is already installed. The
+    plan leaves out what is already set up. Raises MissingCapabilityError for a tool that cortext
+    cannot connect to.
     """
     plan = SetupPlan(partial(plan_setup, names, plugin=plugin), [], [], [], [], [])
     installed = SetupRecord.load()
@@ -163,23 +169,27 @@ def _plugin_text(plugin: Plugin, old: bytes) -> bytes:
 
 
 def _settings_of(tool: str) -> tuple[SettingsFile | None, SettingsFile | None]:
-    """Return the settings with hooks, and those with the MCP server if that is another file."""
+    """Return a tool's settings file for hooks and that for MCP servers.
+
+    The second is None if it is the same file.
+    """
     hooks, servers = settings.hooks_file(tool), settings.server_file(tool)
     is_same = hooks and servers and hooks.path == servers.path
     return hooks, None if is_same else servers
 
 
 def plugin_of(tool: str) -> Plugin | None:
-    """Return our plug-in for a tool; None if it has none."""
+    """Return the plug-in of cortext for a tool; None if there is no plug-in for that tool."""
     found = find_tool(tool)
     return found.load("plugin")() if found.plugin else None
 
 
 def carry_out(plan: SetupPlan, *, anyway: bool = False) -> SetupPlan:
-    """Make the planned changes under a lock, and return the plan that was carried out.
+    """Make the changes of a plan under a lock, and return the plan that was carried out.
 
-    Changes that another process made meanwhile are not in it. If a file is no longer as it was
-    shown, raise CortextError and do nothing. With `anyway`, make the changes that are needed now.
+    The returned plan leaves out changes that another process made meanwhile. If a file changed
+    since the plan was shown, raise CortextError and do nothing. With `anyway`, do not compare with
+    the shown plan, and make the changes that are needed now.
     """
     with storage_errors("write", paths.setup_record()), setup_lock():
         fresh = plan.again()
@@ -195,9 +205,10 @@ def carry_out(plan: SetupPlan, *, anyway: bool = False) -> SetupPlan:
 
 
 def _check_agreed(shown: SetupPlan, fresh: SetupPlan) -> None:
-    """Raise CortextError if a change differs from the one that the user agreed to.
+    """Raise CortextError if the plan `fresh` has a change that the user did not agree to.
 
-    The new text may differ, because a new command file contains a random end marker.
+    `shown` is the plan that the user saw. New contents may differ, because a new command file
+    contains a random end marker.
     """
     agreed = {change.path: change for change in shown.changes}
     for change in fresh.changes:
@@ -226,7 +237,10 @@ def _changed(change: FileChange) -> CortextError:
 
 
 def has_hooks(tool: str) -> bool:
-    """Return whether the messages of a tool are captured automatically."""
+    """Return whether our hooks or plug-in for a tool are installed.
+
+    They capture the messages of the tool automatically.
+    """
     plugin, hooks = plugin_of(tool), settings.hooks_file(tool)
     place = plugin or hooks
     if place is None:
@@ -242,7 +256,7 @@ def has_hooks(tool: str) -> bool:
 
 
 def _is_on_record(path: str, data: bytes, installed: SetupRecord) -> bool:
-    """Return whether a file is as `setup` left it."""
+    """Return whether a file still has the contents that `cortext setup` wrote."""
     return installed.of(path, data).get("digest") == digest(data)
 
 
@@ -310,7 +324,10 @@ def _plan_without_hooks(
 
 
 def _before(file: SettingsFile, text: str, installed: SetupRecord) -> str:
-    """Return the settings without us: exactly as they were, if nobody has changed them since."""
+    """Return a settings file without the entries of cortext.
+
+    If nobody changed the file since, the result is exactly the file before the setup.
+    """
     record = installed.of(file.path, as_bytes(text))
     if record.get("digest") == digest(as_bytes(text)):
         before = _undone(file, text, record.get("steps"))
@@ -322,10 +339,10 @@ def _before(file: SettingsFile, text: str, installed: SetupRecord) -> str:
 
 
 def _undone(file: SettingsFile, text: str, steps: Any) -> str | None:
-    """Return the text before the recorded steps; None unless repeating them gives this text.
+    """Undo the recorded steps of a setup, and return the settings as they were before.
 
-    The check is needed because anybody can edit the record. An earlier release may have made fewer
-    steps.
+    Return None if a new setup of the result would not give `text` again. This check is needed
+    because anybody can edit the record.
     """
     try:
         before = settings.undone(text, steps)
@@ -360,7 +377,10 @@ def _plan_commands(
 def _plan_file(
     tool: str, path: str, old: bytes | None, new: bytes, installed: SetupRecord, plan: SetupPlan
 ) -> None:
-    """Plan a file that is completely ours, unless a user changed it or put a link there."""
+    """Plan to write a file that is completely ours.
+
+    Plan nothing if the user changed the file or put a link in its place.
+    """
     if old == new:
         return
     if os.path.islink(path) or (old is not None and not _is_on_record(path, old, installed)):

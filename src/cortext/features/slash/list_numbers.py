@@ -1,6 +1,6 @@
-"""The numbers of conversations in a list that was shown in a tool.
+"""Remember the numbers of the conversations in the list that a slash command showed last.
 
-Each tool process has its own.
+The user can then choose a conversation by its number. Each tool process has its own numbers.
 """
 
 from __future__ import annotations
@@ -14,11 +14,14 @@ from cortext.features.listing.conversation_list import ConversationList
 from cortext.tools.tool_context import Inside
 
 _LONGEST = 2
-"""The most digits of a number that is certainly a list number. A longer one may be a title word."""
+"""The most digits of a list number. A longer number may be a word of a title."""
 
 
 def remember(inside: Inside | None, root: str, rows: Sequence[ConversationRow]) -> None:
-    """Store which conversations the numbers of a list mean from now on."""
+    """Remember the rows of a list that is shown now, so that `numbered` finds them by number.
+
+    `inside` is the tool session in which the list is shown; None outside a tool.
+    """
     with Catalog.at_home() as catalog:
         catalog.remember_shown(_reader(inside, root), rows)
 
@@ -26,10 +29,10 @@ def remember(inside: Inside | None, root: str, rows: Sequence[ConversationRow]) 
 def numbered(
     conversations: ConversationList, inside: Inside | None, words: str
 ) -> ConversationRow | None:
-    """Return the conversation with a number in the list that was last shown.
+    """Return the conversation whose number in the last shown list is `words`.
 
-    Return None if `words` is no number, or no list was shown. Raises CortextError for a number that
-    is not in the list.
+    Return None if `words` is not a list number, or if no list was shown. Raises CortextError if the
+    list has no such number, or if the conversation does not exist any more.
     """
     text = words.strip().rstrip(".")
     if not (text.isascii() and text.isdecimal()) or text.startswith("0") or len(text) > 6:
@@ -54,7 +57,7 @@ def _nothing(said: str) -> CortextError:
 
 
 def _reader(inside: Inside | None, root: str) -> str:
-    """Return the key for the numbers of a list: a tool's process or session, or a folder."""
+    """Return the key of the stored numbers: a tool's process, a tool session or a folder."""
     if inside is None:
         return f"folder {root}"
     if inside.process:

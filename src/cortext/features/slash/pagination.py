@@ -1,7 +1,7 @@
-"""Split long texts for agents into pieces, because a tool cuts the output of a command.
+"""Split long texts for agents into pieces, because an AI tool cuts the output of a command.
 
-Claude Code shows 30,000 characters, others about as many, Codex 10,000 bytes. The whole text is in
-a private file, and the agent asks for it piece by piece.
+Claude Code shows 30,000 characters, others about as many, Codex 10,000 bytes. All pieces are in a
+private file, and the agent calls a command for each next piece.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _TOKEN = re.compile(r"([0-9a-f]{16})\.([0-9]{1,4})")
 
 
 def in_pieces(text: str, tool: str = "") -> str:
-    """Return a short text as it is; of a long text, the first piece and how to get the next.
+    """Return a text, or the first piece of a long text and the command that prints the next piece.
 
-    The length of a piece depends on the tool.
+    `tool` is the AI tool that shows the text; it decides how long a piece may be.
     """
     found = get_tool(tool)
     pieces = split(text, (found.output_limit if found else 0) or LONGEST)
@@ -37,7 +37,10 @@ def in_pieces(text: str, tool: str = "") -> str:
 
 
 def next_piece(token: str) -> str:
-    """Return the piece that a token names. Raises CortextError if there is none."""
+    """Return the piece of a long text that a token names.
+
+    The token is in the text of the piece before. Raises CortextError if there is no such piece.
+    """
     found = _TOKEN.fullmatch(token)
     path = os.path.join(folder_of(PIECES), found[1]) if found else ""
     if not found or not os.path.isfile(path):
@@ -48,7 +51,10 @@ def next_piece(token: str) -> str:
 
 
 def split(text: str, longest: int = LONGEST) -> list[str]:
-    """Split a text into pieces that no tool cuts, between lines if the lines are short enough."""
+    """Split a text into pieces of at most `longest` bytes and 1,500 lines.
+
+    The text is split between lines. Only a very long line is split itself.
+    """
     pieces: list[str] = []
     lines: list[str] = []
     size = 0

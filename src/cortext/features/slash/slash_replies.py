@@ -1,7 +1,7 @@
-"""The replies of the slash commands: a text for the agent, and the changes that a command makes.
+"""Run the slash commands of cortext, such as `/workspace.resume`, inside an AI tool.
 
-This module starts no AI tool and no program that the user chose. Each function returns the text to
-print. The text also says what the user can do about a failure, so that the agent can report it.
+Each command returns a text for the agent. The text also says what the user can do about a failure,
+so that the agent can report it. This module starts no AI tool and no program that the user chose.
 """
 
 from __future__ import annotations
@@ -60,10 +60,12 @@ _QUESTION = "Which conversation would you like to continue? (number or search)"
 
 
 class Slash:
-    """The slash commands, called in one session of one tool.
+    """The slash commands of cortext, called in one session of one AI tool.
 
-    `typed` means that a person typed the command, so that its output becomes part of the
-    transcript. Otherwise an agent called it. If `waits` is true, the output must contain `nonce`.
+    `typed` means that the user typed the command, so that its output becomes part of the
+    transcript. Otherwise an agent called the command. `inside` is the tool session; None outside a
+    tool. If `waits` is true, the output must contain `nonce`, a random text by which the transcript
+    of this session is found later.
     """
 
     def __init__(self, root: str | None = None, *, typed: bool = False) -> None:
@@ -75,10 +77,10 @@ class Slash:
         self._conversations = ConversationList(self.root)
 
     def _session_now(self, typed: bool) -> str:
-        """Return the id of the tool's session; "" if it is not certain.
+        """Return the id of the tool session that called the command; "" if it is not certain.
 
-        The session that was written last may be wrong: the user may have started a new session that
-        is not written yet.
+        It need not be the session that was written last: the user may have started a new session
+        that is not written yet.
         """
         process = self.inside.process if self.inside else None
         if self.inside is None or self.inside.is_told or not process:
@@ -94,7 +96,7 @@ class Slash:
         return self.inside.id if first and self.inside.id in process.arguments else ""
 
     def list(self) -> str:
-        """Return the list of conversations, and how the agent lets the user choose."""
+        """Return the list of resumable conversations, and instructions to let the user choose."""
         rows = self._others(self._conversations.list(_RESUMABLE, capture=True).rows)
         if not rows:
             return (
@@ -110,9 +112,11 @@ class Slash:
         return "\n".join([section(self.root, "Choosing"), "", *lines, "", _QUESTION])
 
     def briefing(self, words: str, *, reopen: bool = False) -> str:
-        """Return what an agent needs to continue a conversation; without words, the list.
+        """Return the briefing with which an agent continues the conversation that `words` name.
 
-        The conversation becomes active and is bound to this session.
+        The conversation becomes active and is bound to this session. If `words` is empty, return
+        the list of conversations. If no or several conversations match, or if the conversation is
+        completed and `reopen` is false, return a text that asks the user.
         """
         if not words.strip():
             return self.list()
@@ -132,9 +136,10 @@ class Slash:
         return self._resumed(as_conversation(row))
 
     def new(self, kind: str, topic: str) -> str:
-        """Make a conversation of this type for this session, and return the text that leads it.
+        """Make a conversation of the type `kind` for this session; return the agent's instructions.
 
-        If the session already has a conversation, make nothing.
+        `topic` is what the user wrote after the command. If it is empty, or if the session already
+        has an active conversation, make nothing.
         """
         workspace = Workspace(self.root)
         workspace.types.check(kind)
@@ -160,7 +165,10 @@ class Slash:
         )
 
     def how_to_stop(self, words: str) -> str:
-        """Return what an agent has to do when the user wants to stop."""
+        """Return the instructions for an agent when the user wants to stop the conversation.
+
+        `words` is what the user wrote after the command.
+        """
         lines = [text_of(self.root, "stop-conversation").rstrip("\n"), ""]
         bound = self._bound(also_at_rest=True)
         if bound is not None:
@@ -174,9 +182,10 @@ class Slash:
         return "\n".join(lines)
 
     def stop(self, summary: str, *, id: str = "", done: bool = False) -> tuple[str, Sequence[str]]:
-        """Save a conversation and return a confirmation and notes.
+        """Save and pause a conversation; return a confirmation for the user, and notes.
 
-        With `id`, it is that conversation, otherwise the one of this session.
+        `id` names the conversation; by default, it is that of this session. With `done`, the
+        conversation is completed instead of paused.
         """
         row = self._find(id) if id else self._to_stop()
         stopped = stop(row, summary=" ".join(summary.split()) or None, completed=done)
@@ -202,8 +211,8 @@ class Slash:
     def _named(self, words: str) -> Sequence[ConversationRow]:
         """Return the conversations that the words name.
 
-        This session contains the words too, because the user just wrote them. It counts only if no
-        other conversation matches.
+        The current session contains the words too, because the user just wrote them. It is
+        returned only if no other conversation matches.
         """
         found = self._conversations.find(words)
         return self._others(found) or found
@@ -253,14 +262,17 @@ class Slash:
         return "\n\n".join(part for part in parts if part)
 
     def _lacks(self, row: ConversationRow) -> Sequence[int] | None:
-        """Return the messages of a conversation that this session lacks; None for all of them."""
+        """Return the numbers of the messages that this session lacks; None if it lacks all."""
         if self.inside is None or self._session not in row.session_ids:
             return None
 
         return find_missing(row, self.inside.tool, self._session)
 
     def _bound(self, *, also_at_rest: bool = False) -> ConversationRef | None:
-        """Return the conversation of this session; with `also_at_rest`, also a stopped one."""
+        """Return the active conversation that this session is bound to, or None.
+
+        With `also_at_rest`, also return a stopped conversation.
+        """
         if self.inside is None:
             return None
         found = find_current_binding(self.inside, surely=not also_at_rest)
@@ -270,7 +282,7 @@ class Slash:
         return found if status == "active" else None
 
     def _bind(self, conversation: ConversationRow | ConversationRef) -> None:
-        """Bind this session to a conversation, from now on."""
+        """Bind this session to a conversation: its messages from now on belong to it."""
         if self.inside is None:
             return
         if self._session:

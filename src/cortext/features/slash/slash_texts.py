@@ -22,7 +22,10 @@ _LONGEST_TITLE = 80
 
 
 def entries(rows: Sequence[ConversationRow]) -> str:
-    """Return the list of spec 000: type, title, last activity, status and summary of each row."""
+    """Return a numbered list of conversations, in the format of spec 000.
+
+    Each entry has the type, title, last activity, status and summary.
+    """
     now = time.time()
     return "\n\n".join(
         f"{number}. [{row.kind or 'chat'}] {row.title}\n"
@@ -33,12 +36,12 @@ def entries(rows: Sequence[ConversationRow]) -> str:
 
 
 def _tool(row: ConversationRow) -> str:
-    """Return the tools of a conversation as text, to tell similar titles apart; "" if none."""
+    """Return the names of a conversation's tools as the end of a line; "" if there are none."""
     return f" | Tool: {', '.join(row.tool_names)}" if row.tools else ""
 
 
 def title_of(topic: str) -> str:
-    """Return the words of a topic, cut to the length of a title."""
+    """Return a topic as a title: one line of at most 80 characters."""
     line = " ".join(topic.split())
     if len(line) <= _LONGEST_TITLE:
         return line
@@ -51,9 +54,10 @@ def document_of(bound: ConversationRef) -> str:
 
 
 def going_on(bound: ConversationRef, kind: str, topic: str) -> str:
-    """Return the text for an agent whose session already has a conversation.
+    """Return the text for an agent that should start a conversation but already has one.
 
-    The user asked for a new conversation of this type.
+    `bound` is the conversation of the session. The user typed the command for a new conversation of
+    type `kind`, and `topic` after it.
     """
     workspace = Workspace(bound.root)
     session = workspace.store.head_at(bound.place)
@@ -77,7 +81,11 @@ def plain(text: str) -> str:
 
 
 def section(root: str, heading: str) -> str:
-    """Return a section of the text about resuming: the workspace's own text, or ours."""
+    """Return one section of the instructions of `/workspace.resume`; "" if there is none.
+
+    The workspace may have its own instructions. A section that they lack comes from the built-in
+    instructions.
+    """
     for text in (text_of(root, "resume"), (built_in("commands", "resume") or b"").decode()):
         _, found, rest = text.partition(f"## {heading}\n")
         if found:
@@ -86,14 +94,14 @@ def section(root: str, heading: str) -> str:
 
 
 def text_of(root: str, name: str) -> str:
-    """Return the text of a command: the workspace's own text, or ours."""
+    """Return the instructions of a slash command: those of the workspace, or the built-in ones."""
     path = os.path.join(root, ".workspace", "commands", f"{name}.md")
     data = read_file(path) if os.path.isfile(path) else built_in("commands", name)
     return (data or b"").decode("utf-8", "replace")
 
 
 def saves(inside: Inside | None) -> list[str]:
-    """Return what to tell an agent about saving, if hooks save its conversation."""
+    """Return a line that tells an agent not to offer saving; [] if no hooks save its messages."""
     if inside and has_hooks(inside.tool):
         return ["cortext saves what is said here by itself; do not offer to save it."]
     return []

@@ -1,4 +1,4 @@
-"""A program in its own process group: its input and output, and how to end it with its children."""
+"""A running program with pipes for its input and output, and a way to end it with its children."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from cortext.tools.launch import LaunchPlan
 from cortext.tools.processes import Process, find_process
 
 _GRACE = 1.0
-"""Seconds that a program has to exit after SIGTERM."""
+"""Seconds between SIGTERM and SIGKILL, in which a program can exit."""
 _LOOK = 0.2
 _FOLLOW = 0.03
 _BLOCK = 1 << 16
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-_LAST = 4000  # bytes of stderr that are kept
+_LAST = 4000  # the bytes of stderr that are stored
 
 
 class Talk:
-    """A running program, which is written to and read from at the same time.
+    """A running program whose stdin is written while its stdout is read.
 
-    With `by_file` the program writes its output to a file. That is for programs that lose the end
-    of their output when they write to a pipe.
+    With `by_file` the program writes its output to a file. Some programs lose the end of their
+    output when they write to a pipe.
     """
 
     def __init__(self, plan: LaunchPlan, *, by_file: bool = False) -> None:
-        """Start the program. Raises OSError if it cannot be started."""
+        """Start the program of the plan. Raises OSError if the program cannot be started."""
         self._file = tempfile.TemporaryFile() if by_file else None  # noqa: SIM115  closed by stop
         try:
             self._process = _started(plan, self._file)
@@ -61,7 +61,10 @@ class Talk:
             self._selector.register(fd, selectors.EVENT_READ)
 
     def write(self, data: bytes) -> None:
-        """Queue data for the program's stdin. The data is written while the output is read."""
+        """Queue data for the program's stdin.
+
+        `read` writes the queued data while it waits for output.
+        """
         if self._in < 0:
             return
         self._to_write += data
@@ -69,15 +72,16 @@ class Talk:
             self._selector.register(self._in, selectors.EVENT_WRITE)
 
     def end_input(self) -> None:
-        """Close the program's stdin after the queued data is written."""
+        """Close the program's stdin as soon as all queued data is written."""
         self._ending = True
         if not self._to_write:
             self._close_input()
 
     def read(self, until: float = math.inf) -> Iterator[bytes]:
-        """Yield the output as it arrives, until it ends or the monotonic time `until` has come.
+        """Yield the program's output as it arrives, until the output ends or `until` has passed.
 
-        Reading also stops when the program has exited and a child keeps its output open.
+        `until` is a monotonic time. Reading also stops when the program has exited but one of its
+        children still has the output open.
         """
         if self._file:
             yield from self._follow(until)
@@ -101,7 +105,10 @@ class Talk:
             self._attend(_FOLLOW)
 
     def _attend(self, seconds: float) -> set[int]:
-        """Wait for events, write queued data and read stderr. Return the ready file descriptors."""
+        """Wait up to `seconds` for events.
+
+        Write queued data and read stderr. Return the file descriptors that are ready.
+        """
         if not self._selector.get_map():
             time.sleep(seconds)  # an empty selector does not wait on every system
             return set()
@@ -113,13 +120,13 @@ class Talk:
         return ready
 
     def complaints(self) -> str:
-        """Return the end of the program's stderr, without colours."""
+        """Return the last bytes of the program's stderr as text, without colours."""
         return _COLOUR.sub("", self._complaints.decode("utf-8", "replace")).strip()
 
     def wait(
         self, until: float | None = None, hurried: Callable[[], bool] = lambda: False
     ) -> int | None:
-        """Close the program's stdin and wait for its exit code.
+        """Close the program's stdin, wait until the program exits, and return its exit code.
 
         Return None if the program still runs at the monotonic time `until`, or as soon as `hurried`
         returns True.
@@ -137,9 +144,10 @@ class Talk:
         return self._code
 
     def stop(self, hurried: Callable[[], bool] = lambda: False) -> None:
-        """End the program and everything that it started, after a short grace period.
+        """End the program and everything that it started.
 
-        If `hurried` returns True, do not wait for the rest of that period.
+        The program gets SIGTERM, and after a grace period SIGKILL. As soon as `hurried` returns
+        True, the grace period ends.
         """
         family: set[Process] = set()
         try:
@@ -158,8 +166,8 @@ class Talk:
     def exited(self) -> bool:
         """Return whether the program has exited.
 
-        If the system allows it, the process is not reaped. Its id then stays reserved, so the
-        process group can be signalled safely.
+        If possible, the process is not reaped: its id then stays reserved, so that its process
+        group can be signalled safely.
         """
         if self._code is None and hasattr(os, "waitid"):
             options = os.WEXITED | os.WNOWAIT | os.WNOHANG
@@ -240,9 +248,10 @@ def _started(plan: LaunchPlan, out: IO[bytes] | None) -> subprocess.Popen[bytes]
 
 
 def _descendants(pid: int) -> set[Process]:
-    """Return the children of a process and their children, recursively.
+    """Return all children of a process and their children, recursively.
 
-    Tools put their commands into other process groups. Return nothing on a system without /proc.
+    They are needed because tools start commands in other process groups. Return an empty set on a
+    system without /proc.
     """
     try:
         names = [name for name in os.listdir("/proc") if name.isdecimal()]

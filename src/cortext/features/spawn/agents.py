@@ -29,8 +29,8 @@ _log = logging.getLogger("cortext.features")
 class Agent(NamedTuple):
     """An agent: its name, its system prompt and the file that defines it.
 
-    `tool` is the tool that the agent asks for, or "". `model` is the name of a model of the tool
-    `model_of`; both are "" if the file names no usable model.
+    `tool` is the tool that the file names, or "". `model` is the name of a model, and `model_of` is
+    the tool to which the model belongs. Both are "" if the file names no usable model.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Agent(NamedTuple):
 
 
 class UnknownAgentError(CortextError, LookupError):
-    """No agent has this name. `known` are the names that exist."""
+    """No agent has the name that the user gave. `known` has the names of all agents."""
 
     def __init__(self, name: str, known: list[str]) -> None:
         self.name = name
@@ -60,9 +60,9 @@ class UnknownAgentError(CortextError, LookupError):
 
 
 def find_agents(cwd: str) -> dict[str, Agent]:
-    """Return the agents that are available in a folder, by name.
+    """Return the agents that can be used in the folder `cwd`, by name.
 
-    A file that cannot be read is skipped, and one warning about it is logged.
+    An agent file that cannot be read is skipped. A warning about it is logged once.
     """
     found: dict[str, Agent] = {}
     for folder in _folders(cwd):
@@ -92,7 +92,7 @@ def get_agent(name: str, cwd: str) -> Agent:
 
 
 def agent_of(name: str, cwd: str) -> tuple[Agent, str]:
-    """Return the agent of a session, and a warning or "".
+    """Return the agent that a stored session names, and a warning or "".
 
     If no agent has this name any more, return an agent with an empty prompt, and a warning.
     """
@@ -130,7 +130,10 @@ def _files(folder: str) -> list[str]:
 
 
 def _read(path: str) -> Agent | None:
-    """Return the agent of a file, or None if the file is not valid; then log the reason."""
+    """Return the agent that a file defines.
+
+    Return None and log a warning if the file is not valid.
+    """
     try:
         # O_NONBLOCK: do not hang if the path is a pipe instead of a file.
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -152,7 +155,10 @@ def _read(path: str) -> Agent | None:
 
 
 def _parse(text: str, path: str) -> Agent:
-    """Return the agent of a text. Raises ValueError if the text is not valid."""
+    """Return the agent that the text of an agent file defines.
+
+    Raises ValueError if it is not valid.
+    """
     head, prompt = _front_matter(text)
     name = head.get("name") or os.path.basename(path).removesuffix(".md")
     if not _NAME.fullmatch(name):
@@ -171,9 +177,10 @@ def _parse(text: str, path: str) -> Agent:
 
 
 def _front_matter(text: str) -> tuple[dict[str, str], str]:
-    """Return the `key: value` lines between two `---` lines at the start, and the text after them.
+    """Return the `key: value` lines at the start of a markdown text, and the text after them.
 
-    Only the first line of a value of several lines counts. Raises ValueError if the end is missing.
+    The lines are between two `---` lines. Only the first line of a long value counts. Raises
+    ValueError if the second `---` is missing.
     """
     lines = text.split("\n")
     if lines[0].rstrip() != _FENCE:

@@ -1,4 +1,4 @@
-"""Deletion of sessions of `aur spawn`, one or all old ones. Deleted sessions go to the trash."""
+"""Deletion of sessions of `cortext spawn`: one session, or all old ones. They go to the trash."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from cortext.features.spawn.spawn_list import list_spawned
 from cortext.features.spawn.spawn_settings import SpawnSettings
 
 _DAY = 86_400 * 1_000_000
-"""Microseconds of a day."""
+"""The length of a day in microseconds."""
 _EVERY = 300.0
-"""Seconds between two background clean-ups if the caller has no list of the sessions."""
+"""The least seconds between two background clean-ups for callers without a list of sessions."""
 _STARTED, _NOTED = "clean-up.started", "clean-up.noted"
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _PROGRAM = (
@@ -33,17 +33,22 @@ _PROGRAM = (
 
 
 class Cleaned(NamedTuple):
-    """The sessions that went to the trash, and the skipped sessions, each with the reason."""
+    """The result of a clean-up.
+
+    `gone` has the trash entries of the deleted sessions. `kept` has a sentence for each old session
+    that was not deleted, with the reason.
+    """
 
     gone: list[TrashEntry]
     kept: list[str]
 
 
 def delete(id: str) -> TrashEntry:
-    """Move a session to the trash, together with its files that were set aside.
+    """Move a session of `spawn` to the trash.
 
-    Raises SessionNotFoundError if there is no such session. Raises SessionLockedError if the
-    session is open; the error names the process.
+    Damaged files that were set aside from the session go with it. Raises SessionNotFoundError if
+    there is no such session. Raises SessionLockedError, which names the process, if the session is
+    open.
     """
     path = session_path(id)
     if not os.path.lexists(path):
@@ -56,10 +61,10 @@ def delete(id: str) -> TrashEntry:
 
 
 def clean(days: float, *, on_gone: Callable[[TrashEntry], None] | None = None) -> Cleaned:
-    """Move sessions without a turn in the last `days` days to the trash.
+    """Move sessions without a message in the last `days` days to the trash.
 
-    Damaged sessions, old sessions that are open now, and sessions from the future stay. `kept` of
-    the result lists them with the reason. `on_gone` is called after each session that goes.
+    Damaged sessions, open sessions and sessions with a time in the future are not moved. `kept` of
+    the result lists them with the reason. `on_gone` is called after each moved session.
     """
     limits = _Limits.of(days)
     done = Cleaned([], [])
@@ -75,10 +80,11 @@ def clean(days: float, *, on_gone: Callable[[TrashEntry], None] | None = None) -
 
 
 def start_expiry(settings: SpawnSettings, rows: Sequence[ConversationRow] | None = None) -> bool:
-    """Start a clean-up in a detached process if the settings ask for it. Return whether it started.
+    """Delete old sessions in a background process, if the settings say so.
 
-    `rows` are all sessions, the latest first. The clean-up starts only if one of them is old
-    enough. Without `rows` it starts at most once in five minutes.
+    Return whether the process was started. `rows` are all sessions, the latest first. With `rows`,
+    the process starts only if one of them is old enough. Without `rows`, it starts at most once in
+    five minutes.
     """
     folder, days = paths.spawn_sessions(), settings.expiry_days
     if not days > 0 or not os.path.isdir(folder):
@@ -97,7 +103,10 @@ def start_expiry(settings: SpawnSettings, rows: Sequence[ConversationRow] | None
 
 
 def expire(days: float) -> None:
-    """Clean up in a background process, and leave a notice for the next command to show."""
+    """Delete old sessions, as the main function of the background process.
+
+    A notice for the next command is stored on disk. Errors are logged.
+    """
     try:
         clean(days, on_gone=lambda _: _note(days))
     except (CortextError, OSError) as error:
@@ -105,7 +114,10 @@ def expire(days: float) -> None:
 
 
 def take_cleanup_notice() -> str:
-    """Return and remove the notice about the latest background clean-ups; "" if there is none."""
+    """Return a sentence about sessions that were deleted in the background, and remove the notice.
+
+    Return "" if there is no notice.
+    """
     folder = paths.spawn_sessions()
     path = os.path.join(folder, ".cortext", _NOTED)
     if not os.path.exists(path):
@@ -127,9 +139,10 @@ def take_cleanup_notice() -> str:
 
 
 class _Limits(NamedTuple):
-    """The limits of a clean-up, in microseconds since 1970.
+    """The time limits of a clean-up, in microseconds since 1970.
 
-    A session whose last turn is at `old` or before is old. A time after `future` is in the future.
+    A session is old if its last message is at `old` or before. A time after `future` is wrong,
+    because it is in the future.
     """
 
     old: float
@@ -147,7 +160,7 @@ class _Limits(NamedTuple):
 
 
 def _why_not(row: ConversationRow, limits: _Limits) -> str | None:
-    """Return why a session stays, "" if it is just not old, or None if it must go."""
+    """Return why a session is not deleted, "" if it is not old, or None if it must be deleted."""
     if row.is_damaged:
         return row.note
     latest = latest_of(row)
@@ -162,9 +175,9 @@ def _clean_one(
     gone: list[TrashEntry],
     on_gone: Callable[[TrashEntry], None] | None,
 ) -> str | None:
-    """Move a session to the trash, or return why not.
+    """Move a session to the trash and add its entry to `gone`, or return why it was not moved.
 
-    Check again while the session is locked, because it may have been used meanwhile.
+    The session is checked again while it is locked, because someone may have used it meanwhile.
     """
     try:
         with _alone(row.key):
@@ -186,7 +199,7 @@ def _clean_one(
 
 @contextmanager
 def _alone(id: str) -> Generator[None]:
-    """Hold a session so that no other process opens it or writes to it."""
+    """Lock a session so that no other process can open it or write to it."""
     mark = take_session(id)
     try:
         with open_store().changing(id):
@@ -201,13 +214,13 @@ def _look_again(id: str, path: str, row: ConversationRow | None) -> Conversation
 
 
 def _put(row: ConversationRow) -> TrashEntry:
-    """Move the session's file and the files that were set aside from it to the trash."""
+    """Move the session's file to the trash, with damaged files that were set aside from it."""
     label = f"{row.key}: {row.title}" if row.title else row.key
     return Trash(paths.trash()).put(label, [row.path, *all_set_aside(row.path)])
 
 
 def _note(days: float) -> None:
-    """Append one line for a deleted session to the notice."""
+    """Add one deleted session to the notice for the next command."""
     folder = paths.spawn_sessions()
     with _noting(folder):
         fd = os.open(os.path.join(folder, ".cortext", _NOTED), _WRITE | os.O_APPEND, 0o600)

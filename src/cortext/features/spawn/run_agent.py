@@ -1,4 +1,7 @@
-"""Running an agent for one turn: with a tool, with any command that reads a prompt, or as echo."""
+"""Running an agent for one turn: with a known tool, with any command, or as an echo.
+
+The echo only repeats the message. It answers if no tool is installed.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +30,15 @@ from cortext.tools.stream_events import LONGEST, Speech
 ECHO = "echo"
 VARIABLE = "AURORA_SPAWN_TOOL"
 _LINGERING = 5.0
-"""Seconds that a tool has to exit after it reported the end of its answer."""
+"""Seconds to wait for a tool to exit after it has reported the end of its answer."""
 _ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
 class AgentFailedError(CortextError):
-    """A turn without an answer. `code` is the exit code, `why` the reason that the agent gave."""
+    """An agent gave no answer.
+
+    `code` is the exit code or None, and `why` the reason that the agent gave.
+    """
 
     def __init__(self, name: str, why: str, *, code: int | None = None) -> None:
         self.name = name
@@ -45,9 +51,9 @@ class AgentFailedError(CortextError):
 class Held:
     """Signal handlers that delay Ctrl+C, SIGTERM and SIGHUP while the agent's program runs.
 
-    Nothing may stop us from ending that program. After `release`, the first signal reaches its old
-    handler at once. Later signals reach theirs in `end`. Signals without a Python handler are not
-    delayed: they end the process at once.
+    A signal must not stop cortext before it has ended that program. After `release`, the first
+    signal calls its old handler at once. Later signals call theirs in `end`. Signals without a
+    Python handler are not delayed: they end the process at once.
     """
 
     def __init__(self) -> None:
@@ -74,13 +80,13 @@ class Held:
         self._free = False
 
     def hurried(self) -> bool:
-        """Return whether a signal is waiting, so that the caller should finish quickly."""
+        """Return whether a delayed signal is waiting, so that the caller should finish quickly."""
         return bool(self._came)
 
     def end(self, *, interrupted: bool = False) -> None:
-        """Restore the handlers and call them for the signals that came meanwhile.
+        """Restore the old handlers, and call them for the signals that came meanwhile.
 
-        With `interrupted` a Ctrl+C is dropped, because another exception is already on its way.
+        With `interrupted` a Ctrl+C is dropped, because another exception is already being raised.
         """
         for number, handler in self._before.items():
             signal.signal(number, handler)
@@ -104,15 +110,17 @@ class Held:
 
 
 class AgentTurn:
-    """One answer of an agent. The program runs inside the `with` block; iterating yields the text.
+    """One answer of an agent.
+
+    The program runs inside the `with` block; iterating yields the text.
 
     Leaving the block ends the program and everything that it started, also after Ctrl+C. A second
     Ctrl+C only makes that faster. Iterating raises AgentFailedError if there is no answer, or if
     the answer is too long.
 
-    After the answer, `tokens` is its number of tokens, or None if the tool does not count.
-    `session` is the id of the session that the tool stores for this turn, or "". `remark` is an
-    additional message of the tool, for example about a missing permission, or "".
+    After the answer, `tokens` is its number of tokens, or None if the tool does not count them.
+    `session` is the id of the session that the tool stores for this turn, or "". `remark` is a
+    further message of the tool, for example about a missing permission, or "".
     """
 
     def __init__(self, name: str, plan: LaunchPlan, speech: Speech, prompt: str) -> None:
@@ -205,7 +213,7 @@ class AgentTurn:
 
 
 class EchoTurn(AgentTurn):
-    """An answer without a program: how to install a tool, and a repetition of the message."""
+    """A turn without a program. The answer says how to install a tool, and repeats the message."""
 
     def __init__(self, message: str) -> None:
         super().__init__(ECHO, LaunchPlan("", (), ""), Speech(), message)
@@ -223,7 +231,7 @@ class EchoTurn(AgentTurn):
 
 
 class Runner(NamedTuple):
-    """The program that answers.
+    """The program that answers: a tool, a command or the echo.
 
     `name` is for display. `tool` is the name of a known tool. Without `tool`, `words` are a
     command. Without both, the echo answers. `model` is the default model of the turns.
@@ -235,10 +243,10 @@ class Runner(NamedTuple):
     model: str = ""
 
     def start(self, prompt: str, *, cwd: str, model: str = "", message: str = "") -> AgentTurn:
-        """Return a turn, which starts when its `with` block is entered.
+        """Return a turn for this prompt.
 
-        `message` is what the user typed, without the rest of the prompt. The echo repeats only
-        `message`.
+        Its program starts when the `with` block is entered. `message` is the user's message without
+        the rest of the prompt; the echo repeats only this.
         """
         if self.tool:
             model = model or self.model
@@ -249,16 +257,16 @@ class Runner(NamedTuple):
         return EchoTurn(message or prompt)
 
     def notes(self, cwd: str) -> list[str]:
-        """Return what the user should know before turns take place in a folder."""
+        """Return notes that the user should read before the agent works in the folder `cwd`."""
         return turn_notes(self.tool, cwd)
 
 
 def choose_runner(given: str | None, agent: Agent | None, settings: SpawnSettings) -> Runner:
-    """Return the runner to use: the first of these that is set.
+    """Return the runner for an agent: a tool, a command or the echo.
 
-    The order is `given`, the environment variable, the setting, the agent's own tool, the first
-    installed tool, and the echo. Raises ToolMissingError for a tool that is not installed, and
-    CortextError for a command that does not exist.
+    The first of these that is set decides: `given`, the environment variable, the setting, the
+    agent's tool, the first installed tool. Otherwise the echo answers. Raises ToolMissingError for
+    a tool that is not installed, and CortextError for a command that does not exist.
     """
     named = given or os.environ.get(VARIABLE, "") or settings.tool or (agent.tool if agent else "")
     named = named.strip()
@@ -274,7 +282,10 @@ def choose_runner(given: str | None, agent: Agent | None, settings: SpawnSetting
 
 
 def _pass_over(tool: str, id: str) -> None:
-    """Hide the tool's own session of this turn, which would otherwise fill the lists."""
+    """Hide the session that the tool stored for this turn, so that it does not appear in lists.
+
+    A failure is only logged.
+    """
     try:
         skip_session(tool, id, wait=1.0)
     except CortextError as error:
@@ -282,7 +293,7 @@ def _pass_over(tool: str, id: str) -> None:
 
 
 def _model(agent: Agent | None, tool: str) -> str:
-    """Return the agent's model if it is a model of this tool, otherwise ""."""
+    """Return the agent's model if it belongs to this tool, otherwise ""."""
     return agent.model if agent and agent.model_of == tool else ""
 
 
@@ -302,13 +313,16 @@ def _command(text: str) -> Runner:
 
 
 def _shown(program: str, rest: list[str]) -> str:
-    """Return a short name of a command. For an interpreter it includes the script's name."""
+    """Return a short name of a command for display.
+
+    The name has the program, and its first argument unless that is an option.
+    """
     names = [os.path.basename(word) for word in (program, *rest[:1]) if not word.startswith("-")]
     return " ".join(names)[:40]
 
 
 def _hint(why: str) -> str:
-    """Return what the user can do about a known error message, or ""."""
+    """Return what the user can do about an agent's error message, or "" if it is unknown."""
     low = why.lower()
     for name in tool_names():
         if name in low and (said := explain_failure(name, why)):

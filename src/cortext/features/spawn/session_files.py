@@ -1,4 +1,4 @@
-"""Functions that find, lock and recover the session files of `aur spawn`."""
+"""Functions that find, lock and recover the session files of `cortext spawn`."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def open_store() -> LogStore:
 
 
 def session_path(id: str) -> str:
-    """Return the path of a session's file, which need not exist."""
+    """Return the path of a session's file. The file need not exist. Raises InvalidIdError."""
     return os.path.join(paths.spawn_sessions(), f"{check_id(id)}.jsonl")
 
 
 def live_path(id: str) -> str:
-    """Return the path of the lock file of the process that has a session open."""
+    """Return the path of the lock file that a process holds while it has the session open."""
     return mark_path(paths.spawn_sessions(), id)
 
 
@@ -44,8 +44,8 @@ def take_session(id: str) -> LiveMark:
 class Recovered(NamedTuple):
     """The result of a recovery.
 
-    `kept` is the number of recovered turns, `lost` the number of lost lines. `aside` is the path of
-    the damaged original.
+    `kept` is the number of recovered messages, `lost` the number of lost lines. `aside` is the path
+    of the damaged original.
     """
 
     kept: int
@@ -54,9 +54,9 @@ class Recovered(NamedTuple):
 
 
 def recover(id: str) -> Recovered:
-    """Rewrite a damaged session with every line that can be read.
+    """Rewrite a damaged session file with all messages that can be read.
 
-    The damaged file stays beside the new one, under another name. Raises SessionLockedError if
+    The damaged file stays beside the new file, under another name. Raises SessionLockedError if
     another process has the session open.
     """
     store, path = open_store(), session_path(id)

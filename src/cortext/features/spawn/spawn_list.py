@@ -1,4 +1,4 @@
-"""The list of the sessions of `aur spawn`, and the search by id, title or words."""
+"""The list of the sessions of `cortext spawn`, and the search by id, title or words."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from cortext.stores.log import LogStore
 
 STATUSES = ("active", "completed", "interrupted")
 SAME = {"paused": "interrupted"}
-"""Other words that a status filter accepts, and what they mean."""
+"""Other words for a status, each with the status that it means."""
 _PATIENCE = 8.0
-"""Seconds that a search through the turns may take."""
+"""The most seconds that a search through the messages may take."""
 
 
 def list_spawned(
     agent: str | None = None, status: str | None = None, *, lost: str = "interrupted"
 ) -> list[ConversationRow]:
-    """Return the sessions with this agent and this status, the latest first. None matches any.
+    """Return the sessions of `spawn` with this agent and status, the latest first.
 
-    `lost` is the status to show for a session that is active on disk but open in no process.
+    None matches any. `lost` is the status of a session that is active on disk but open in no
+    process.
     """
     with Catalog.at_home() as catalog:
         rows = catalog.log_sessions(paths.spawn_sessions(), lost=lost)
@@ -52,10 +53,10 @@ class SpawnMatches(NamedTuple):
 
 
 def find_spawned(query: str) -> SpawnMatches:
-    """Find sessions by a query.
+    """Return the sessions of `spawn` that a query names.
 
-    The query is tried as an id, as the beginning of an id, as words of a title, as words of the
-    turns, and as a misspelt title. The first way that finds a session decides.
+    The query is compared with ids, beginnings of ids, words of titles, words of messages, and
+    similar titles, in this order. The first comparison that finds a session decides.
     """
     rows = list_spawned()
     found = resolve(query, rows)
@@ -66,10 +67,10 @@ def find_spawned(query: str) -> SpawnMatches:
 
 
 def _said(text: str, rows: Sequence[ConversationRow]) -> SpawnMatches:
-    """Return the sessions whose turns contain all words, the latest first.
+    """Return the sessions whose messages contain all words, the latest first.
 
-    Prefer sessions with all words in one turn. The search stops after `_PATIENCE` seconds with a
-    note.
+    Sessions with all words in one message are preferred. The search stops after `_PATIENCE`
+    seconds; then the result has a note.
     """
     end = time.monotonic() + _PATIENCE
     words = text.casefold().split()
@@ -86,7 +87,7 @@ def _said(text: str, rows: Sequence[ConversationRow]) -> SpawnMatches:
 
 
 def _look(row: ConversationRow, words: Sequence[str]) -> bool | None:
-    """Return True if one turn has all words, False if only all turns together have them.
+    """Return True if one message has all words, False if only all messages together have them.
 
     Return None if a word is missing or the session cannot be read.
     """

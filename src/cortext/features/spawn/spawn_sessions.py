@@ -1,4 +1,4 @@
-"""The sessions of `aur spawn`: one file for each, in which every finished exchange is durable."""
+"""The sessions of `cortext spawn`. Each has a file, in which every finished exchange is durable."""
 
 from __future__ import annotations
 
@@ -32,7 +32,11 @@ _LONGEST_TITLE = 1000
 
 
 class Spawned:
-    """A session that this process, and no other, has open."""
+    """A session of `spawn` that this process has open and locked.
+
+    A turn is one message, of the user or of the agent. The head is everything of a session except
+    its turns.
+    """
 
     def __init__(self, store: LogStore, head: Session, mark: LiveMark, max_tokens: int) -> None:
         self._store, self._head, self._mark = store, head, mark
@@ -41,11 +45,11 @@ class Spawned:
         self.tokens: int = 0
         """The tokens of the saved turns, counted or estimated. `count` is the number of turns."""
         self.was = ""
-        """The status before the session was reopened, completed or interrupted; "" if it is new."""
+        """The status before the session was opened: completed or interrupted; "" if it is new."""
         self.notes: list[str] = []
-        """Notes for the user about the session's file."""
+        """Notes for the user about the session's file, for example about an incomplete line."""
         self.waiting: list[SessionMessage] = []
-        """Turns that are not saved yet."""
+        """Turns that could not be saved yet. The next save includes them."""
         self._first: SessionMessage | None = None
         self._asked: SessionMessage | None = None
         self._closed = False
@@ -61,9 +65,10 @@ class Spawned:
         parent_id: str = "",
         max_tokens: int = MAX_TOKENS,
     ) -> Spawned:
-        """Create a session. Its file is durable when this method returns.
+        """Create a session and open it.
 
-        Raises SessionStorageError if a session with this id exists.
+        Its file is durable when this method returns. Without `id`, a new id is made. Raises
+        SessionStorageError if a session with this id exists.
         """
         store = open_store()
         head = Session(agent=agent, working_dir=cwd, kind="spawn", parent_id=parent_id)
@@ -84,10 +89,10 @@ class Spawned:
 
     @classmethod
     def reopen(cls, id: str, *, max_tokens: int = MAX_TOKENS) -> Spawned:
-        """Open an existing session and read all of its turns into the context, as far as they fit.
+        """Open an existing session, and read its turns into the context as far as they fit.
 
-        Raises SessionNotFoundError, SessionLockedError if it is open elsewhere, or
-        SessionCorruptedError, which names the first unreadable line.
+        Raises SessionNotFoundError if there is none, SessionLockedError if another process has it
+        open, and SessionCorruptedError, which names the first unreadable line.
         """
         store = open_store()
         if not os.path.lexists(session_path(id)):
@@ -138,11 +143,11 @@ class Spawned:
         tokens: int | None = None,
         retries: str = "",
     ) -> None:
-        """Save a question and its answer durably, both or neither.
+        """Save a question of the user and its answer durably, both or neither.
 
-        If the save fails, both wait and are saved with the next exchange. `asked_at` is when the
-        question was typed, None for now. `retries` is the id of the turn that the question asks
-        again, or "".
+        If the save fails, SessionStorageError is raised, and both are saved with the next exchange.
+        `asked_at` is when the question was typed, None for now. `retries` is the id of the turn
+        that the question repeats, or "".
         """
         question = SessionMessage(
             "user",
@@ -157,10 +162,11 @@ class Spawned:
         self.take_in([question, answer])
 
     def take_in(self, turns: Iterable[SessionMessage]) -> None:
-        """Add turns and save them durably, also turns of other sessions.
+        """Add turns to the session and save them durably.
 
-        Raises CortextError, and adds none of them, if one is too long for a session file. If the
-        save fails, this raises SessionStorageError, and the turns wait for the next save.
+        The turns may come from other sessions. If a turn is too long for a session file, none is
+        added and CortextError is raised. If the save fails, SessionStorageError is raised, and the
+        next save includes the turns.
         """
         turns = list(turns)
         for turn in turns:
@@ -185,15 +191,15 @@ class Spawned:
         return list(enumerate(found, self.count + len(self.waiting) - len(found) + 1))
 
     def turns(self) -> Iterator[SessionMessage]:
-        """Yield all turns, including unsaved turns."""
+        """Yield all turns of the session, including turns that are not saved yet."""
         for block in self._store.blocks(self.id):
             yield from block.messages
         yield from self.waiting
 
     def whole(self) -> Session:
-        """Return the whole session, including unsaved turns.
+        """Return the session with all turns, including turns that are not saved yet.
 
-        If the file is gone, return what is in memory.
+        If the file was deleted, return what is in memory.
         """
         try:
             session = self._store.read(self.id).session
@@ -203,12 +209,12 @@ class Spawned:
         return session
 
     def last_asked(self) -> tuple[str, str] | None:
-        """Return the id and the text of the user's last turn, or None if there is none."""
+        """Return the id and the text of the user's last turn, or None if the user has none."""
         asked = [turn for turn in (self._asked, *self.waiting) if turn and turn.role == "user"]
         return (asked[-1].id, asked[-1].content) if asked else None
 
     def rename(self, title: str) -> None:
-        """Set a title that the user chose, as one line. Raises CortextError if it is too long."""
+        """Set the title that the user chose, as one line. Raises CortextError if it is too long."""
         line = " ".join(title.split())
         if len(line) > _LONGEST_TITLE:
             raise CortextError(f"a title has at most {_LONGEST_TITLE:,} characters")
@@ -222,9 +228,9 @@ class Spawned:
             self._amend(metadata={**self._head.metadata, "tool": name})
 
     def fork(self) -> Spawned:
-        """Create a session with the same turns and return it, open. This session stays as it is.
+        """Create a session with the same turns, and return it open.
 
-        If that fails, no new session remains.
+        This session does not change. If that fails, the new session is deleted.
         """
         fork = Spawned.begin(
             self.agent,
@@ -244,7 +250,10 @@ class Spawned:
         return fork
 
     def _discard(self) -> None:
-        """Delete a session that was only partly created. If that fails, it stays as interrupted."""
+        """Delete a session that was only partly created.
+
+        If that fails, the session stays as interrupted.
+        """
         self._closed = True
         try:
             self._store.delete(self.id)
@@ -255,10 +264,10 @@ class Spawned:
             self._store.close()
 
     def close(self, *, completed: bool, reason: str = "interrupt") -> None:
-        """Save pending turns and close the session.
+        """Save pending turns, set the status and unlock the session.
 
-        A session that is not `completed` counts as interrupted. Both kinds can be reopened. Further
-        calls do nothing.
+        The status is completed or interrupted; both kinds of sessions can be reopened. `reason`
+        says what interrupted the session. Further calls do nothing.
         """
         if self._closed:
             return
@@ -291,7 +300,10 @@ class Spawned:
             self._head = self._store.amend(self.id, **fields)
 
     def _write_anew(self) -> None:
-        """Write the file again from memory after someone deleted it."""
+        """Write the session's file again from memory, after someone deleted it.
+
+        Add a note for the user.
+        """
         session, known = self._held(), self.count + len(self.waiting)
         if not os.path.exists(live_path(self.id)):
             self._mark = take_session(self.id)
@@ -303,7 +315,7 @@ class Spawned:
         self.notes.append(f"{self.path} was gone, and is written anew from memory{rest}")
 
     def _held(self) -> Session:
-        """Return the session as it is in memory: the turns of the context and the unsaved ones."""
+        """Return the session as it is in memory: the turns in the context and the unsaved turns."""
         session = copy(self._head)
         session.messages = list(self.context.kept())
         known = {turn.id for turn in session.messages}
@@ -326,13 +338,13 @@ class Spawned:
 
 
 def _note(damage: Damage) -> str:
-    """Return the note for the user about a damage that loses nothing."""
+    """Return the note for the user about a damage of the file by which no saved turn is lost."""
     if not damage.detail.startswith(TORN):
         return damage.detail
     return f"{damage.detail}; the next turn sets them aside in a .torn file beside it"
 
 
 def _new_name(agent: str, when: datetime) -> str:
-    """Return a new id that a person can recognise: agent, time and a random suffix."""
+    """Return a new session id that a user can recognise: agent, time and a random suffix."""
     name = "session" if agent == "default" else agent[:40]
     return f"{name}-{when:%Y%m%d-%H%M%S}-{os.urandom(2).hex()}"

@@ -1,4 +1,7 @@
-"""The settings of `aur spawn`. Their file belongs to another program, so cortext only reads it."""
+"""The settings of `cortext spawn`.
+
+Their file belongs to the program Aurora; cortext only reads it.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +20,11 @@ _LEAST_TOKENS = 1_000
 
 
 class SpawnSettings(NamedTuple):
-    """The settings of `aur spawn`.
+    """The settings of `cortext spawn`.
 
-    `tool` is a tool or a command, "" if none. With `expiry_days` 0 sessions never expire.
-    `warnings` describe the invalid settings, which are ignored.
+    `tool` is the tool or command that answers, or "". With `expiry_days` 0, sessions are never
+    deleted. `max_tokens` is the size of the context. `warnings` describe invalid settings, which
+    are ignored.
     """
 
     tool: str
@@ -30,7 +34,10 @@ class SpawnSettings(NamedTuple):
 
 
 def load() -> SpawnSettings:
-    """Return the settings of `config.json` in Aurora's folder, with defaults for missing ones."""
+    """Return the settings in `config.json` in Aurora's folder.
+
+    Missing and invalid settings get their defaults.
+    """
     path = os.path.join(paths.aurora_home(), "config.json")
     warnings: list[str] = []
     spawner = _section(_read(path, warnings), "spawner", path, warnings)
@@ -87,7 +94,10 @@ def _read(path: str, warnings: list[str]) -> Any:
 def _section(
     value: Any, name: str, path: str, warnings: list[str], *, within: str = ""
 ) -> dict[str, Any]:
-    """Return the object `name` inside another; {} if it is missing or not an object."""
+    """Return the JSON object `name` inside the object `value`.
+
+    Return {} if it is missing or not an object. `within` is the path of `value` for warnings.
+    """
     if value is None:
         return {}
     if not isinstance(value, dict):

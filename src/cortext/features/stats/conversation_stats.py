@@ -1,7 +1,8 @@
-"""Count one conversation for the statistics, and count standalone sessions in a thread.
+"""Count the messages, days and tokens of conversations for `cortext stats`.
 
-Transcripts can be long. The thread reads each once, the latest first, and again only after it
-changed. A caller does not have to wait for all of them.
+Transcripts can be long, so a thread counts standalone sessions: those that belong to no workspace.
+The thread reads each session once, the latest first, and again only after it changed. A caller does
+not have to wait for all of them.
 """
 
 from __future__ import annotations
@@ -27,14 +28,16 @@ from cortext.model.tool_binding import bindings_of
 UNKNOWN = "not recorded"
 _APART = {AUR: "spawn", DOCUMENT: "programs"}
 _LONGEST_RESULT = 200
-"""Characters of a tool result that are read. Only its existence counts."""
+"""The number of characters that are read of a tool result, which only has to be counted."""
 
 
 class ConversationCount(NamedTuple):
-    """The counts of one conversation.
+    """The numbers of one conversation for the statistics.
 
-    `hours` and `weekdays` (0 is Monday) count user messages. `days` are local dates. `tokens` is
-    None if there is no session to read. `damage` says what is wrong with the session.
+    An exchange is a user message with everything up to the next one. `days` counts messages by
+    local date. `hours` and `weekdays` (0 is Monday) count user messages. `tokens` is None if there
+    is no session to read. `recorded_usd` is the cost that the tool recorded, or None. `damage` says
+    what is wrong with the session.
     """
 
     tool: str = UNKNOWN
@@ -50,12 +53,18 @@ class ConversationCount(NamedTuple):
 
 
 def empty_count(row: ConversationRow, damage: str = "") -> ConversationCount:
-    """Return the count of a conversation that is not read, or cannot be read."""
+    """Return the numbers of a conversation that was not read: only its tool is known.
+
+    `damage` says why the conversation cannot be read.
+    """
     return ConversationCount(_APART.get(row.tool, row.tool) or UNKNOWN, damage=damage)
 
 
 def count_conversation(row: ConversationRow, since: datetime | None = None) -> ConversationCount:
-    """Read a conversation and count what can be read of it."""
+    """Read a conversation and return its numbers for the statistics.
+
+    With `since`, count only messages from that time on. Damaged parts are left out.
+    """
     if not row.status:
         return empty_count(row)
     try:
@@ -111,21 +120,24 @@ def _had_in(session: Session) -> str:
 
 
 class KnownCounts(NamedTuple):
-    """The counts of sessions. `unread` of them are not read yet, and have an empty count."""
+    """The numbers of standalone sessions that are known so far.
+
+    `unread` is how many of the sessions are not read yet. They have empty numbers in `parts`.
+    """
 
     parts: list[tuple[ConversationRow, ConversationCount]]
     unread: int
 
 
 class StandaloneCounts:
-    """The counts of standalone sessions, for use from any thread.
+    """The numbers of standalone sessions, which belong to no workspace.
 
-    One thread at a time reads them.
+    A background thread reads the sessions. The methods can be called from any thread.
     """
 
     def __init__(self) -> None:
         self._known: dict[Identity, tuple[str, ConversationCount]] = {}
-        """The fingerprint of each session when it was read, and its count."""
+        """The fingerprint of each session when it was read, and its numbers."""
         self._thread: threading.Thread | None = None
 
     @property
@@ -133,10 +145,10 @@ class StandaloneCounts:
         return self._thread is not None and self._thread.is_alive()
 
     def catch_up(self, rows: Sequence[ConversationRow], patience: float) -> None:
-        """Start to read the sessions that changed, and wait at most `patience` seconds.
+        """Read the sessions that changed in a thread, and wait for it at most `patience` seconds.
 
-        `rows` are all sessions; counts of others are dropped. If a thread is still reading, only
-        wait.
+        `rows` are all standalone sessions; the numbers of other sessions are dropped. If a thread
+        is still reading, start no other, and only wait.
         """
         if not self.goes_on:
             there = {row.identity for row in rows}

@@ -1,4 +1,6 @@
-"""The cost of a conversation: as its tool recorded it, or from the user's file of prices.
+"""Compute the cost of a conversation: as its tool recorded it, or from the user's price file.
+
+A price file is TOML with a table for each model or pattern of names:
 
     [models."claude-sonnet-*"]
     input = 3.0      # US dollars per million tokens
@@ -29,14 +31,14 @@ _BIGGEST_FILE = 1_000_000
 
 
 class Price(NamedTuple):
-    """US dollars per million tokens."""
+    """The price of a model, in US dollars per million tokens."""
 
     input: float
     output: float
 
 
 class Prices:
-    """Prices by the name of a model, or by a pattern of names."""
+    """The prices of models, by the name of a model or by a pattern of names."""
 
     def __init__(self, known: dict[str, Price]) -> None:
         # An exact name decides, then the longest pattern.
@@ -46,7 +48,7 @@ class Prices:
         return bool(self._known)
 
     def of(self, model: str) -> Price | None:
-        """Return the price of a model or None.
+        """Return the price of a model; None if it has no price.
 
         For `provider/model`, the name of the model alone is looked up too.
         """
@@ -62,7 +64,7 @@ class Prices:
         return None
 
     def cost(self, model: str, prompt: int, completion: int) -> float | None:
-        """Return the cost of tokens in US dollars; None if the model has no price."""
+        """Return the cost in US dollars of prompt and completion tokens; None without a price."""
         price = self.of(model)
         if price is None:
             return None
@@ -70,9 +72,9 @@ class Prices:
 
 
 def read_prices(path: str) -> Prices:
-    """Read the prices from a file; none if `path` is "".
+    """Read the user's price file. If `path` is "", return no prices.
 
-    Raises CortextError for an invalid file.
+    Raises CortextError if the file is invalid or cannot be read.
     """
     if not path:
         return Prices({})
@@ -84,7 +86,11 @@ def read_prices(path: str) -> Prices:
 
 
 def recorded_cost(session: Session, messages: Sequence[SessionMessage]) -> float | None:
-    """Return the recorded cost of a conversation, or the sum over `messages`, or None."""
+    """Return the cost of a conversation in US dollars, as its tool recorded it.
+
+    If only single messages have a cost, return the sum over `messages`. Return None if no cost is
+    recorded.
+    """
     whole = _amount(session.metadata)
     if whole is not None:
         return whole
@@ -142,7 +148,7 @@ def _price(path: str, name: str, value: Any) -> Price:
 
 
 def _dollars(value: Any, most: float = _PER) -> float:
-    """Return an amount of money as float; NaN for anything else."""
+    """Return an amount of money below `most` as float; NaN for anything else."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < most:
         return nan
     return float(value)

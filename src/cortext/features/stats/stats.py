@@ -1,4 +1,4 @@
-"""Statistics of conversations: when, with which tools and models, and at what cost."""
+"""The statistics of `cortext stats`: conversations by time, type, tool and model, and the cost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ Progress = Callable[[int, int], None]
 
 
 class Totals(Struct):
-    """Totals. An exchange is a user message with everything up to the next one."""
+    """The totals over all counted conversations.
+
+    An exchange is a user message with everything up to the next one.
+    """
 
     conversations: int = 0
     messages: int = 0
@@ -30,7 +33,7 @@ class Totals(Struct):
 
 
 class DayStats(Struct):
-    """The conversations and messages of one local date."""
+    """The number of conversations and messages on one day, a local date in ISO format."""
 
     day: str
     conversations: int = 0
@@ -38,7 +41,10 @@ class DayStats(Struct):
 
 
 class Share(Struct):
-    """The share of one type, tool or model. `cost_usd` includes only known costs."""
+    """The numbers for all conversations of one type, tool or model.
+
+    `cost_usd` includes only known costs.
+    """
 
     name: str
     conversations: int = 0
@@ -54,18 +60,22 @@ class TokenStats(Struct):
 
 
 class CountedTokens(Struct):
-    """Tokens as tools reported them; where no tool did, an estimate of characters // 4."""
+    """The numbers of tokens: those that tools reported, and those that are estimated.
+
+    The estimate is one token for four characters.
+    """
 
     reported: TokenStats
     estimated: TokenStats
 
 
 class Cost(Struct):
-    """Costs in US dollars.
+    """The cost of all counted conversations.
 
-    `recorded_usd` is what tools recorded, `from_prices_usd` follows from the user's price file. The
-    other fields count conversations. For `on_estimates` of them the tokens are estimated, and for
-    `unknown` of them no cost is known.
+    `usd` is the total in US dollars: `recorded_usd`, which tools recorded, plus `from_prices_usd`,
+    which follows from the user's price file. The other fields count conversations: `recorded` and
+    `from_prices` by the source of the cost, `on_estimates` those with estimated tokens, and
+    `unknown` those without a known cost.
     """
 
     usd: float = 0.0
@@ -92,7 +102,10 @@ class Long(Struct):
 
 
 class Streak(Struct):
-    """Days in a row with a message: up to today or yesterday, and the longest ever."""
+    """Numbers of days in a row with a message.
+
+    `current` is the run that ends today or yesterday, and `longest` is the longest run ever.
+    """
 
     current: int = 0
     longest: int = 0
@@ -104,10 +117,10 @@ class Damaged(Struct):
 
 
 class Stats(Struct):
-    """All statistics.
+    """The complete result of `cortext stats`.
 
-    `hours` and `weekdays` (Monday first) count user messages. `archive` is the size of the archive,
-    for all folders and times.
+    `hours` and `weekdays` (Monday first) count user messages. `damaged` are conversations that
+    could not be read completely. `archive` is the size of the whole archive, whatever is counted.
     """
 
     since: str | None
@@ -138,11 +151,12 @@ def gather(
     progress: Progress | None = None,
     more: Iterable[tuple[ConversationRow, ConversationCount]] = (),
 ) -> Stats:
-    """Count the conversations of a workspace or folder, or all that are known.
+    """Return the statistics of a workspace or folder, or with `everywhere` of all conversations.
 
-    Tool sessions that belong to no workspace are included, unless `tool` is "". `more` are sessions
-    that the caller has already counted. Conversations are read one at a time. The result names
-    damaged conversations, and counts what can be read of them.
+    `since` (microseconds since 1970), `kind` and `tool` select conversations. Tool sessions that
+    belong to no workspace are included, unless `tool` is "". `more` holds numbers that the caller
+    already has; they are added. The result names damaged conversations, and counts what can be read
+    of them.
     """
     conversations = ConversationList(root, everywhere=everywhere)
     prices = read_prices(str(conversations.config["stats.prices"]))
@@ -160,7 +174,10 @@ def gather(
 
 
 class _Total:
-    """The running totals. Their size grows with days and names, not with conversations."""
+    """The running totals, to which conversations are added one by one.
+
+    Their size grows with the number of days and names, not with that of conversations.
+    """
 
     def __init__(self, since: datetime | None, prices: Prices) -> None:
         self._since, self._prices = since, prices
@@ -251,7 +268,10 @@ class _Total:
 
 
 def streak(days: set[date], today: date) -> Streak:
-    """Return the streaks. A day without a message does not end a streak before the day is over."""
+    """Return the current and the longest run of days with a message.
+
+    `days` are the days with messages. A run that ended yesterday still counts as current.
+    """
     found = Streak()
     run, before = 0, None
     for day in sorted(days):

@@ -1,4 +1,7 @@
-"""Copy sessions from one store to another. The source is unchanged, and a copy can be repeated."""
+"""Copy all sessions from one store to another.
+
+The source does not change. A second run copies only what is new.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,10 @@ class Failure(NamedTuple):
 
 
 class Copied(NamedTuple):
-    """The outcome. Each session of the source is in exactly one of these lists."""
+    """The outcome of copying a store: the ids of copied, unchanged and failed sessions.
+
+    Each session of the source is in exactly one of these lists.
+    """
 
     copied: list[str]
     present: list[str]
@@ -28,9 +34,9 @@ class Copied(NamedTuple):
 def copy_sessions(source: SessionStore, target: SessionStore) -> Copied:
     """Copy all sessions from one store to another.
 
-    A session that the target already has is skipped if it is equal. It is updated if the source has
-    all its messages. A target session never loses messages, and is never mixed with another session
-    of the same id.
+    An equal session in the target is left as it is. An older version in the target is updated if
+    the source has all its messages. Any other session with the same id in the target stays
+    unchanged, and the copy counts as failed.
     """
     result = Copied([], [], [])
     for id in source.list_session_ids():

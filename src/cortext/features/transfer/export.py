@@ -1,4 +1,4 @@
-"""Export a session as one file that people and programs can read, and `import` can read back."""
+"""Export a session to one file, which `cortext import` can read back."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from cortext.model.ids import check_workspace_id
 _ENDINGS = {"htm": "html", "markdown": "md", "ndjson": "jsonl"}
 FORMATS = ("md", "html", "json", "jsonl")
 _TEMP = re.compile(r".*\.[0-9a-f]{16}\.tmp", re.DOTALL)
-"""The names that `temp_name` returns."""
+"""The names of cortext's temp files, as `temp_name` makes them."""
 _ABANDONED = 3600.0
 """Seconds after which a temp file counts as abandoned."""
 
 
 def format_for(path: str) -> str:
-    """Return the format that a file name's suffix means; markdown if there is no suffix.
+    """Return the export format for the suffix of a path; "md" if there is no suffix.
 
     Raises CortextError for an unknown suffix.
     """
@@ -45,9 +45,10 @@ def format_for(path: str) -> str:
 
 
 def target_file(given: str, id: str, format: str) -> str:
-    """Return the file to write: the given file, or one named after the session in a folder.
+    """Return the path of the export file to write.
 
-    A path that ends with a slash is a folder, which is created if it is missing.
+    If `given` is a folder, the file is named after the session `id`. Otherwise it is `given`. A
+    path that ends with a slash is a folder, which is created if it is missing.
     """
     if given.endswith("/") or os.path.isdir(given):
         with storage_errors("make", given):
@@ -58,7 +59,7 @@ def target_file(given: str, id: str, format: str) -> str:
 
 
 def write_export(path: str, data: bytes, *, overwrite: bool) -> None:
-    """Write the complete file or nothing, readable only by its owner.
+    """Write an export file that only its owner can read: the complete file or nothing.
 
     Without `overwrite`, raise SessionStorageError if the file exists. A device or pipe is written
     directly.
@@ -80,9 +81,9 @@ def write_export(path: str, data: bytes, *, overwrite: bool) -> None:
 def _begin_in(folder: str, path: str) -> str:
     """Return the folder for the temp file.
 
-    This is a folder of cortext, where doctor finds abandoned temp files. If that folder is on
-    another disk or not writable, it is the target folder, and abandoned temp files there are
-    removed now.
+    Usually this is a folder of cortext, in which `cortext doctor` finds abandoned temp files. If it
+    is on another disk or not writable, return the target folder `folder`, and remove abandoned temp
+    files there.
     """
     ours = os.path.dirname(paths.archive())
     try:

@@ -1,4 +1,4 @@
-"""Import an exported session into a store, equal to the session that was exported."""
+"""Import a session from a file that `cortext export` wrote."""
 
 from __future__ import annotations
 
@@ -28,7 +28,11 @@ class ImportedFile(NamedTuple):
 
 
 def read_export(path: str) -> ImportedFile:
-    """Read the session from an exported file, whatever the file is called."""
+    """Read the session from an exported file. The name of the file does not matter.
+
+    Raises SessionStorageError if the file is not an export, and SessionCorruptedError if it is
+    damaged.
+    """
     with storage_errors("read", path):
         found = os.stat(path)
         if stat.S_ISDIR(found.st_mode):
@@ -49,7 +53,10 @@ def refuse_large(size: int, name: str) -> None:
 
 
 def parse_export(data: bytes, name: str) -> ImportedFile:
-    """Return the session in the bytes of an export that was read from `name`."""
+    """Return the session in the bytes of an export.
+
+    `name` is the name of the file for messages. Raises the same errors as `read_export`.
+    """
     try:
         body = find_body(data)
         refuse_newer(version_of(body), name)
@@ -71,7 +78,8 @@ def parse_export(data: bytes, name: str) -> ImportedFile:
 def save_imported(session: Session, store: SessionStore) -> bool:
     """Store a session; return False if the store already has an equal session.
 
-    Raises SessionStorageError if a different session has its place; that session is unchanged.
+    Raises SessionStorageError if the store has a different session with the same id. That session
+    does not change.
     """
     if "/" in session.id:
         raise InvalidIdError(session.id)
@@ -91,9 +99,10 @@ def save_imported(session: Session, store: SessionStore) -> bool:
 
 
 def _place(store: SessionStore, session: Session) -> str | None:
-    """Return the id of the stored session that has this session's place; None if there is none.
+    """Return the id under which the store already has this session; None if it does not.
 
-    In a workspace, the same id on another day is another conversation, unless it was moved.
+    In a workspace, a session with the same id on another day is a different conversation, unless
+    both began at the same time.
     """
     if not store.exists(session.id):
         return None

@@ -1,7 +1,8 @@
-"""Import what `llm` logged in SQLite: threads of the current release, responses of earlier ones.
+"""Import conversations from the SQLite log of the command-line tool `llm`.
 
-A message of the current release gets the same id as from our plug-in for llm. A message that the
-plug-in stored is therefore recognised.
+The current release of llm logs threads, and earlier releases logged responses. A message of a
+thread gets the same id as from our plug-in for llm, so a message that the plug-in stored is not
+imported twice.
 """
 
 from __future__ import annotations
@@ -33,7 +34,10 @@ def is_of_llm(tables: set[str]) -> bool:
 
 
 def read_llm(db: Connection, path: str, tables: set[str]) -> Iterator[ImportedFile]:
-    """Yield the conversations in the database of llm, each with warnings for the user."""
+    """Yield the conversations in a database of llm, each with warnings for the user.
+
+    `path` is the path of the database for messages, and `tables` are the names of its tables.
+    """
     from sqlite3 import Row
 
     db.row_factory = Row
@@ -72,7 +76,10 @@ def _read(
 def _of_thread(
     db: Connection, name: str, session: Session, warnings: list[str]
 ) -> Iterator[SessionMessage]:
-    """Yield all messages in the order of the turns; a shared beginning of two turns only once."""
+    """Yield all messages of a thread in the order of its turns.
+
+    Turns repeat the messages before them; each message is yielded once.
+    """
     query = "SELECT * FROM turns WHERE thread_id = ? ORDER BY id"
     known: set[str] = set()
     for turn in db.execute(query, (name,)).fetchall():
@@ -88,7 +95,7 @@ def _of_thread(
 
 
 def _since(db: Connection, tip: str | None, known: set[str]) -> list[Row]:
-    """Return the messages from the last back to the first that is not known."""
+    """Return the messages from `tip` back through its parents, up to a message in `known`."""
     rows: list[Row] = []
     query = "SELECT hash, parent_hash, role, provider_metadata FROM messages WHERE hash = ?"
     while tip is not None and tip not in known:
@@ -120,7 +127,7 @@ def _item(db: Connection, row: Row) -> Json:
 
 
 def _part(db: Connection, row: Row) -> Json:
-    """Return a part as llm returns it, with fragments and attachments from their tables."""
+    """Return a part of a message as llm's JSON has it, with its fragments and attachments."""
     stored = cast("Json", json.loads(row["payload"])) if row["payload"] else {}
     part: Json = {"type": row["type"]}
     if row["text"] is not None:
@@ -154,7 +161,7 @@ def _attachment(db: Connection, id: str) -> Json:
 
 
 class _Responses:
-    """The log of earlier releases, which has a row for each response."""
+    """A reader for the log of earlier releases of llm, which has a row for each response."""
 
     def __init__(self, tables: set[str]) -> None:
         self._tables = tables

@@ -19,7 +19,11 @@ from cortext.workspace.known_folders import known_workspaces
 
 
 class Imported(NamedTuple):
-    """The conversation, notes about unreadable parts, and whether the conversation is new."""
+    """The outcome of an import.
+
+    `id` is the id of the conversation. `notes` describe what could not be read. `is_new` is False
+    if the conversation existed before.
+    """
 
     id: str
     notes: Sequence[str]
@@ -27,10 +31,10 @@ class Imported(NamedTuple):
 
 
 def already_kept(query: str) -> list[ConversationRow]:
-    """Return the conversations that took place in a tool session whose id begins with `query`.
+    """Return the conversations that took place in a tool session whose id starts with `query`.
 
-    Their messages are captured completely first, because an earlier import may have been
-    interrupted. Return [] if a program has a session with that id.
+    All their messages are captured first, because an earlier import may have been interrupted.
+    Return [] if a program has a session with that id.
     """
     if by_id(query, _of_programs()):
         return []
@@ -54,10 +58,11 @@ def _of_programs() -> list[ConversationRow]:
 
 
 def import_session(row: ConversationRow, root: str | None = None) -> Imported:
-    """Make a conversation of type `chat` from a session.
+    """Make a conversation of type `chat` from a session, in the workspace `root`.
 
-    A tool's session is bound to the conversation, so its later messages belong to the conversation
-    too. Later messages of any other session need another import.
+    The default is the current workspace. A tool session is bound to the conversation, so its later
+    messages belong to the conversation too. Later messages of any other session need another
+    import.
     """
     if row.is_standalone:
         kept = keep(row, root or paths.workspace_root())

@@ -1,6 +1,7 @@
-"""Import sessions from SQLite: those of openai-agents (`SQLiteSession`) and llm (`import_llm.py`).
+"""Import sessions from a SQLite database of openai-agents (`SQLiteSession`) or of llm.
 
-The items are stored unchanged, so that a program can continue with them through our adapter.
+The items of openai-agents are stored unchanged, so that a program can continue the session through
+our adapter. `import_llm` reads the databases of llm.
 """
 
 from __future__ import annotations
@@ -34,10 +35,7 @@ _BRANCHES = "message_structure"
 
 
 def is_database(path: str) -> bool:
-    """Return whether a file is an SQLite database; False if it cannot be read.
-
-    The reader of the file reports the reason.
-    """
+    """Return whether a file is an SQLite database; False if the file cannot be read."""
     if not os.path.isfile(path):
         return False  # Opening a pipe would wait for a writer.
     try:
@@ -48,12 +46,15 @@ def is_database(path: str) -> bool:
 
 
 def open_programs(url: str | None) -> SessionStore:
-    """Return the store for imported sessions: that of a URL, or by default that of programs."""
+    """Return the store at a URL; by default, the store for sessions of programs."""
     return open_session_store(url or f"log:{paths.program_sessions()}")
 
 
 def read_database(path: str) -> list[ImportedFile]:
-    """Return the sessions in a database, each with warnings for the user."""
+    """Return the sessions in a SQLite database, each with warnings for the user.
+
+    Raises SessionStorageError if the database cannot be read or has no sessions that we know.
+    """
     import sqlite3
 
     try:
@@ -66,9 +67,10 @@ def read_database(path: str) -> list[ImportedFile]:
 
 
 def put_items(session: Session, store: SessionStore) -> bool:
-    """Store a session, or add its new messages; return False if nothing is new.
+    """Store an imported session, or add its new messages to the stored session.
 
-    Raises SessionStorageError if another conversation has its id; that one is unchanged.
+    Return False if nothing is new. Raises SessionStorageError if a different conversation has the
+    same id. That conversation does not change.
     """
     try:
         there = store.read(session.id).session

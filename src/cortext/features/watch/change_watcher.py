@@ -1,8 +1,10 @@
-"""What `cortext watch` follows, and how it notices changes.
+"""The folders and files that `cortext watch` follows, and how it notices changes in them.
 
 The operating system reports changes in whole folders. A few single files, and the list of folders,
 are checked every few seconds. If the system cannot report changes, everything counts as changed at
 regular intervals.
+
+A change is reported as a name: that of a tool, or "workspaces", "aur" or "documents".
 """
 
 from __future__ import annotations
@@ -26,15 +28,15 @@ from cortext.workspace.known_folders import known_workspaces
 T = TypeVar("T")
 OURS = ("workspaces", "aur", "documents")
 EVERYTHING = frozenset((*tool_names(), *OURS))
-"""The names of everything that can change: the tools, and the names in `OURS`."""
+"""All names of sources that can change: the tools, and the names in `OURS`."""
 EVERY = 5.0
-"""Seconds between two checks if the system does not report changes."""
+"""Seconds between two checks of everything if the system does not report changes."""
 _SWEEP = 600.0
-"""Seconds after which everything counts as changed, because the system may miss a change."""
+"""Seconds after which everything is checked anyway, because the system may miss a change."""
 _FOLDERS_EVERY = 3.0
 """Seconds between two checks whether folders were added or removed."""
 _TICK, _STEP, _GROUP = 1000, 100, 1000
-"""Milliseconds: a wait for events, the quiet time that ends a burst, and the longest burst."""
+"""Milliseconds: one wait for events, the pause that ends a series of events, its longest time."""
 
 Say = Callable[[str, str], None]
 """A callback that gets a sentence for the user, and a hint or ""."""
@@ -42,9 +44,9 @@ Print = tuple[int, ...]
 
 
 def folders() -> dict[str, str]:
-    """Return the existing folders to watch, each with the name in `EVERYTHING` that it belongs to.
+    """Return the existing folders to watch, each with its source name, such as "claude".
 
-    A folder below another one is left out.
+    A folder inside another watched folder is left out.
     """
     found: dict[str, str] = {}
     for path, name in _all_folders():
@@ -71,10 +73,11 @@ def _all_folders() -> Iterator[tuple[str, str]]:
 
 
 def files() -> dict[str, str]:
-    """Return the single files to check, each with the name in `EVERYTHING` that it belongs to.
+    """Return the single files to check, each with its source name.
 
     The files need not exist. Databases are checked as single files, because their folders contain
-    many other files. New data is first written to a file beside the database.
+    many other files. Each database has a second file, the write-ahead log, to which new data is
+    written first.
     """
     found = {paths.known_workspaces(): "workspaces"}
     for tool in tools():
@@ -85,7 +88,10 @@ def files() -> dict[str, str]:
 
 
 def fingerprint_file(path: str) -> Print:
-    """Return a value that changes if a file is replaced or written to; () if there is no file."""
+    """Return a value that changes if a file is replaced or written to.
+
+    Return () if there is no file.
+    """
     try:
         found = os.stat(path)
     except OSError:
@@ -94,19 +100,19 @@ def fingerprint_file(path: str) -> Print:
 
 
 class Watcher:
-    """A watcher that notices changes from now on.
+    """A watcher that notices changes in conversations from its creation on.
 
-    `say` is called if the system cannot report changes, or if new folders cannot be found.
+    `say` gets a sentence if the system cannot report changes, or if new folders cannot be found.
     """
 
     def __init__(self, say: Say) -> None:
         self._say = say
         self.polls: bool = False
-        """Whether the system does not report changes, so that everything is checked regularly."""
+        """Whether everything is checked regularly, because the system does not report changes."""
         self._folders: dict[str, tuple[str, Print]] = {}
         self._events: Generator[set[Any]] | None = None
         self._some_closed = False
-        """Whether some folders may not be read."""
+        """Whether this user has no permission to read some of the folders."""
         self._early: set[str] = set()
         self._prints = _prints()
         self._swept = time.monotonic()
@@ -115,11 +121,11 @@ class Watcher:
 
     @property
     def watched(self) -> list[str]:
-        """The folders that are watched."""
+        """The paths of the watched folders."""
         return list(self._folders)
 
     def wait(self, until: float) -> set[str]:
-        """Wait for changes, and return the names in `EVERYTHING` that changed.
+        """Wait for changes, and return the names of the changed sources.
 
         Return an empty set if nothing changed before the monotonic time `until`.
         """
@@ -140,7 +146,7 @@ class Watcher:
             self._events = None
 
     def _begin(self, there: dict[str, tuple[str, Print]]) -> None:
-        """Start to watch these folders."""
+        """Start to watch the folders in `there`, which also has their names and fingerprints."""
         self.close()
         self._folders, self._looked = there, time.monotonic()
         if self.polls or not self._folders:
@@ -165,7 +171,10 @@ class Watcher:
         self._early |= self._told()
 
     def _told(self) -> set[str]:
-        """Return the names for which the system reports a change within about a second."""
+        """Wait about a second for changes that the system reports.
+
+        Return the names of their sources.
+        """
         if self._events is None:
             time.sleep(_TICK / 1000)
             return set()
@@ -193,10 +202,10 @@ class Watcher:
         self._say(f"changes are looked for every {EVERY:g} seconds: {why}", hint)
 
     def _seen(self) -> set[str]:
-        """Return the names of the changed single files.
+        """Check the single files, and return the names of the changed sources.
 
-        Return all names if the set of folders changed, because changes in new folders were not
-        reported.
+        Return all names if the set of folders changed, because earlier changes in new folders were
+        not reported.
         """
         prints = _prints()
         changed = {name for path, (name, now) in prints.items() if self._before(path) != now}
@@ -212,7 +221,10 @@ class Watcher:
         return set(EVERYTHING)
 
     def _safely(self, work: Callable[[], T]) -> T | None:
-        """Return the result of `work`, or None after an error. Report the same error only once."""
+        """Return the result of `work`, or None after an error.
+
+        The same error is reported only once.
+        """
         try:
             found = work()
         except (OSError, CortextError) as error:
@@ -227,14 +239,17 @@ class Watcher:
         return self._prints.get(path, ("", ()))[1]
 
     def _name(self, path: str) -> str:
-        """Return the name in `EVERYTHING` of a changed file; "" for internal files of cortext."""
+        """Return the source name of a changed file; "" for internal files of cortext."""
         if "/.cortext/" in path or path.endswith(".lock"):
             return ""
         return next((n for f, (n, _) in self._folders.items() if path.startswith(f)), "")
 
 
 def _there() -> dict[str, tuple[str, Print]]:
-    """Return the folders with their identity, which differs if another folder takes the place."""
+    """Return the watched folders with their names and identities.
+
+    The identity differs if another folder takes the place of the old one.
+    """
     return {path: (name, fingerprint_file(path)[:2]) for path, name in folders().items()}
 
 
@@ -243,5 +258,5 @@ def _prints() -> dict[str, tuple[str, Print]]:
 
 
 def _reason(error: BaseException) -> str:
-    """Return an error's message without its technical details."""
+    """Return the message of a system error without its technical details."""
     return str(error).partition(" (")[0].partition(". about")[0].lower()

@@ -1,7 +1,8 @@
-"""Following a conversation: the messages that are new at each check.
+"""Following a conversation: which messages are new at each check.
 
-While a file of lines only grows, only its new lines are read. After the file was rewritten, it is
-read as a whole and compared with the old messages. So no message is missed or reported twice.
+A file to which lines are appended is read from the last position. After any other change, the file
+is read as a whole and compared with the old messages. Therefore no message is missed or reported
+twice.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ from cortext.model.session import Session
 from cortext.tools.new_messages import FilePosition, mark_of, since
 
 _PATIENCE = 1.0
-"""Seconds until a missing file counts as deleted; a program may just be replacing it."""
+"""Seconds until a missing file counts as deleted. Before that, a program may be replacing it."""
 _DELETED = "it was deleted"
 
 
 class NewMessages(NamedTuple):
-    """The result of a check.
+    """The result of a check for new messages.
 
-    `new` are the numbers, counted from 1, of messages that are new or changed. `note` is a note for
-    the user, or "". `over` says why nothing more will come, or is "". `damages` are new unreadable
-    parts.
+    `new` has the numbers, counted from 1, of new or changed messages. `note` is a note for the
+    user, or "". `over` says why no more messages will come, or is "". `damages` are parts that have
+    become unreadable.
     """
 
     new: Sequence[int] = ()
@@ -41,7 +42,8 @@ class NewMessages(NamedTuple):
 class ConversationTail:
     """A conversation that is read once, and then checked for new messages.
 
-    `session` holds everything that was read, `damages` everything that could not be read.
+    `session` has everything that was read. `damages` has the parts that could not be read. `over`
+    says why no more messages will come, or is "".
     """
 
     def __init__(self, growing: LiveSource) -> None:
@@ -54,10 +56,10 @@ class ConversationTail:
         self.over: str = growing.over()
 
     def news(self) -> NewMessages | None:
-        """Return what is new since the last check, or None if nothing changed.
+        """Return the messages that are new since the last check, or None if nothing changed.
 
-        Also return None if the conversation has just disappeared: a program may be replacing its
-        file.
+        Also return None if the file disappeared a moment ago, because a program may be replacing
+        it.
         """
         prints = self._growing.prints()
         if prints == self._prints and self._gone is None:
@@ -75,9 +77,9 @@ class ConversationTail:
         return found._replace(over=over, note="" if over else found.note)
 
     def _is_long_gone(self) -> bool:
-        """Return whether the conversation has been missing for longer than a replacement takes.
+        """Return whether the conversation has been missing for longer than `_PATIENCE` seconds.
 
-        The conversation may then be in another place, so the position in the old file is forgotten.
+        Also forget the position in the file, because the conversation may reappear in another file.
         """
         now = time.monotonic()
         self._gone = self._gone or now
@@ -96,7 +98,7 @@ class ConversationTail:
         return news._replace(damages=tuple(self.damages[known:]))
 
     def _lately(self) -> Sequence[SessionMessage] | None:
-        """Return the messages of the new lines, or None if the whole file must be read."""
+        """Return the messages in appended lines, or None if the whole file must be read."""
         lately = since(self._growing.path, self._mark) if self._mark else None
         if lately is None:
             return None
@@ -105,7 +107,11 @@ class ConversationTail:
         return said
 
     def _whole(self) -> Session:
-        """Read everything. Set the file position only if the file did not change meanwhile."""
+        """Read the whole conversation.
+
+        Store the end of the file as the position for the next check, unless the file changed
+        meanwhile.
+        """
         self._mark = None
         self._prints = self._growing.prints()
         path = self._growing.path
@@ -120,7 +126,10 @@ class ConversationTail:
 
 
 def compare_messages(old: Sequence[SessionMessage], new: Sequence[SessionMessage]) -> NewMessages:
-    """Compare the messages before and after a rewrite: which are new, and how many are gone."""
+    """Compare the messages from before and after a rewrite of the file.
+
+    The result has the numbers of the new messages, and a note if old messages are gone.
+    """
     keys = [_key(message) for message in old]
     if [_key(message) for message in new[: len(old)]] == keys:
         return NewMessages(_speaking(new, range(len(old) + 1, len(new) + 1)))
@@ -138,7 +147,10 @@ def compare_messages(old: Sequence[SessionMessage], new: Sequence[SessionMessage
 
 
 def _speaking(messages: Sequence[SessionMessage], numbers: Sequence[int]) -> Sequence[int]:
-    """Drop an empty answer at the end, because OpenCode writes it before it has any text."""
+    """Return the numbers without an empty answer at the end.
+
+    OpenCode writes such an answer before it has any text.
+    """
     last = messages[-1] if numbers and numbers[-1] == len(messages) else None
     begun = last and last.role == "assistant" and not (last.content or last.tool_calls)
     return numbers[:-1] if begun else numbers

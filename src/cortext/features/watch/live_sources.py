@@ -1,4 +1,4 @@
-"""The conversations that can be followed: those of a workspace, of a tool and of a store."""
+"""The conversations that can be followed: of a workspace, of a tool, and of a store."""
 
 from __future__ import annotations
 
@@ -31,56 +31,63 @@ from cortext.tools.transcript_folders import archive_home
 from cortext.workspace.workspace import Workspace
 
 _LONGEST = 100_000
-"""The most characters of a tool result. A longer result is cut in the middle."""
+"""The most characters of a tool's output. A longer output is cut in the middle."""
 _WAITING = 3.0
-"""Seconds between two searches for the transcript of a session that has none yet."""
+"""Seconds between two searches for the transcript of a tool session that has none yet."""
 Prints = tuple[Print, ...]
 Reading = tuple[Session, Sequence[Damage]]
 
 
 class LiveSource(Protocol):
-    """A conversation that may grow.
+    """A conversation to which messages may be added.
 
-    The methods raise FileNotFoundError or SessionNotFoundError if the conversation is gone.
+    The methods raise FileNotFoundError or SessionNotFoundError if the conversation was deleted.
     """
 
     path: str
     """The file to which new messages are appended."""
 
     def is_there(self) -> bool:
-        """Return whether the conversation is still in the same place."""
+        """Return whether the file of the conversation still exists."""
         ...
 
     def prints(self) -> Prints:
-        """Return the fingerprints of its files. They differ if there may be new messages."""
+        """Return the fingerprints of the conversation's files.
+
+        They change if there may be new messages.
+        """
         ...
 
     def read(self) -> Reading:
-        """Read the whole conversation and its damages, and set `path` to its current place."""
+        """Return the whole conversation and its damages. Set `path` to its current file."""
         ...
 
     def follow(self, lately: Lately) -> Sequence[SessionMessage] | None:
-        """Return the messages of new lines, or None if the whole file must be read."""
+        """Return the messages in appended lines, or None if the whole file must be read.
+
+        `lately` holds the appended lines.
+        """
         ...
 
     def over(self) -> str:
-        """Return why nothing more will come, or "" if more may come."""
+        """Return why no more messages will come, or "" if more may come."""
         ...
 
 
 def _decoded(lately: Lately, table: RecordTable) -> Sequence[SessionMessage] | None:
-    """Return the messages of new lines.
+    """Return the messages in appended lines, or None if the whole file must be read.
 
-    Return None if a line cannot be read, or records a tool call, whose place needs the other lines.
+    That is the case if a line cannot be read, or if it records a tool call, whose position depends
+    on other lines.
     """
     found = decode_lines(lately.after, table)
     return None if found.invocations or found.damages else found.messages
 
 
 class LiveConversation:
-    """A conversation of a workspace.
+    """A conversation of a workspace, as a live source.
 
-    New messages of its tool sessions are captured first, as `show` does.
+    Each check first captures the new messages of its tool sessions, as `cortext show` does.
     """
 
     def __init__(self, row: ConversationRow) -> None:
@@ -103,7 +110,10 @@ class LiveConversation:
         return own
 
     def _take_in(self) -> None:
-        """Capture new messages if a transcript changed, or if a missing one may exist by now."""
+        """Capture new messages if a transcript changed.
+
+        If a tool session had no transcript yet, also try again every few seconds.
+        """
         named = [binding.path for binding in bindings_of(self._head) if binding.is_open]
         now = tuple(each for path in named if path for each in _fingerprints_of(path))
         late = not all(named) and time.monotonic() > self._taken + _WAITING
@@ -128,7 +138,10 @@ class LiveConversation:
 
 
 class LiveToolSession:
-    """A session of a tool; if the tool has deleted it, the archived copy, which never grows."""
+    """A session of a tool, as a live source.
+
+    If the tool has deleted the session, this is the archived copy, which never grows.
+    """
 
     def __init__(self, row: ConversationRow) -> None:
         self._row = row
@@ -159,7 +172,10 @@ class LiveToolSession:
 
 
 class LiveStoredSession:
-    """A session of a store: a log, such as those of `spawn`, or a document."""
+    """A session of a store, as a live source.
+
+    Its file is a log, as for sessions of `spawn`, or a JSON document.
+    """
 
     def __init__(self, store: SessionStore, id: str, path: str) -> None:
         self._store = store
@@ -188,7 +204,7 @@ class LiveStoredSession:
 
 
 def _fingerprints_of(path: str) -> Prints:
-    """Return the fingerprint of a file, and for a database also that of its write-ahead log."""
+    """Return the fingerprint of a file. For a database, add that of its write-ahead log."""
     return (
         (fingerprint_file(path), fingerprint_file(f"{path}-wal"))
         if path.endswith(".db")
@@ -197,7 +213,7 @@ def _fingerprints_of(path: str) -> Prints:
 
 
 def open_live_source(row: ConversationRow) -> LiveSource:
-    """Return the live source of a row of any list."""
+    """Return the live source for a row: a conversation, a tool session or a stored session."""
     if row.is_standalone:
         folder, kind = os.path.dirname(row.path), "log" if row.is_log else "document"
         return LiveStoredSession(open_session_store(f"{kind}:{folder}"), row.key, row.path)
@@ -205,9 +221,10 @@ def open_live_source(row: ConversationRow) -> LiveSource:
 
 
 def open_stored_source(url: str, given: str) -> LiveSource:
-    """Return the live source of a session of a store, by its id or the beginning of the id.
+    """Return the live source for a session of the store with this URL.
 
-    Raises SessionNotFoundError if there is none.
+    `given` is the id of the session or its beginning. Raises SessionNotFoundError if there is no
+    such session.
     """
     store = open_existing(url)
     if store is None:

@@ -1,8 +1,8 @@
 """The work of `cortext watch`: follow all conversations while they take place.
 
 Changed sessions are archived, captured into their conversations and indexed. Idle conversations are
-paused. Commands and hooks call the same functions, so nothing is lost or done twice if this process
-never runs or is killed.
+paused. Commands and hooks call the same functions. Therefore nothing is lost or done twice if this
+process is killed or never runs.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from cortext.workspace.inactivity import REASON, find_idle
 from cortext.workspace.known_folders import known_workspaces
 
 _RECENT_MICROS = 7 * 86_400 * 1_000_000
-"""The first round captures active conversations, and others that are at most this old."""
+"""The first round skips conversations that are not active and older than this."""
 _EASE = 3.0
-"""The length of a pause, in multiples of the work before it, to limit the use of the processor."""
+"""Each pause is this many times as long as the work before it, to limit the processor load."""
 _LONGEST_EASE = 30.0
 _SOON = 2.0
-"""Seconds until a retry of work that another process blocked."""
+"""Seconds until work that another process blocked is tried again."""
 
 
 class WatchEvent(NamedTuple):
-    """One thing that was done.
+    """Something that `cortext watch` did, for its output.
 
-    `did` is a single word, "failed" if something could not be done. `text` is a sentence for the
-    user, and `facts` are its details. `hint` is what the user can do, or "".
+    `did` is a single word such as "archived", or "failed". `text` is a sentence for the user, and
+    `facts` has the details for JSON. `hint` is what the user can do, or "".
     """
 
     did: str
@@ -58,9 +58,9 @@ Tell = Callable[[WatchEvent], None]
 
 
 def take_turn() -> LiveMark:
-    """Become the only watching process until the returned mark is released.
+    """Become the only process that runs `cortext watch`, until the returned mark is released.
 
-    Raises SessionLockedError, which names the process that watches already.
+    Raises SessionLockedError, which names the process that already watches.
     """
     mark = LiveMark(paths.watch_mark())
     holder = mark.take()
@@ -73,9 +73,10 @@ def take_turn() -> LiveMark:
 
 
 class WatchLoop:
-    """The loop that does the work that is due and reports it.
+    """The loop of `cortext watch`.
 
-    A failure is reported once, and the work is tried again.
+    `tell` gets an event for everything that is done. A failure is reported once, and the failed
+    work is tried again.
     """
 
     def __init__(self, tell: Tell) -> None:
@@ -84,18 +85,21 @@ class WatchLoop:
         self._failed: dict[str, set[str]] = {}
         self._prints: dict[str, dict[str, str]] = {}
         self._tried: dict[tuple[str, str], float] = {}
-        """For each idle conversation that is still active: when a pause was last tried."""
+        """When pausing was last tried, for each idle conversation whose status is still active."""
         self._again: set[str] = set()
-        """The names of what to try again, because another process blocked it."""
+        """The source names to process again, because another process blocked the work."""
         self._due = 0.0
         """When the next conversation may become idle, in seconds since 1970; 0 if none will."""
 
     def end(self) -> None:
-        """Stop the loop before its next piece of work, even if a KeyboardInterrupt gets lost."""
+        """Stop the loop before its next piece of work.
+
+        A signal handler calls this in case its KeyboardInterrupt is lost.
+        """
         self._ended = True
 
     def follow(self) -> None:
-        """Process everything once, and then each change, until interrupted."""
+        """Process all conversations once, and then each change, until a KeyboardInterrupt."""
         watcher = Watcher(
             lambda why, hint: self._tell(WatchEvent("noticing", why, {"why": why}, hint))
         )
@@ -114,7 +118,10 @@ class WatchLoop:
             watcher.close()
 
     def once(self, changed: Collection[str] = EVERYTHING) -> None:
-        """Do all work that is due for the names in `changed`."""
+        """Archive, capture, pause and index what has changed.
+
+        `changed` has names of sources, as `Watcher.wait` returns them.
+        """
         self._again = set()
         tools = [tool for tool in tool_names() if tool in changed]
         for tool in tools:
@@ -129,14 +136,15 @@ class WatchLoop:
             self._safely("indexing", self._index)
 
     def _until(self) -> float:
-        """Return the monotonic time at which work is due even without a change."""
+        """Return the monotonic time at which the next work is due, even without a change."""
         wait = max(self._due - time.time(), 0.1) if self._due else 3600.0
         return time.monotonic() + (_SOON if self._again else wait)
 
     def _safely(self, doing: str, work: Callable[[], None]) -> bool:
         """Run one piece of work and return whether it succeeded.
 
-        A failure is reported, and does not stop the other work.
+        `doing` names the work in reports. A failure is reported, and other work continues. Raises
+        KeyboardInterrupt after `end`.
         """
         if self._ended:
             raise KeyboardInterrupt
@@ -153,7 +161,10 @@ class WatchLoop:
         return False
 
     def _fail(self, doing: str, now: Iterable[str]) -> None:
-        """Report new failures. A failure that went away is reported again if it comes back."""
+        """Report the failures in `now` that are new for the work named `doing`.
+
+        A failure that disappears and comes back is reported again.
+        """
         before, now = self._failed.get(doing, set()), set(now)
         self._failed[doing] = now
         for what in sorted(now - before):
@@ -177,7 +188,7 @@ class WatchLoop:
                 self._tell(WatchEvent("archived", f"archived {tool}: {_told(one)}", facts))
 
     def _capture(self, tool: str, rows: Sequence[ConversationRow]) -> None:
-        """Capture the new messages of changed sessions into the conversations bound to them."""
+        """Capture the new messages of a tool's changed sessions into their conversations."""
         known = self._prints.get(tool)
         prints = {source.id: source.print for source in open_bridge(tool).sources()}
         self._prints[tool] = prints
@@ -204,7 +215,7 @@ class WatchLoop:
             self._tell(WatchEvent("captured", text, facts))
 
     def _pause(self, rows: Sequence[ConversationRow]) -> None:
-        """Pause idle conversations, and set when the next one may become idle."""
+        """Pause idle conversations, and set when the next conversation may become idle."""
         due: list[float] = []
         for root in dict.fromkeys(row.workspace for row in rows if row.status == "active"):
             active = [row for row in rows if row.workspace == root and row.status == "active"]
@@ -215,7 +226,8 @@ class WatchLoop:
     def _rest(self, root: str, active: Sequence[ConversationRow], due: list[float]) -> None:
         """Pause the idle conversations of one workspace, and add to `due` when to check again.
 
-        A conversation that a tool still has open is tried again a minute later.
+        `active` are its active conversations. A conversation that a tool still has open is tried
+        again a minute later.
         """
         minutes = float(Config.load(root)["sessions.pause_minutes"])
         if not minutes:
@@ -257,7 +269,7 @@ class WatchLoop:
 
 
 def _rows() -> list[ConversationRow]:
-    """Return the conversations of all workspaces that exist."""
+    """Return the conversations of all known workspaces whose folders exist."""
     roots = [root for root in known_workspaces() if os.path.isdir(root)]
     with Catalog.at_home() as catalog:
         return catalog.list(roots)

@@ -1,6 +1,6 @@
 """The HTTP service over a conversation store.
 
 `application.py` assembles the ASGI application, and `http_server.py` runs it. `request_guard.py`
-decides which requests are allowed. `fast_post.py` handles the most frequent request, adding a
-message, and `routes.py` handles all others.
+decides which requests are allowed. `fast_post.py` handles the most frequent request, which adds a
+message. `routes.py` handles all other requests.
 """

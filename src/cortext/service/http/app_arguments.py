@@ -1,7 +1,7 @@
-"""Checks of the arguments of `create_app`, before anything is served.
+"""Checks of the arguments of `create_app`, before the service answers its first request.
 
-Without them, a mistake could let strangers in. Or the first client would see the error, instead of
-the person who made the mistake.
+A wrong argument could give strangers access. These checks report the mistake to the developer who
+made it, and not to the first client.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from cortext.service.http.auth import AccessTokens
 from cortext.service.stores.adapter import METHODS
 
 SHORTEST = 16
-"""The smallest length of a token or a secret. Shorter ones can be guessed."""
+"""The smallest number of characters in a token or a secret. A shorter text can be guessed."""
 
 
 def check_store(store: Any) -> None:
-    """Raise CortextError if `store` cannot be served."""
+    """Raise CortextError if `store` is not an instance with the methods of `ConversationStore`."""
     if isinstance(store, str):
         kind = store.partition(":")[0]
-        place = "" if kind == "memory" else "…"  # a URL may have a password in it
+        place = "" if kind == "memory" else "…"  # a URL may contain a password
         raise CortextError(
             "a store is served, and this is text",
             hint=f"give it open_store('{kind}:{place}'), which `cortext` has",
@@ -37,9 +37,10 @@ def check_store(store: Any) -> None:
 
 
 def check_users(tokens: Any, owner_of: Any, *, sessions: bool) -> None:
-    """Check the arguments that say who makes a request.
+    """Check the arguments of `create_app` that identify the user of a request.
 
-    Raise CortextError if they contradict each other, and ValueError if one is not valid.
+    Raise CortextError if `owner_of` is combined with `tokens` or `sessions`. Raise ValueError if
+    `owner_of` is not a function, or if `tokens` is not a dict of valid tokens and owners.
     """
     if owner_of is not None and tokens is not None:
         raise CortextError(
@@ -77,10 +78,10 @@ def check_secret(secret: Any) -> None:
 
 
 def check_hosts(hosts: Any) -> None:
-    """Check the list of host names.
+    """Check the list of host names under which the service may be called.
 
-    Raise ValueError if it is empty or not a list: a single text would be many names of one letter.
-    Raise CortextError if an entry is not a host name.
+    Raise ValueError if `hosts` is empty, or is a single text instead of a list of names. Raise
+    CortextError if an entry is not a host name.
     """
     if isinstance(hosts, (str, bytes)) or not isinstance(hosts, Iterable):
         hint = f": write [{hosts!r}]" if isinstance(hosts, str) else ""

@@ -1,4 +1,4 @@
-"""The ASGI application of the service, over a conversation store."""
+"""The ASGI application that serves the conversations of a store over HTTP."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ _SCHEMA = ("/", "/openapi.json")
 
 
 class Service:
-    """An ASGI application. A server can run it, and another application can mount it."""
+    """The HTTP service as an ASGI application, made by `create_app`.
+
+    A server such as uvicorn can run the application, and another ASGI application can mount it.
+    """
 
     def __init__(self, guard: Guard, state: State, entrance: Entrance | None = None) -> None:
         self._guard = guard
@@ -52,19 +55,19 @@ class Service:
         await self._guard(scope, receive, send)
 
     def end_streams(self) -> None:
-        """End every event stream, so that a server that stops does not wait for them."""
+        """End all open event streams, so that a server that stops does not wait for them."""
         self._state.streams.end()
         if "ending" in self._state:
             self._state.ending.is_near = True
 
     def link_once(self, token: str) -> str:
-        """Return the path of a link that signs a browser in to the pages as the client of a token.
+        """Return the path of a link that signs a browser in to the web pages, once.
 
-        The link is valid once, for ten minutes, in this process. Its path is below the path that
-        the service is mounted at. Use such a link where a URL is written down, as in a server log
-        or a mail.
+        The browser sees the conversations of the client to which `token` belongs. The link is valid
+        for ten minutes, and only in this process. Add the path to the URL at which the service is
+        mounted. Use such a link where others may read the URL, as in a server log or a mail.
 
-        Raise CortextError if these pages have no sign-in by token, or if the token is unknown.
+        Raise CortextError if the pages have no sign-in by token, or if the token is unknown.
         """
         if self._entrance is None:
             raise CortextError(
@@ -88,28 +91,29 @@ def create_app(
     secret: str = "",
     close: bool = False,
 ) -> Service:
-    """Return the service over `store`, an ASGI application.
+    """Return an ASGI application that serves the conversations of `store` over HTTP.
 
-    Any class with the five methods of `ConversationStore` can be served. The guarantees for such a
-    class are described at `adapt_store` in `cortext.service.stores.adapter`.
+    The store may be of any class with the five methods of `ConversationStore`. `adapt_store` in
+    `cortext.service.stores.adapter` describes what the service guarantees for such a class.
 
     Args:
         store: The store with the conversations.
         tokens: The token of each client, with the owner of its conversations. A client never sees
             conversations of another owner. Without `tokens` and `owner_of`, only requests from this
-            machine are answered. Requests through a proxy on this machine count as such.
-        owner_of: A function for an application that knows its users, instead of `tokens`. It gets
-            the scope of a request and returns the owner, or None for nobody. It may be `async`.
+            machine are answered. A request through a proxy on this machine is such a request.
+        owner_of: A function that identifies the user of a request, instead of `tokens`. The
+            function gets the ASGI scope of the request. It returns the owner, or None to reject the
+            request. It may be `async`.
         hosts: The host names of this server; `"*"` accepts any name.
-        rate: The requests per minute of each client; 0 means no limit.
-        max_streams: The event streams that each client may have open; 0 means no limit.
+        rate: The number of requests that each client may send per minute; 0 means no limit.
+        max_streams: The number of event streams that each client may have open; 0 means no limit.
         max_body: The largest body of a request, in bytes.
         sessions: Whether to serve this machine's conversations with AI tools. Only the owner ""
-            sees them. It cannot be combined with `owner_of`.
-        pages: Whether to serve the web pages. Each owner sees its own conversations. With
-            `sessions`, the owner "" also sees those of this machine.
+            sees these conversations. `sessions` cannot be combined with `owner_of`.
+        pages: Whether to serve the web pages. Each owner sees the owner's conversations. With
+            `sessions`, the owner "" also sees the conversations of this machine.
         secret: The secret from which the cookies of browsers are derived. Processes that serve the
-            same pages need the same one. The default is a random secret.
+            same pages need the same secret. The default is a random secret.
         close: Whether to close the store when the server stops.
 
     Raises:
@@ -186,13 +190,13 @@ def _litestar(
 
 @get("/healthz", include_in_schema=False)
 async def healthz() -> dict[str, str]:
-    """Report that the process answers."""
+    """Answer a health check: the process runs and can answer requests."""
     return {"status": "ok", "version": __version__}
 
 
 @get("/readyz", include_in_schema=False)
 async def readyz(request: Request[Any, Any, Any], state: State) -> Response[Any]:
-    """Report whether the store answers."""
+    """Answer a readiness check: the status is 200 if the store answers in time, otherwise 503."""
     try:
         await asyncio.wait_for(state.owned.store.get(new_id()), _READY_WITHIN)
     except SessionStorageError as error:
@@ -246,7 +250,10 @@ def answer(
     found: problem_responses.HttpProblem,
     headers: Mapping[str, str],
 ) -> Response[Any]:
-    """Return a problem as a response: HTML for a person in a browser, JSON for a program."""
+    """Return the error response for a problem: HTML for a browser, JSON for a program.
+
+    `headers` are added to the headers that every error response has.
+    """
     headers = {**problem_responses.headers_of(found), **headers}
     if prefers_html(request.headers.get("accept", "")):
         _, body, more = html_of(found)

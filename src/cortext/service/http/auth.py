@@ -1,8 +1,9 @@
-"""Access tokens, and the clients that they belong to.
+"""Access tokens of the HTTP service, and the clients to which they belong.
 
-Each token is a file in one folder, and the file has the name of the client. Deleting the file
-revokes the token; a running server notices that within a second. A file with unsafe permissions or
-invalid content is logged and ignored. The token of the user of this machine is `local`.
+Each token is in a file of its own in one folder. The file name is the name of the client. To revoke
+a token, delete its file; a running server notices that within a second. A file with unsafe
+permissions or invalid content is logged and ignored. The file `local` has the token of the user of
+this machine.
 """
 
 from __future__ import annotations
@@ -27,15 +28,16 @@ _SHORTEST = 16
 _LONGEST = 1000
 _LOOK_EVERY = 1.0
 _GUESSES = 60
-"""The number of unknown tokens per minute that trigger a new scan of the files."""
+"""The number of unknown tokens per minute for which the token folder is scanned again."""
 _log = logging.getLogger("cortext.web")
 Marks = dict[str, tuple[int, ...]]
 
 
 class AccessTokens:
-    """Tokens and their owners.
+    """The access tokens of a service, each with its owner.
 
     Only hashes of tokens are compared, so the time of a comparison reveals nothing about a token.
+    A seal is a keyed hash of a token; a browser's cookie contains a seal instead of the token.
     """
 
     def __init__(self, owners: Mapping[str, str]) -> None:
@@ -46,11 +48,17 @@ class AccessTokens:
         return self._owners.get(_hash(token))
 
     def seal(self, secret: bytes, token: str) -> str:
-        """Return a keyed hash that represents a token where the token must not be visible."""
+        """Return the seal of a token: a keyed hash that can be shown where the token must not be.
+
+        `secret` is the key of the hash.
+        """
         return _sealed(secret, _hash(token))
 
     def sealed_by(self, secret: bytes, seal: str) -> str | None:
-        """Return the owner of the token that a seal represents; None if no token matches."""
+        """Return the owner of the token from which `seal` was made with this `secret`.
+
+        Return None if no current token has this seal.
+        """
         if secret not in self._seals:
             each = ((_sealed(secret, known), owner) for known, owner in self._owners.items())
             self._seals[secret] = {_hash(made): owner for made, owner in each}
@@ -62,10 +70,10 @@ class AccessTokens:
 
 
 class TokenFolder(AccessTokens):
-    """The current tokens in the files of a folder.
+    """The access tokens that are now in the files of a folder.
 
-    An unknown token may be a new one, so it triggers a new scan of the folder. The number of these
-    scans is limited, because a client may be guessing.
+    A token that is not known may have just been added, so the folder is scanned again. The number
+    of such scans per minute is limited, because a client may be guessing tokens.
     """
 
     def __init__(self, folder: str, clock: Callable[[], float] = time.monotonic) -> None:
@@ -93,7 +101,7 @@ class TokenFolder(AccessTokens):
             self._try_to_look()
 
     def _may_be_new(self) -> bool:
-        """Scan the folder again if the limit allows it, and return whether it was scanned."""
+        """Scan the folder again, unless the limit is reached. Return whether it was scanned."""
         if self._guesses.wait(""):
             return False
         self._try_to_look()
@@ -107,7 +115,7 @@ class TokenFolder(AccessTokens):
             _log.warning("the tokens in %s cannot be looked at: %s", self._folder, error)
 
     def _look(self) -> None:
-        # Take the fingerprints before reading: a change in between is then noticed next time.
+        # Take the fingerprints before reading, so that the next scan notices a change in between.
         marks = _marks(self._folder)
         if marks != self._marks:
             owners, is_all = _readable(self._folder, marks)
@@ -116,16 +124,20 @@ class TokenFolder(AccessTokens):
 
 
 def local_token(folder: str) -> str:
-    """Return the token of the user of this machine, and create it the first time."""
+    """Return the token of the user of this machine, and create it if it does not exist yet.
+
+    `folder` is the folder of the token files.
+    """
     with storage_errors("write", folder), FileLock(os.path.join(folder, ".lock")):
         path = os.path.join(folder, LOCAL)
         return _read(path) if os.path.lexists(path) else _make(path)
 
 
 def new_token(folder: str, name: str) -> str:
-    """Create a token for another client, which sees only its own conversations.
+    """Create an access token for the client `name`, and return the token.
 
-    Raise CortextError if this client already has a token.
+    With the token, the client sees only its own conversations. Raise CortextError if the client
+    already has a token.
     """
     path = os.path.join(folder, check_id(name))
     with storage_errors("write", folder), FileLock(os.path.join(folder, ".lock")):
@@ -138,18 +150,19 @@ def new_token(folder: str, name: str) -> str:
 
 
 def read_tokens(folder: str) -> dict[str, str]:
-    """Return every token with its owner.
+    """Return all valid tokens in a folder, each with its owner.
 
-    Files with unsafe permissions or invalid content are logged and left out.
+    The owner "" is the user of this machine. Files with unsafe permissions or invalid content are
+    logged and left out.
     """
     with storage_errors("read", folder):
         return _readable(folder, _marks(folder))[0]
 
 
 def _readable(folder: str, names: Iterable[str]) -> tuple[dict[str, str], bool]:
-    """Return the valid tokens with their owners, and whether this result is final.
+    """Return the valid tokens with their owners, and whether every file was examined.
 
-    The result is not final if a file had a read error that may be temporary.
+    The second value is False if a file had a read error that may be temporary.
     """
     owners: dict[str, str] = {}
     is_all = True
@@ -189,7 +202,7 @@ def _read(path: str) -> str:
 
 
 def _marks(folder: str) -> Marks:
-    """Return a fingerprint of each token file, by file name; none if the folder does not exist."""
+    """Return a fingerprint of each token file, by file name; {} if the folder does not exist."""
     try:
         names = [name for name in os.listdir(folder) if not name.startswith(".")]
     except FileNotFoundError:

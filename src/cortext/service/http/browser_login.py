@@ -1,11 +1,12 @@
-"""Sign-in of browsers to the pages of the service.
+"""Sign-in of browsers to the web pages of the HTTP service.
 
-A token in a link, or typed into a form, becomes a cookie. As in `cortext web`, the cookie does not
-contain the token: browsers send a cookie to every port of a host, and other programs listen there.
+A user signs in with a token, in a link or in a form. The browser then gets a cookie. The cookie
+does not contain the token, because browsers send a cookie to every port of a host, and other
+programs may listen there.
 
-The cookie is a keyed hash of the token, made with a secret of the server. It is valid as long as
-the token and the secret are, so revoking a token also signs out its browsers. Processes with the
-same secret accept each other's cookies.
+The cookie is a seal: a keyed hash of the token, made with a secret of the server. The cookie is
+valid as long as the token and the secret are, so revoking a token also signs out its browsers.
+Processes with the same secret accept each other's cookies.
 """
 
 from __future__ import annotations
@@ -48,10 +49,10 @@ Query = list[tuple[str, str]]
 
 
 class Entrance:
-    """The sign-in of browsers.
+    """The sign-in of browsers to the web pages.
 
-    `in_front_of` wraps the pages, and takes tokens from URLs and forms. `owner` returns the owner
-    of a cookie.
+    `in_front_of` wraps the application of the pages: it exchanges tokens in URLs and forms for
+    cookies. `owner` finds out to whom the cookie of a later request belongs.
     """
 
     def __init__(
@@ -61,19 +62,19 @@ class Entrance:
         self._secret = hmac.digest((secret or secrets.token_urlsafe(32)).encode(), _FOR, "sha256")
         self._clock = clock
         self._tickets: dict[str, tuple[str, float]] = {}
-        """The unused tickets, each with its cookie value and the time when it expires."""
+        """The unused one-time tickets, each with its cookie value and the time when it expires."""
 
     def owner(self, scope: Any, headers: Headers) -> str | None:
-        """Return the owner of the cookie of a request; None without a valid cookie."""
+        """Return the owner to whom the cookie of a request belongs; None without a valid cookie."""
         sent = headers.get(b"cookie", b"").decode("latin-1")
         given = cookie_of(sent, _name(scope, headers))
         return self._tokens.sealed_by(self._secret, given) if given else None
 
     def link_once(self, token: str) -> str:
-        """Return a path with a one-time ticket for a token.
+        """Return the path of a link that signs a browser in once, as the client of `token`.
 
-        The ticket is valid for ten minutes, and only in this process. Raise CortextError if the
-        token is unknown.
+        The path contains a ticket instead of the token. The ticket is valid for ten minutes, and
+        only in this process. Raise CortextError if the token is unknown.
         """
         if self._tokens.owner(token) is None:
             raise CortextError("this token is not known here", hint="take one of `tokens`")
@@ -96,7 +97,7 @@ class Entrance:
         return answer
 
     async def _answer(self, scope: Any, receive: Receive) -> Response[Any] | None:
-        """Return the response to a sign-in or a sign-out; None for any other request."""
+        """Return the response to a sign-in or a sign-out; None if `scope` is another request."""
         if scope["path"] not in (SIGN_IN, SIGN_OUT):
             return self._by_link(scope)
         if scope["method"] != "POST":
@@ -117,8 +118,8 @@ class Entrance:
     def _by_link(self, scope: Any) -> Response[Any] | None:
         """Return the response to a URL with a valid token; None for any other URL.
 
-        The token is removed from the query in any case. `WRONG` in the scope marks an unknown
-        token.
+        Remove a token from the query in `scope`, even if it is unknown. For an unknown token, set
+        `WRONG` in `scope`.
         """
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         given = dict(query).get(PARAMETER)
@@ -133,15 +134,15 @@ class Entrance:
         return self._to(scope, scope["path"], kept, seal)
 
     def _to(self, scope: Any, path: str, query: Query, seal: str | None) -> Response[Any]:
-        """Return a redirect to a URL without the token, with a cookie if there is a seal."""
+        """Return a redirect to a URL without the token. A `seal` is set as the browser's cookie."""
         kept = [(name, value) for name, value in query if name != PARAMETER]
         cookie = f"{_name(scope, dict(scope['headers']))}={seal}" if seal else ""
         return entered(path, kept, cookie, base_of(scope))
 
     def _sealed(self, given: str) -> str | None:
-        """Return the cookie value for a token or a one-time ticket; None if it is unknown.
+        """Return the cookie value for a token or a one-time ticket; None if `given` is neither.
 
-        A ticket is used up by this call.
+        A ticket is no longer valid after this call.
         """
         ticket = self._tickets.pop(given, None)
         if ticket is not None and ticket[1] > self._clock():
@@ -150,7 +151,7 @@ class Entrance:
 
 
 async def _form(receive: Receive) -> dict[str, str] | None:
-    """Return the fields of a submitted form; None if the form is too large."""
+    """Return the fields of the submitted sign-in form; None if it is larger than `_MOST_TYPED`."""
     data = b""
     while True:
         message: Any = await receive()
@@ -162,6 +163,6 @@ async def _form(receive: Receive) -> dict[str, str] | None:
 
 
 def _name(scope: Any, headers: Headers) -> str:
-    """Return the name of the cookie, which contains the port that the browser connects to."""
+    """Return the cookie name for a request. The name contains the port that the browser uses."""
     port = headers.get(b"host", b"").rpartition(b":")[2]
     return cookie_name(int(port) if port.isdigit() else _PORTS.get(scope.get("scheme"), 80))

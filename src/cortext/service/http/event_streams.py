@@ -1,8 +1,8 @@
-"""A growing conversation as server-sent events.
+"""Server-sent events that report the new messages of a conversation.
 
-Events of the store only wake a stream. The stream then reads the conversation and sends what is
-new. So nothing is missing or sent twice if an event is lost, or if another process adds the
-message.
+An event of the store only wakes a stream. The stream then reads the conversation and sends its new
+messages. For this reason no message is lost or sent twice, even if an event of the store is lost or
+another process adds the message.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from cortext.service.stores.port import Conversation, Message, Messages
 
 MEDIA_TYPE = "text/event-stream"
 LOOK_EVERY = 5.0
-"""Seconds without an event after which the conversation is read again.
+"""Seconds without an event of the store after which the conversation is read again.
 
-A comment is sent then, which keeps the connection open.
+The stream then also sends a comment to the client, which keeps the connection open.
 """
 GLANCE_EVERY = 1.0
-"""Seconds between two checks without an event.
+"""Seconds between two quick checks while the store sends no event.
 
-Each check finds out whether the listener may still listen. It also finds changes by other processes
-that the store does not report.
+A check finds out whether the client may still receive events. It also finds changes by other
+processes that the store does not report.
 """
 READY_WITHIN = 2.0
 """Seconds to wait for the store to confirm the subscription to its events."""
@@ -38,14 +38,14 @@ _log = logging.getLogger("cortext.web")
 
 
 class Streams:
-    """The event streams that are open now."""
+    """All event streams of the service that are open now."""
 
     def __init__(self) -> None:
         self.open: set[_EventWaker] = set()
         self.ended: bool = False
 
     def end(self) -> None:
-        """End all streams, and start no other."""
+        """End all open streams, because the server stops. A new stream then ends at once."""
         self.ended = True
         for each in self.open:
             each.wake()
@@ -58,15 +58,23 @@ class Streams:
         after: str | None,
         stays: Callable[[], bool],
     ) -> AsyncGenerator[bytes]:
-        """Yield events for the messages that are added after the message `after`.
+        """Yield server-sent events for the messages that are added to a conversation.
 
-        If `after` is None, only messages from now on are sent. If `after` is "", all messages of
-        the window are sent. The stream ends when the conversation is gone, the server stops or
-        `stays` returns False.
+        The window of a conversation is the last messages, which the store still has. The events
+        begin after the message with the id `after`. If `after` is None, only messages from now on
+        are sent. If `after` is "", all messages of the window are sent.
 
-        The event `begin` names the message after which the stream begins. The event `gap` says that
-        messages left the window before they were sent. The last event is `deleted` or `expired` if
-        the conversation is gone.
+        The event `begin` names the message after which the stream begins. The event `gap` reports
+        that messages left the window before they were sent. If the conversation is deleted or
+        expires, the last event is `deleted` or `expired`. The stream also ends when the server
+        stops, or when `stays` returns False because the client may no longer receive events.
+
+        Args:
+            owned: The store, with its checks of the owner.
+            owner: The client that receives the events.
+            known: The conversation as the caller has just read it.
+            after: The id of the last message that the client has.
+            stays: Returns whether the client may still receive events.
         """
         id = known.id
         waking = _EventWaker(owned.store, id)
@@ -98,7 +106,10 @@ class Streams:
 
 
 def newer(messages: Messages, last: str | None) -> tuple[Messages, bool]:
-    """Return the messages after the message `last`, and whether messages in between are missing."""
+    """Return the messages after the message with the id `last`, and whether there may be a gap.
+
+    If `last` is no longer among `messages`, return all of them: messages in between may be missing.
+    """
     if not last:
         return messages, False
     for number, message in enumerate(messages):
@@ -108,10 +119,9 @@ def newer(messages: Messages, last: str | None) -> tuple[Messages, bool]:
 
 
 def event(kind: str, data: Any, id: str | None = None) -> bytes:
-    """Return one server-sent event as bytes.
+    """Return one server-sent event as bytes, with `data` as JSON.
 
-    JSON has no line breaks. An id that is not printable ASCII is left out: a line break in it would
-    end the event.
+    The event has no id if `id` is not printable ASCII: a line break in an id would end the event.
     """
     head = f"event: {kind}\n"
     if id and id.isascii() and id.isprintable():
@@ -120,7 +130,7 @@ def event(kind: str, data: Any, id: str | None = None) -> bytes:
 
 
 async def _look(owned: Owned, owner: str, known: Conversation) -> Conversation | None:
-    """Return the conversation now, or `known` while the store fails; None if it is gone."""
+    """Read the conversation again. Return None if it is gone, and `known` if the store fails."""
     try:
         return await owned.get(owner, known.id)
     except SessionNotFoundError:
@@ -136,9 +146,10 @@ def _last(found: Conversation | None) -> str | None:
 
 
 class _EventWaker:
-    """A listener to the events of a store, in its own task.
+    """A task that wakes an event stream when the store reports a change of its conversation.
 
-    The task can unsubscribe cleanly when the client has left and everything else is cancelled.
+    Only a separate task can unsubscribe cleanly: the stream itself is cancelled when its client
+    disconnects.
     """
 
     def __init__(self, store: Conversations, id: str) -> None:
@@ -151,9 +162,9 @@ class _EventWaker:
         self._task = asyncio.ensure_future(self._listen(store.events(id)))
 
     async def ready(self) -> None:
-        """Wait until the subscription is active, fails or takes too long.
+        """Wait until the subscription to the store's events is active, fails or takes too long.
 
-        Without a subscription, the stream checks the conversation regularly.
+        Without a subscription, the stream still checks the conversation regularly.
         """
         try:
             await asyncio.wait_for(self._is_ready.wait(), READY_WITHIN)
@@ -161,9 +172,9 @@ class _EventWaker:
             _log.warning("a stream looks by itself, for the store does not answer yet")
 
     async def next(self, stays: Callable[[], bool]) -> bool:
-        """Wait for a change of the conversation, or until `stays` returns False.
+        """Wait until the conversation changes, or until `stays` returns False.
 
-        Return False if neither happens within `LOOK_EVERY` seconds.
+        Return True in both cases. Return False if neither happens within `LOOK_EVERY` seconds.
         """
         for _ in range(max(round(LOOK_EVERY / GLANCE_EVERY), 1)):
             try:

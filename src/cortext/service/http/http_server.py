@@ -1,8 +1,8 @@
 """The server process of the HTTP service, with one worker or several.
 
 On SIGTERM and SIGINT the server accepts no new connections, ends the event streams and finishes the
-requests in progress. Then it closes the store. It does not wait for clients that do not read their
-responses.
+requests in progress. Then the server closes the store. The server does not wait for clients that do
+not read their responses.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _KEEP_ALIVE = 75
 
 
 class Settings(NamedTuple):
-    """The settings of a server.
+    """The settings of the HTTP server, as `cortext serve` passes them.
 
-    A `port` of 0 means any free port. `bounds` are the options `window`, `ttl` and
-    `max_conversations` of the store; a missing option has the store's default. `names` are
-    additional host names of the server. All worker processes derive the cookies of the pages from
-    the same `secret`.
+    `store` is the URL of the store, and `tokens` is the folder of the access tokens. A `port` of 0
+    means any free port. `bounds` are the options `window`, `ttl` and `max_conversations` of the
+    store; a missing option has the store's default. `names` are additional host names of the
+    server. All worker processes derive the cookies of the web pages from the same `secret`.
     """
 
     store: str
@@ -59,9 +59,9 @@ class Settings(NamedTuple):
 
 
 def serve(settings: Settings, tell: Callable[[str], None]) -> None:
-    """Serve until a signal stops the server.
+    """Run the HTTP server until a signal stops it.
 
-    `tell` is called with the address before the first request is served. Raise CortextError if the
+    Call `tell` with the server's URL before the first request is served. Raise CortextError if the
     store, the tokens or the address cannot be used.
     """
     _check_store(settings)
@@ -73,7 +73,7 @@ def serve(settings: Settings, tell: Callable[[str], None]) -> None:
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         config = _config(settings)
         tell(f"http://{host}:{port}")
-        # uvicorn raises the signal again after its shutdown: exit with status 0 then.
+        # uvicorn raises the signal again after its shutdown. Exit with status 0 in this case.
         signal.signal(signal.SIGTERM, _leave)
         if settings.workers == 1:
             uvicorn.Server(config).run(sockets=[listener])
@@ -95,14 +95,17 @@ def is_loopback(host: str) -> bool:
 
 
 def host_names(host: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the host names by which clients may call a server that listens on `host`."""
+    """Return the host names under which clients may call a server that listens on `host`.
+
+    `names` are additional names that the user allows. Loopback names are always included.
+    """
     if is_loopback(host):
         return (*LOOPBACK_NAMES, *names)
     return (*LOOPBACK_NAMES, ANY_ADDRESS, host, socket.gethostname(), *names)
 
 
 def worker_app(settings: Settings) -> _StoppingServer:
-    """Return the application of one worker process."""
+    """Open the store, and return the ASGI application for one worker process."""
     _show_log()
     return _StoppingServer(
         create_app(
@@ -128,9 +131,9 @@ def _show_log() -> None:
 
 
 class _StoppingServer:
-    """The service, with event streams that end as soon as its process gets a stop signal.
+    """The HTTP service, which ends its event streams when the process gets a stop signal.
 
-    uvicorn waits for every response to finish, and an event stream has no end of its own.
+    Otherwise uvicorn would wait for the event streams, which never end.
     """
 
     def __init__(self, service: Service) -> None:
@@ -161,7 +164,7 @@ def _config(settings: Settings) -> uvicorn.Config:
         access_log=False,
         log_config=None,
         http=Connection,
-        # A client's address is that of its connection; forwarding headers are ignored.
+        # Use the address of the connection, and ignore forwarding headers: a client can fake them.
         proxy_headers=False,
         server_header=False,
         timeout_graceful_shutdown=_PATIENCE,
@@ -171,7 +174,7 @@ def _config(settings: Settings) -> uvicorn.Config:
 
 
 def _check_store(settings: Settings) -> None:
-    """Check that the store can be opened, before `tell` reports an address."""
+    """Raise CortextError if the store cannot be opened, or if several workers cannot share it."""
     if settings.workers > 1 and settings.store.startswith("memory:"):
         raise CortextError(
             "with memory: each of several workers would have conversations of its own",
@@ -181,9 +184,9 @@ def _check_store(settings: Settings) -> None:
 
 
 def _check_tokens(settings: Settings) -> None:
-    """Create the local token for a loopback address; otherwise require an existing token.
+    """Create the token `local` if the server listens on a loopback address and has no such token.
 
-    Never create a token silently for an address that other machines can reach: the person who
+    If other machines can reach the server, raise CortextError if there is no token: the user who
     starts such a server must know its token.
     """
     if is_loopback(settings.host):
@@ -196,19 +199,20 @@ def _check_tokens(settings: Settings) -> None:
 
 
 def _secret(folder: str) -> str:
-    """Return the secret of the cookies: the token `local`, or random text without such a token.
+    """Return the secret from which cookies are derived: the token `local`, or random text.
 
     With the token, cookies stay valid after a restart and on servers with the same token folder.
-    Random text lasts only until the server stops.
+    With random text, cookies are valid only until the server stops.
     """
     owners = {owner: token for token, owner in read_tokens(folder).items()}
     return owners.get("") or secrets.token_urlsafe(32)
 
 
 def page_link(folder: str, address: str) -> str:
-    """Return the URL, with the token `local`, at which the user of this machine opens the pages.
+    """Return the URL at which the user of this machine opens the web pages.
 
-    Return "" if there is no such token.
+    The URL contains the token `local`. Return "" if `folder` has no such token. `address` is the
+    URL of the server.
     """
     owners = {owner: token for token, owner in read_tokens(folder).items()}
     return f"{address}/?{PARAMETER}={owners['']}" if "" in owners else ""

@@ -1,7 +1,7 @@
 """Lists and searches of this machine's conversations with AI tools, for its user only.
 
-They do the same work as `cortext list` and `cortext search`, one at a time, in a thread. Another
-thread reads new messages, and no request waits for all of them.
+A request returns what `cortext list` or `cortext search` prints. The requests run in a thread, one
+after the other. A second thread reads new messages in the background.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from cortext.features.search.search import Search, SearchHit, TextFilter
 
 T = TypeVar("T")
 WAIT = 3.0
-"""Seconds that a search waits for new messages to be read."""
+"""The most seconds that a search waits while new messages are read."""
 _LOOK = 0.002
 _LONGEST_LOOK = 0.1
 
 
 class ListedSession(Struct, rename="camel"):
-    """A conversation of a workspace, or a session of a tool."""
+    """A conversation of a workspace, or a session of an AI tool, as an entry of a list."""
 
     id: str
     title: str
@@ -47,8 +47,8 @@ class ListedSession(Struct, rename="camel"):
 class SessionPage(Struct, rename="camel"):
     """A page of sessions, the most recently active first.
 
-    `next` is the offset of the next page, None if this is the last. `left` is the number of
-    transcripts that are not read yet.
+    `total` is the number of sessions on all pages. `next` is the offset of the next page, None on
+    the last page. `left` is the number of transcripts that are not read yet.
     """
 
     sessions: Sequence[ListedSession]
@@ -58,10 +58,10 @@ class SessionPage(Struct, rename="camel"):
 
 
 class FoundText(Struct, rename="camel"):
-    """A text that contains the words of a search.
+    """A passage of a conversation that contains the words of a search.
 
-    `message` is the number of the message, counted from 1. A number below 1 means a title or a
-    document. `marks` are the start and end positions of the words in `text`.
+    `message` is the number of the message, counted from 1. A number below 1 means a title, a
+    document or a sub-agent. `marks` are the start and end positions of the found words in `text`.
     """
 
     session: ListedSession
@@ -73,7 +73,7 @@ class FoundText(Struct, rename="camel"):
 
 
 class FoundPage(Struct, rename="camel"):
-    """The texts that a search found, newest first.
+    """The passages that a search found, newest first.
 
     `left` is the number of conversations that are not read yet: a later search may find more.
     """
@@ -83,7 +83,10 @@ class FoundPage(Struct, rename="camel"):
 
 
 class MachineSessions:
-    """Lists and searches for concurrent requests."""
+    """This machine's conversations with AI tools, for lists and searches.
+
+    Requests may come at the same time; they run one after the other.
+    """
 
     def __init__(self) -> None:
         self._one: asyncio.Lock | None = None
@@ -95,21 +98,22 @@ class MachineSessions:
     async def search(
         self, text: str, wanted: ListFilter, narrow: TextFilter, *, limit: int
     ) -> FoundPage:
-        """Search everything that is read so far.
+        """Search the conversations of this machine, and return at most `limit` passages.
 
-        Before that, wait a few seconds for new messages to be read.
+        First wait up to `WAIT` seconds while new messages are read. `wanted` filters the
+        conversations, and `narrow` filters the passages in them.
         """
         await self._catch_up()
         return await self._do(lambda: self._search(text, wanted, narrow, limit))
 
     async def end(self) -> None:
-        """Stop reading new messages. The messages read so far stay in the index."""
+        """Stop the background thread. The messages that it has read stay in the search index."""
         await asyncio.to_thread(self._warming.end)
 
     async def _catch_up(self) -> None:
-        """Read new messages in the background, and wait for that up to `WAIT` seconds.
+        """Start reading new messages in the background, and wait for the end up to `WAIT` seconds.
 
-        The wait does not occupy a thread: there are few, and stores need them for their files.
+        The wait polls and blocks no thread, because stores need the few threads for their files.
         """
         warming, loop = self._warming, asyncio.get_running_loop()
         warming.start()
@@ -125,7 +129,7 @@ class MachineSessions:
 
     def _search(self, text: str, wanted: ListFilter, narrow: TextFilter, limit: int) -> FoundPage:
         search = Search()
-        # While the background thread reads, a refresh would wait for that thread.
+        # A refresh would wait for the background thread while it reads.
         left = self._warming.left if self._warming.goes_on else search.refresh().left
         return FoundPage([*map(_found, search.find(text, wanted, narrow, most=limit))], left)
 

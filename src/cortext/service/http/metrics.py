@@ -1,4 +1,7 @@
-"""Counts of requests and responses in the format of Prometheus. Each process has its own counts."""
+"""Counts of requests and responses, in the text format of Prometheus.
+
+Each worker process has its own counts.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ _METHODS = frozenset(("GET", "POST", "PATCH", "DELETE", "HEAD", "OPTIONS"))
 class Metrics:
     """Counts of requests, response times and messages.
 
-    No label contains text that a client chose, so the number of routes limits the number of series.
+    No label contains text that a client chose. For this reason clients cannot create new series.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Paths of a service that may be mounted below a path of another application."""
+"""The mount path: the path of another ASGI application below which the service is mounted."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _OUTER = "cortext.outer"
 
 
 def inside(scope: Any) -> Any:
-    """Return the scope of a request as if the service were not mounted below a path.
+    """Return the ASGI scope of a request without the mount path in its `path`.
 
-    Servers and frameworks differ in whether `path` still contains the mount path. In the returned
-    scope, `path` never contains it. So access checks and routing see the same path.
+    Some servers and frameworks leave the mount path in `path`, and others remove it. With this
+    function, access checks and routing always see the same path.
     """
     root = scope.get("root_path", "").rstrip("/")
     if not root:
@@ -21,16 +21,16 @@ def inside(scope: Any) -> Any:
     path = scope["path"]
     if path == root or path.startswith(f"{root}/"):
         path = path[len(root) :] or "/"
-    # Exactly one leading slash: a URL that begins with `//` points to another host.
+    # Exactly one leading slash: a URL that starts with `//` leads to another host.
     base = quote(f"/{root.lstrip('/')}")
     return {**scope, "path": path, "root_path": "", _BASE: base, _OUTER: scope}
 
 
 def outside(scope: Any) -> Any:
-    """Return the scope as the surrounding application passed it."""
+    """Return the original ASGI scope, from which `inside` made `scope`."""
     return scope.get(_OUTER, scope)
 
 
 def base_of(scope: Any) -> str:
-    """Return the mount path, which precedes every path of the service; "" if it is not mounted."""
+    """Return the mount path, to be put before the paths in links; "" if there is none."""
     return scope.get(_BASE, "")

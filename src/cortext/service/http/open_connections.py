@@ -1,6 +1,7 @@
-"""The connections of a server that stops.
+"""Connections that do not delay the stop of a server.
 
-Clients that read get their whole response. The server does not wait for clients that do not read.
+A client that reads gets its whole response. The server does not wait for a client that does not
+read.
 """
 
 from __future__ import annotations
@@ -19,14 +20,13 @@ else:
     _Protocol = AutoHTTPProtocol
 
 STALLED = 2.0
-"""Seconds within which a client must read something while the server stops."""
+"""Seconds after which a client that reads nothing is disconnected while the server stops."""
 
 
 class Connection(_Protocol):
-    """A connection of uvicorn that ends if its client does not read while the server stops.
+    """A connection of uvicorn that is cut if its client does not read while the server stops.
 
-    Otherwise the connection stays open until the client has everything. A disconnected client can
-    continue its event stream on another server.
+    If the client reads, the connection stays open until the client has the whole response.
     """
 
     def shutdown(self) -> None:
@@ -46,7 +46,7 @@ class Connection(_Protocol):
             self._look(now)
 
     def _left(self) -> int:
-        """Return the bytes that were sent but did not arrive; 0 if nothing has to be waited for.
+        """Return how many bytes the client has not received; 0 if uvicorn has nothing left to send.
 
         The number includes bytes in the buffer of the operating system. Otherwise a slow reader
         would look like a client that does not read.

@@ -1,4 +1,4 @@
-"""The OpenAPI of the service: what litestar generates, plus the request bodies."""
+"""The OpenAPI document of the service: litestar's document, plus the request bodies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _REFERENCE = "#/components/schemas/{name}"
 
 
 class Schema(JsonRenderPlugin):
-    """The OpenAPI as JSON only: HTML viewers of a schema load scripts from other hosts."""
+    """A litestar plugin that renders the OpenAPI document as JSON, with the request bodies.
+
+    There is no HTML viewer, because HTML viewers load scripts from other hosts.
+    """
 
     def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
         (bodies, parts) = msgspec.json.schema_components(BODIES.values(), ref_template=_REFERENCE)

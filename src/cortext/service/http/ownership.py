@@ -1,8 +1,8 @@
-"""Access to the conversations of a store by owner: no client sees those of another client.
+"""Access to a store by client: no client sees the conversations of another client.
 
-A client may divide its conversations among owners of its own. The conversations of `anna`, a user
-of the client `shop`, are stored with the owner `shop/anna`. The client's name always comes first,
-so a client reaches only its own conversations.
+A client may divide its conversations among its users. The conversations of the user `anna` of the
+client `shop` are stored with the owner `shop/anna`. The client's name always comes first, so a
+client reaches only its own conversations.
 """
 
 from __future__ import annotations
@@ -30,16 +30,17 @@ _MOST_KNOWN = 20_000
 
 
 class Owned:
-    """The conversations of a store, for one client at a time.
+    """A store whose methods check that a conversation belongs to the client that makes the request.
 
-    `owner` is the client that makes the request. `whose` is one of the client's own owners: ""
-    means none of them, None means any. A conversation of another client raises the same
-    SessionNotFoundError as a missing one. Text that cannot be an id raises InvalidIdError.
+    In all methods, `owner` is the client, and `whose` is one of the client's users. A `whose` of ""
+    means conversations without a user, and None means those of any user. For a conversation of
+    another client, the methods raise SessionNotFoundError, as for a missing conversation. They
+    raise InvalidIdError for text that cannot be an id.
     """
 
     def __init__(self, store: Conversations) -> None:
         self.store = store
-        # Ids are never reused and owners never change, so a cached owner stays right.
+        # Ids are never reused and owners never change, so a cached owner stays valid.
         self._owners: OrderedDict[str, str] = OrderedDict()
 
     async def create(
@@ -57,10 +58,10 @@ class Owned:
     async def get_or_create(
         self, owner: str, id: str, metadata: Mapping[str, Any], whose: str | None = ""
     ) -> tuple[Conversation, bool]:
-        """Return the conversation and False, or a new conversation and True.
+        """Return the conversation `id` and False. If it is missing, return a new one and True.
 
-        A new conversation has another id. A conversation that does not belong to `whose` counts as
-        missing.
+        The new conversation gets a new id, and `metadata`. A conversation that does not belong to
+        the client's user `whose` counts as missing.
         """
         found = await self._own(owner, id) if could_be(id) else None
         if found is not None and (whose is None or self._owners[id] == stored(owner, whose)):
@@ -74,9 +75,10 @@ class Owned:
         return await self.store.add_if_new(id, message)
 
     async def message(self, id: str, message: str | None) -> Message | None:
-        """Return the message with this id; None if it is not in the window.
+        """Return a message of the conversation `id`; `message` is the message's id.
 
-        The caller must have checked the owner of the conversation.
+        Return None if the store no longer has the message. This method does not check the owner of
+        the conversation: the caller must have done that.
         """
         found = (each for each in await self.store.get_history(id) if each.id == message)
         return next(found, None)
@@ -85,7 +87,7 @@ class Owned:
         await self._check(owner, id)
         found = await self.store.get_history(id, limit)
         if not found:
-            # The conversation may have expired since its owner was cached: then `get` raises.
+            # `get` raises if the conversation has expired since its owner was cached.
             await self.get(owner, id)
         return found
 
@@ -93,7 +95,7 @@ class Owned:
         return summarize((await self.get(owner, id)).messages)
 
     async def set_metadata(self, owner: str, id: str, changes: Mapping[str, Any]) -> Conversation:
-        """Change keys of the metadata, and return the changed conversation."""
+        """Change the given keys of a conversation's metadata, and return the conversation."""
         await self._check(owner, id)
         await self.store.set_metadata(id, changes)
         return await self.get(owner, id)
@@ -142,9 +144,9 @@ class Owned:
 
 
 class EveryOwner(Owned):
-    """All conversations of a store, for any caller.
+    """A store in which every caller sees the conversations of all owners.
 
-    It is for the user of this machine, who can open the store anyway.
+    `cortext web` uses this class for the user of this machine, who can open the store anyway.
     """
 
     async def get(self, owner: str, id: str) -> Conversation:
@@ -164,16 +166,19 @@ class EveryOwner(Owned):
 
 
 def stored(owner: str, whose: str = "") -> str:
-    """Return the owner in the store, for a client or for one of the client's own owners.
+    """Return the owner name that the store uses for a client, or for the client's user `whose`.
 
-    A `/` in the client's name is escaped, so `a/b` is always the owner `b` of the client `a`.
+    A `/` in the client's name is escaped, so `a/b` is always the user `b` of the client `a`.
     """
     name = owner.replace("%", "%25").replace("/", "%2F") if "/" in owner or "%" in owner else owner
     return f"{name}/{whose}" if whose else name
 
 
 def shown(owner: str, found: str) -> str:
-    """Return the owner as the client knows it: the client itself, or the owner that it gave."""
+    """Return the owner name that a client sees: the client's own name, or the name of its user.
+
+    `found` is the owner name that the store uses, as `stored` returns it.
+    """
     name = stored(owner)
     return owner if found == name else found[len(name) + 1 :]
 

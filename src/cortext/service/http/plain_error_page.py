@@ -1,4 +1,4 @@
-"""An error as a plain HTML page for a person in a browser. The page loads no other file."""
+"""Error responses as a plain HTML page, for a user in a browser. The page loads no other file."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _HEADERS = {
 
 
 def prefers_html(accept: str) -> bool:
-    """Return whether a client names HTML in its `Accept` header and prefers HTML to JSON.
+    """Return whether an `Accept` header names HTML and prefers HTML to JSON.
 
-    Programs that accept anything get JSON.
+    The result is False for `*/*`, so programs that accept anything get JSON.
     """
     found: dict[str, float] = {}
     for each in accept.lower().split(",")[:50]:
@@ -46,7 +46,7 @@ def prefers_html(accept: str) -> bool:
 
 
 def html_of(found: HttpProblem) -> tuple[str, bytes, Mapping[str, str]]:
-    """Return the media type, the body and the headers of an error page."""
+    """Return the media type, the body and the headers of the HTML page that shows a problem."""
     told = [f"<p>{with_code(each)}</p>" for each in (found.detail, found.hint) if each]
     text = (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -59,7 +59,7 @@ def html_of(found: HttpProblem) -> tuple[str, bytes, Mapping[str, str]]:
 
 
 def with_code(text: str) -> str:
-    """Return a sentence as HTML, with text in backticks as code."""
+    """Return a sentence as escaped HTML, with text in backticks as `<code>`."""
     return _CODE.sub(r"<code>\1</code>", escape(text))
 
 

@@ -1,4 +1,7 @@
-"""Error responses as `application/problem+json` (RFC 9457), with codes that never change."""
+"""Error responses as `application/problem+json` (RFC 9457).
+
+The codes of problems never change, so that client programs can rely on them.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from cortext.model import json_codec
 
 MEDIA_TYPE = "application/problem+json"
 _AGAIN = {"unavailable": "1", "busy": "1", "too-many-streams": "5"}
-"""Temporary errors, with the seconds after which a client should retry."""
+"""The codes of temporary errors, each with the seconds after which a client should retry."""
 _PLACE = re.compile(
     r"""[ ]at[ ]"[^"]*"(?:,[ ]port[ ]\d+)? | [ ]at[ ][^\s,]+ | "[^"]*"
     | (?<![\w/])/[^\s:,;]+ | \b\w+://\S+ | \[[0-9a-f:.]+\](?::\d+)?
@@ -32,7 +35,7 @@ _log = logging.getLogger("cortext.web")
 
 
 class HttpProblem(Struct, omit_defaults=True):
-    """The body of an error response. `code` is for programs, `detail` for people."""
+    """The body of an error response. `code` is for programs, `detail` and `hint` are for users."""
 
     type: str
     title: str
@@ -43,7 +46,10 @@ class HttpProblem(Struct, omit_defaults=True):
 
 
 class Kind(NamedTuple):
-    """A kind of problem. `hint` says what to do, unless the error has a better hint."""
+    """The status, the title and the hint that all problems with the same code share.
+
+    `hint` tells the user what to do. An error may have a better hint of its own.
+    """
 
     status: int
     title: str
@@ -127,7 +133,7 @@ def problem(code: str, detail: str = "", hint: str = "") -> HttpProblem:
 
 
 def headers_of(found: HttpProblem) -> dict[str, str]:
-    """Return the headers of an error response: no caching, and when to retry."""
+    """Return the headers of an error response: no caching, and `Retry-After` if it is temporary."""
     again = {"Retry-After": _AGAIN[found.code]} if found.code in _AGAIN else {}
     return {"Cache-Control": "no-store", **again}
 
@@ -137,10 +143,10 @@ def encode(found: HttpProblem) -> bytes:
 
 
 def problem_of(error: Exception) -> HttpProblem:
-    """Return what a client sees of an error.
+    """Return the problem that a client sees for an exception.
 
-    Storage errors and unexpected errors are logged in full. The client sees neither paths nor
-    addresses of the server in them.
+    Storage errors and unexpected errors are logged in full. In these errors, the client sees no
+    paths and no network addresses of the server.
     """
     if isinstance(error, SessionNotFoundError):
         return problem("not-found", str(error))
@@ -156,7 +162,7 @@ def problem_of(error: Exception) -> HttpProblem:
 
 
 def without_places(error: SessionStorageError) -> str:
-    """Return the text of a storage error without file paths and network addresses."""
+    """Return the message of a storage error without file paths and network addresses."""
     said = str(error)
     if error.path:
         said = said.replace(error.path, "a file")
@@ -172,7 +178,11 @@ def _storage_code(error: SessionStorageError) -> str:
 
 
 def problem_of_status(status: int, detail: str, extra: Any) -> HttpProblem:
-    """Return what a client sees of an error of the framework."""
+    """Return the problem that a client sees for an HTTP error of the web framework.
+
+    `detail` and `extra` are the attributes of the framework's exception. The client sees them only
+    if the request was not valid.
+    """
     if status >= 500:
         return problem("internal")
     code = _BY_STATUS.get(status, "bad-request")
@@ -182,7 +192,7 @@ def problem_of_status(status: int, detail: str, extra: Any) -> HttpProblem:
 
 
 def _reasons(extra: Any) -> str:
-    """Return which fields are not valid, and why, as the framework reports them."""
+    """Return a text that lists the invalid fields of a request, each with the reason."""
     if not isinstance(extra, list):
         return ""
     found = (cast("dict[str, Any]", each) for each in cast("list[Any]", extra))

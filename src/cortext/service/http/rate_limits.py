@@ -1,4 +1,4 @@
-"""Limits of what each client may request."""
+"""Limits for each client: requests per minute, and event streams at the same time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ class Rate:
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def wait(self, client: str) -> float:
-        """Count a request and return 0; if none is left, return the seconds until the next one."""
+        """Count a request of a client, and return 0 if the limit allows it.
+
+        Otherwise return the seconds after which the client may send its next request.
+        """
         if not self._most:
             return 0.0
         now = self._clock()
@@ -37,16 +40,19 @@ class Rate:
 
 
 class Places:
-    """A limit of things that each client may use at the same time; 0 means no limit."""
+    """A limit of event streams that each client may have open; 0 means no limit.
+
+    A place is the right of a client to one open stream.
+    """
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._taken: Counter[str] = Counter()
 
     def take(self, client: str) -> bool:
-        """Take a place for the client, and return whether there was a free one.
+        """Take a place for the client, and return whether the client had a free place.
 
-        The caller must return the place with `give_back`.
+        If the result is True, the caller must later release the place with `give_back`.
         """
         if self._most and self._taken[client] >= self._most:
             return False

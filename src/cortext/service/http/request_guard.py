@@ -1,7 +1,8 @@
-"""Checks before routing: who makes a request, for which host, with which body, and how often.
+"""Checks of every request before routing: its owner, host, body and frequency.
 
-The `Host` header must name this server, and an `Origin` header must be the same. So a web page of
-another site can neither pretend to be this host nor send requests to it.
+The `Host` header must name this server. If there is an `Origin` header, it must name the same host.
+For this reason a web page of another site can neither pretend to be this host nor send requests to
+this server.
 """
 
 from __future__ import annotations
@@ -29,36 +30,40 @@ if TYPE_CHECKING:
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 ANY_ADDRESS = "address"
-"""Stands for any IP address in a list of host names.
+"""An entry in a list of host names that allows any IP address as the host.
 
-Attacks by DNS rebinding need a host name, so IP addresses are safe.
+IP addresses are safe, because an attack by DNS rebinding needs a host name.
 """
 OWNER = "cortext.owner"
-"""The key in a scope for the owner that makes the request.
+"""The key in an ASGI scope for the owner who makes the request.
 
-The value "" is the user of this machine, and None is nobody.
+The value "" is the user of this machine. The value None means that the owner is unknown, because
+the request has no valid token, for example.
 """
 BY_COOKIE = "cortext.by_cookie"
-"""The key in a scope for whether a cookie of the pages identified the owner."""
+"""The key in an ASGI scope. The value is True if a cookie of the web pages identified the owner."""
 STAYS = "cortext.stays"
-"""The key in the scope of an event stream for a function without arguments.
+"""The key in the ASGI scope of an event stream for a function without arguments.
 
-The function returns whether the listener may still receive events.
+The function returns whether the client may still receive events.
 """
 _PLACE = "cortext.place"
-"""The key in a scope for the owner whose number of open streams includes this one."""
+"""The key in an ASGI scope for the owner to whose limit of open streams this stream counts."""
 DATA = "/v1/"
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:@/\[\],]+)(?::\d{1,5})?")
 Headers = Mapping[bytes, bytes]
 _Refusal = tuple[problem_responses.HttpProblem, dict[str, str]]
 _FOR_ALL = frozenset(("/healthz", "/readyz", "/metrics"))
-"""Paths that need no owner. They answer even while `owner_of` fails."""
+"""Paths that need no owner. Requests for these paths are answered even while `owner_of` fails."""
 _log = logging.getLogger("cortext.web")
 OwnerOf = Callable[[Mapping[str, Any]], "str | Awaitable[str | None] | None"]
 
 
 class Guard:
-    """An ASGI application that rejects requests, or passes them to another application."""
+    """An ASGI application that checks each request, and rejects it or passes it to `app`.
+
+    It also counts requests and event streams, and limits them for each owner.
+    """
 
     def __init__(
         self,
@@ -117,7 +122,10 @@ class Guard:
                 metrics.count(scope["method"], route, status, perf_counter() - began)
 
     async def _refusal(self, scope: Any) -> _Refusal | None:
-        """Return why a request is rejected, and headers for that response; None if it may pass."""
+        """Return the problem for which a request is rejected, and headers for the response.
+
+        Return None if the request is accepted. Set `OWNER` in `scope`.
+        """
         pairs: list[tuple[bytes, bytes]] = scope["headers"]
         headers = dict(pairs)
         found = self._wrong_place(pairs, headers)
@@ -132,10 +140,10 @@ class Guard:
                 return problem_responses.problem("internal"), {}
         scope[OWNER] = owner
         if path and (path[0] != "/" or "//" in path):
-            # The framework ignores extra slashes, so the checks below would not fit its route.
+            # The framework ignores extra slashes, so it could route to a path not checked below.
             return problem_responses.problem("no-such-path"), {}
         if not path.startswith(DATA):
-            # Event streams of pages count towards the limit of streams, too.
+            # Event streams of the web pages also count towards the limit of streams.
             if owner is None or not path.endswith("/events"):
                 return None
             return self._stream(scope, headers, owner)
@@ -151,7 +159,7 @@ class Guard:
         return self._stream(scope, headers, owner) if path.endswith("/events") else None
 
     def _stream(self, scope: Any, headers: Headers, owner: str) -> _Refusal | None:
-        """Count a new stream of the owner; return the refusal if there are too many."""
+        """Count a new event stream of the owner. Return a rejection if there are too many."""
         scope[STAYS] = partial(self._stays, scope, headers, owner)
         if not self._streams.take(owner):
             return problem_responses.problem("too-many-streams"), {}
@@ -162,7 +170,7 @@ class Guard:
         self, pairs: list[tuple[bytes, bytes]], headers: Headers
     ) -> problem_responses.HttpProblem | None:
         host = headers.get(b"host", b"").decode("latin-1").lower()
-        # Count only if some header occurs twice: then `pairs` has more entries than `headers`.
+        # `pairs` is longer than `headers` if some header occurs twice. Only then count the hosts.
         several = len(pairs) > len(headers) and sum(name == b"host" for name, _ in pairs) > 1
         if several or not self._is_ours(host):
             return problem_responses.problem("wrong-host", f"{host[:100]!r} is not served here")
@@ -183,9 +191,9 @@ class Guard:
         return ANY_ADDRESS in self._hosts and _is_address(name)
 
     async def _user(self, owner_of: OwnerOf, scope: Any) -> tuple[bool, str | None]:
-        """Return whether `owner_of` worked, and the owner that it returned.
+        """Call `owner_of`, and return whether the call worked and which owner it returned.
 
-        An error in `owner_of` is a fault of the application, not of the client.
+        An error in `owner_of` is logged: it is a fault of the application, not of the client.
         """
         if scope["path"] in _FOR_ALL:
             return True, None
@@ -240,10 +248,7 @@ class Guard:
 
 
 def given_token(headers: Headers) -> str:
-    """Return the token in the `Authorization` header; "" if there is none.
-
-    Tokens elsewhere in a request are ignored.
-    """
+    """Return the bearer token in the `Authorization` header; "" if there is none."""
     scheme, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""
 
@@ -258,9 +263,10 @@ async def refuse(
     headers: Mapping[str, str] | None = None,
     scope: Any = None,
 ) -> None:
-    """Send a problem as the response, with `headers` in addition to its own.
+    """Send an error response for the problem `found`.
 
-    If `scope` shows that a person in a browser made the request, the response is an HTML page.
+    `headers` are added to the headers that every error response has. If `scope` is given and its
+    client prefers HTML, the response is an HTML page, otherwise JSON.
     """
     accept = dict(scope["headers"]).get(b"accept", b"").decode("latin-1") if scope else ""
     kind, body = problem_responses.MEDIA_TYPE, problem_responses.encode(found)
@@ -280,7 +286,7 @@ async def refuse(
 
 
 def _name(host: str) -> str:
-    """Return a host without its port; "" if it is not a valid host."""
+    """Return the host in a `Host` header without the port; "" if the header is not valid."""
     found = _HOST.fullmatch(host)
     return found[1].rstrip(".") if found else ""
 

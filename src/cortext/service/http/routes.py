@@ -1,4 +1,7 @@
-"""The routes of the service. Handlers raise errors; `application.py` turns these into responses."""
+"""The routes of the HTTP service below `/v1`.
+
+Handlers raise exceptions, and `application.py` turns these into error responses.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,10 @@ Status = Literal["active", "paused", "completed", "interrupted"]
 
 
 def _may_fail(*statuses: int) -> dict[int, ResponseSpec]:
-    """Return the OpenAPI of these error statuses, and of those that any request can have."""
+    """Return the OpenAPI descriptions of the error responses that a route may send.
+
+    These are the given statuses, and the statuses that any route may send.
+    """
     return {
         status: ResponseSpec(
             HttpProblem, media_type=PROBLEM, generate_examples=False, description=_WHY[status]
@@ -65,7 +71,7 @@ _WHY = {
 
 
 def _owner(request: Asked) -> Any:
-    """Return the owner that makes the request, which is text after `_check`."""
+    """Return the owner who makes the request. After `_check`, the owner is not None."""
     return request.scope[OWNER]  # type: ignore[typeddict-item]
 
 
@@ -221,9 +227,9 @@ def _check_person(request: Asked) -> None:
 
 
 def _check(request: Asked) -> None:
-    """Reject a request without an owner, and unknown query parameters.
+    """Reject a request that has no owner or has unknown query parameters.
 
-    `Guard` rejects requests without an owner, too. This check is a second barrier.
+    `Guard` already rejects requests without an owner. This check is a second barrier.
     """
     if _owner(request) is None:
         raise NotAuthorizedException(headers={"WWW-Authenticate": "Bearer"})
@@ -235,11 +241,14 @@ def _check(request: Asked) -> None:
 
 
 _NO_QUERY = {"request", "id", "last_event_id"}
-"""The parameters of handlers that do not come from the query."""
+"""The parameters of handlers that do not come from the query of the URL."""
 
 
 def data_router(*, sessions: bool) -> Router:
-    """Return the router of the paths that need a token."""
+    """Return the router of all paths below `/v1`, which need a token.
+
+    With `sessions`, the router also lists and searches this machine's conversations.
+    """
     handlers = [create, list_conversations, load, change, remove, add, history, summary, follow]
     if sessions:
         handlers += [list_sessions, search]
@@ -251,7 +260,8 @@ BODIES: dict[tuple[str, str], type[Any]] = {
     ("patch", "/v1/conversations/{id}"): Changes,
     ("post", "/v1/conversations/{id}/messages"): NewMessage,
 }
-"""The types of request bodies, for the OpenAPI.
+"""The type of the request body of each route, by method and path, for the OpenAPI document.
 
-These routes decode their bodies themselves, which is faster and preserves lone surrogates.
+These routes decode their bodies without the framework. That is faster and preserves lone
+surrogates.
 """

@@ -1,4 +1,4 @@
-"""URLs of conversation stores: opening them, and showing them to people."""
+"""URLs of conversation stores: open the store at a URL, and show a URL to users."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from cortext.service.stores.base import Conversations
 from cortext.service.stores.server_urls import folder_of_url, without_secrets
 
 _SHOWN = 1000
-"""The most messages of a conversation that are shown from another program's store."""
+"""The number of last messages that are shown of a conversation in another program's store."""
 
 
 def opened_store(url: str, **bounds: Any) -> Conversations:
     """Open the conversation store at a URL.
 
-    Raise CortextError if the URL is not valid or a required package is not installed.
+    `bounds` are the options `window`, `ttl` and `max_conversations` of the store. Raise
+    CortextError if the URL is not valid or a required package is not installed.
     """
     try:
         return open_store(url, **bounds)
@@ -42,13 +43,13 @@ def folder_of(url: str) -> str:
 
 
 def shown_store(url: str) -> str:
-    """Return a store URL to show to people: with an absolute folder and without passwords."""
+    """Return a store URL that can be shown to users: with an absolute folder, without passwords."""
     place = folder_of(url)
     return f"file:{place}" if place else without_secrets(url)
 
 
 def store_to_show(url: str) -> Conversations:
-    """Open a store that another program fills, to show what is in it.
+    """Open the store of another program, to show its conversations.
 
     Raise CortextError for `memory:`, and for a folder that is missing or is not a store.
     """
@@ -57,7 +58,7 @@ def store_to_show(url: str) -> Conversations:
             "memory: is a store inside of the program that has it",
             hint="that program can show it: cortext.asgi.create_app(store, pages=True)",
         )
-    # No bounds: only the program that fills the store may let conversations expire.
+    # No limits: only the program that fills the store may let conversations expire.
     store = opened_store(url, window=_SHOWN, ttl=None, max_conversations=None)
     place = folder_of(url)
     if place and not os.path.isdir(place):
@@ -70,7 +71,7 @@ def store_to_show(url: str) -> Conversations:
 
 
 def _check_folder(folder: str) -> None:
-    """Raise CortextError if a folder is unreadable, or has other files but no conversation."""
+    """Raise CortextError if a folder is unreadable, or contains files but no conversation."""
     try:
         names = os.listdir(folder)
     except OSError as error:

@@ -1,6 +1,6 @@
-"""Bounded, expiring conversations for programs that talk with people: the stores of the service.
+"""Conversation stores for chat programs: only the last messages, and idle conversations expire.
 
-`port.py` is the contract, and `open_by_url.py` maps URLs to stores. Each store is one module. Code
-that all stores share, and that needs only the port, is in `base.py`, `conversation_summary.py` and
-`ordinal_references.py`. `adapter.py` adapts a class that has only the five methods of the port.
+`port.py` is the contract of a store, and `open_by_url.py` maps URLs to stores. Each store is one
+module or package. Code that all stores share is in `base.py`, `conversation_summary.py` and
+`ordinal_references.py`. `adapter.py` completes a class that has only the five methods of the port.
 """

@@ -1,4 +1,4 @@
-"""An adapter for any store with the five methods of the port."""
+"""An adapter that lets the HTTP service use any class with the five methods of the port."""
 
 from __future__ import annotations
 
@@ -39,38 +39,38 @@ from cortext.service.stores.port import (
 log: logging.Logger = logging.getLogger("cortext.conversations")
 
 METHODS = ("create", "get", "add_message", "get_history", "delete")
-"""The methods that make a class a ConversationStore."""
+"""The five methods of the port. A class that has them is a ConversationStore."""
 _MAX_NOTES = 100_000
 """The maximum number of conversations whose owner and metadata this process remembers."""
 
 
 def adapt_store(store: ConversationStore) -> Conversations:
-    """Return a store with everything that the service needs, based on any ConversationStore.
+    """Return a store with all methods that the HTTP service needs, based on any ConversationStore.
 
-    A store of cortext is returned as it is. For any other store, this process adds what the five
-    methods lack, so some guarantees are weaker:
+    A store of cortext is returned unchanged. For any other store, the result adds the missing
+    methods in this process, so some guarantees are weaker:
 
     - Owners and metadata are in the memory of this process. After a restart, and in other
-      processes, a conversation has the owner and the metadata that the store's own `get` returns.
-      If the store knows no owners, the owner is "", and no client with a name reaches the
+      processes, a conversation has the owner and the metadata that the `get` of `store` returns.
+      If `store` knows no owners, the owner is "", and clients that have a name cannot open the
       conversation.
-    - `list` returns the conversations that were created through this object, and those whose
-      metadata was set through it.
-    - `events` reports what happens through this object. A stream of the service checks the
-      conversation every second for other changes.
+    - `list` returns only conversations that were created, or whose metadata was set, through the
+      returned object.
+    - `events` reports only changes that are made through the returned object. For other changes, an
+      event stream of the HTTP service checks the conversation every second.
     - A repeated message is stored once if its id is still in `get_history` and no other process
       adds it at the same moment. An IdempotentConversationStore has no such restriction.
-    - The store itself decides about window, TTL and limit.
+    - `store` itself applies window, TTL and limit.
 
-    The store is closed with its `aclose`, if it has that method.
+    The `aclose` of the result calls the `aclose` of `store`, if there is one.
     """
     return store if isinstance(store, Conversations) else _AdaptedStore(store)
 
 
 class _Note(Struct):
-    """What this process adds to a conversation of the store.
+    """The owner and the metadata that this process remembers for a conversation.
 
-    If `metadata` is None, the store's own metadata is used.
+    If `metadata` is None, the metadata that the adapted store returns is used.
     """
 
     created_at: datetime
@@ -155,7 +155,7 @@ class _AdaptedStore(Conversations):
         return copied(about)
 
     async def mark(self, id: str) -> object:
-        """Return a value that changes when anyone adds a message, even outside this object."""
+        """Return a value that differs after anyone has added a message, even another process."""
         try:
             found = await self._store.get(check_id(id))
         except SessionStorageError as error:

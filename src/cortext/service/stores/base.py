@@ -1,4 +1,4 @@
-"""The base class of the conversation stores of cortext, built on the five methods of the port."""
+"""The base class of the conversation stores of cortext. `port.py` explains the terms."""
 
 from __future__ import annotations
 
@@ -25,17 +25,16 @@ from cortext.service.stores.port import (
 log: logging.Logger = logging.getLogger("cortext.conversations")
 
 MOST = 2**31 - 1
-"""The largest accepted number, used where there is no bound."""
+"""The largest accepted window and limit. It also stands for an unlimited window."""
 
 
 class Conversations(ABC):
-    """A conversation store: the five methods of the port, and more built on them.
+    """A conversation store: the five methods of the port, and methods that are built on them.
 
-    The store is also an async context manager. Without one, call `aclose` to release what is open;
-    the end of the process releases it too.
+    Use the store in `async with`, or call `aclose` at the end to close connections and files.
 
-    A bound of None means no bound: all messages are shown, nothing expires, and there is no limit.
-    A bound of 0 raises ValueError, as does any other value that makes no sense.
+    None for `window`, `ttl` or `limit` means unlimited: all messages are returned, nothing expires,
+    or any number of conversations is stored. 0 and other invalid values raise ValueError.
     """
 
     def __init__(
@@ -49,9 +48,10 @@ class Conversations(ABC):
 
     @abstractmethod
     async def create(self, *, owner: str = "", metadata: Mapping[str, Any] | None = None) -> str:
-        """Create an empty conversation and return its id, as the port says.
+        """Create an empty conversation and return its id, as `ConversationStore.create` does.
 
-        `owner` says whose conversation it is, for `list`. `metadata` is any JSON object.
+        `owner` is the name of the user or program that the conversation belongs to; "" means no
+        owner. `metadata` is any JSON object that is stored with the conversation.
         """
 
     @abstractmethod
@@ -59,9 +59,9 @@ class Conversations(ABC):
 
     @abstractmethod
     async def add_if_new(self, id: str, message: Message) -> bool:
-        """Add the message as `add_message` does. Return whether it was added.
+        """Add a message as `add_message` does, and return whether it was added.
 
-        The result is False if a message with its id is already there.
+        The result is False if a message with the same id is already stored.
         """
 
     @abstractmethod
@@ -69,34 +69,35 @@ class Conversations(ABC):
 
     @abstractmethod
     async def set_metadata(self, id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """Change these keys of the metadata and return all metadata after the change.
+        """Set the keys in `changes` in the metadata of a conversation, and return all metadata.
 
-        A key whose value is None is removed; other keys stay as they are. `updated_at` does not
-        change and the TTL is not restarted. SessionNotFoundError is raised if the conversation does
-        not exist.
+        A key whose value is None is removed. Keys that `changes` does not contain stay as they are.
+        `updated_at` does not change and the TTL is not restarted. SessionNotFoundError is raised if
+        the conversation does not exist.
         """
 
     @abstractmethod
     async def delete(self, id: str) -> None: ...
 
     async def mark(self, id: str) -> object:
-        """Return a value that changes when the conversation changes without an event.
+        """Return a value that differs after changes that `events` does not report.
 
-        None means that `events` reports every change.
+        A caller can compare two values to notice such changes, for example by other processes. None
+        means that `events` reports every change.
         """
         return None
 
     @abstractmethod
     def events(self, id: str | None = None) -> Subscription:
-        """Return the events of one conversation, or of all, from now until the store is closed.
+        """Return a subscription to the events of one conversation, or of all if `id` is None.
 
-        Use it as `async with store.events() as events: async for event in events`. An unknown id is
-        not an error; it has no events.
+        Use it as `async with store.events() as events: async for event in events`. The events are
+        those from then until the store is closed. An unknown id is not an error.
         """
 
     @abstractmethod
     async def aclose(self) -> None:
-        """Release timers, connections and files, and end all event subscriptions.
+        """Close connections and files, stop timers, and end all event subscriptions.
 
         The store can be used again afterwards.
         """
@@ -108,16 +109,17 @@ class Conversations(ABC):
         owner: str | None = "",
         metadata: Mapping[str, Any] | None = None,
     ) -> Conversation:
-        """Return the conversation if it belongs to this owner, otherwise create a new one.
+        """Return the conversation `id` if it belongs to `owner`. Otherwise create a new one.
 
-        A new conversation gets another id, this owner and this metadata. Text that cannot be an id
+        A new conversation gets a new id, this owner and this metadata. A text that cannot be an id
         is treated as an unknown id.
 
-        The owner "" means no owner, as in `create()`. A program that never names owners finds every
-        conversation that it created. An id alone does not open a conversation that has an owner.
+        "" as `owner` means no owner, as in `create`. So a program that never names owners finds
+        every conversation that it created. A conversation that has an owner is returned only if
+        that owner is named.
 
-        The owner None means any owner, for callers that may see everything. A new conversation then
-        has no owner.
+        None as `owner` means any owner, for callers that may see everything. A new conversation
+        then has no owner.
         """
         if owner is not None:
             check_owner(owner)
@@ -134,30 +136,35 @@ class Conversations(ABC):
         return new
 
     async def summary(self, id: str) -> ConversationSummary | None:
-        """Return what a coordinator needs to route the next message.
+        """Return a short summary of a conversation, or None if the conversation does not exist.
 
-        Return None if the conversation does not exist.
+        A program can use it to decide which agent answers the next message.
         """
         found = await self.get(id)
         return None if found is None else summarize(found.messages)
 
     async def add_message(self, id: str, message: Message) -> None:
-        """Append a message unless its id is already there, and restart the TTL."""
+        """Append a message to a conversation and restart its TTL.
+
+        Do nothing if a message with the same id is already stored. SessionNotFoundError is raised
+        if the conversation does not exist.
+        """
         await self.add_if_new(id, message)
 
     async def resolve_reference(self, id: str, text: str) -> Reference:
-        """Return what "the second one", "it", "the last" or a name in `text` refers to.
+        """Return the item that `text` names or refers to, as in "the second one", "it", "the last".
 
-        The candidates come from the structured data of earlier messages.
+        The item comes from the structured data of earlier messages, for example from a list of
+        search results.
         """
         return resolve(text, await self.get_history(id))
 
     def addMessage(self, id: str, message: Message) -> Coroutine[Any, Any, None]:
-        """Call `add_message` under its name in the service's interface."""
+        """Call `add_message`. This is its name in the service's interface."""
         return self.add_message(id, message)
 
     def getHistory(self, id: str, limit: int | None = None) -> Coroutine[Any, Any, Messages]:
-        """Call `get_history` under its name in the service's interface."""
+        """Call `get_history`. This is its name in the service's interface."""
         return self.get_history(id, limit)
 
     async def __aenter__(self) -> Self:
@@ -172,9 +179,9 @@ class Conversations(ABC):
         await self.aclose()
 
     def _enter(self) -> None:
-        """Attach the store to the running loop.
+        """Attach the store to the running event loop.
 
-        CortextError if another running loop has the store.
+        CortextError is raised if another event loop that still runs uses the store.
         """
         loop = asyncio.get_running_loop()
         if loop is self._loop:
@@ -189,13 +196,13 @@ class Conversations(ABC):
 
     @abstractmethod
     def _moved(self) -> None:
-        """Discard what belongs to an earlier loop.
+        """Discard connections, timers and subscriptions of an earlier event loop.
 
-        Called when the store is attached to another loop.
+        `_enter` calls this method when it attaches the store to a new event loop.
         """
 
     def _count(self, limit: int | None) -> int:
-        """Return how many messages to return for a caller's `limit`."""
+        """Return how many messages to return: `limit`, but never more than the window."""
         if limit is None:
             return self._window
         if type(limit) is not int or limit < 0:
@@ -203,7 +210,7 @@ class Conversations(ABC):
         return min(limit, self._window)
 
     def _most(self, limit: int | None) -> int | None:
-        """Return how many conversations to list for a caller's `limit`; None for all."""
+        """Check the `limit` of `list` and return how many conversations to list; None means all."""
         if limit is not None and (type(limit) is not int or limit < 0):
             raise ValueError(f"limit is a whole number from 0, or None for all, not {limit!r}")
         return None if limit is None else min(limit, MOST)
@@ -212,19 +219,21 @@ class Conversations(ABC):
     async def list(
         self, *, owner: str | None = None, limit: int | None = 50, below: bool = False
     ) -> list[ConversationEntry]:
-        """Return the conversations, newest first by `created_at`, at most `limit`; None means all.
+        """Return conversations without their messages, newest first by `created_at`.
 
-        With `owner`, only the conversations of this owner are returned. "" selects those without an
-        owner. With `below`, the conversations of owners whose name begins with `owner` and a `/`
-        are included.
+        At most `limit` conversations are returned; None means all. With `owner`, only the
+        conversations of this owner are returned. "" selects the conversations without an owner.
 
-        ValueError is raised for a limit that is not a number from 0, and with `below` for an owner
-        that is None or contains a `/`.
+        With `below`, the conversations of owners whose names start with `OWNER/` are included. For
+        example, "team" then includes "team/anna".
+
+        ValueError is raised if `limit` is negative or not a whole number. With `below`, ValueError
+        is also raised if `owner` is None or contains a `/`.
         """
 
 
 def not_found(id: str) -> SessionNotFoundError:
-    """Return the error for a conversation that does not exist, with a hint."""
+    """Return the SessionNotFoundError for a conversation, with a hint for the caller."""
     error = SessionNotFoundError(id)
     error.hint = (
         "it never was, expired or gave way to others: `get_or_create` gives it or a new one"
@@ -233,14 +242,14 @@ def not_found(id: str) -> SessionNotFoundError:
 
 
 def check_message(message: Message) -> Message:
-    """Return `message`. ValueError is raised for anything that is not a Message."""
+    """Return `message` unchanged. ValueError is raised if it is not a Message."""
     if type(message) is not Message:
         raise ValueError(f"a message is a Message, not {type(message).__name__}")
     return message
 
 
 def could_be(id: str) -> bool:
-    """Return whether a text could be an id. InvalidIdError is raised if it is not text."""
+    """Return whether a text is valid as an id. InvalidIdError is raised if `id` is not a string."""
     try:
         check_id(id)
     except InvalidIdError:
@@ -251,9 +260,9 @@ def could_be(id: str) -> bool:
 
 
 def tell_of_new(id: str, made: str) -> None:
-    """Log that a new conversation was created because `id` was not found.
+    """Log that the conversation `made` was created because `id` was not found.
 
-    A client may send any text as an id, so an invalid one is shortened and escaped.
+    A client may send any text as an id, so an invalid id is shortened and escaped in the log.
     """
     shown = id if could_be(id) else ascii(id[:60])
     log.info("conversation %s was not found: %s was created", shown, made)
@@ -265,7 +274,10 @@ def check_owner(owner: str) -> None:
 
 
 def check_owners(owner: str | None, *, below: bool) -> None:
-    """Check the arguments `owner` and `below` of `list`."""
+    """Check the arguments `owner` and `below` of `list`. ValueError is raised if they are invalid.
+
+    `below` needs an owner whose name contains no `/`.
+    """
     if owner is not None:
         check_owner(owner)
     if below and (owner is None or "/" in owner):
@@ -273,7 +285,11 @@ def check_owners(owner: str | None, *, below: bool) -> None:
 
 
 def is_of(whose: str, owner: str | None, *, below: bool) -> bool:
-    """Return whether a conversation of the owner `whose` belongs in the list of `owner`."""
+    """Return whether a conversation that belongs to `whose` is listed for `owner`.
+
+    None as `owner` lists all conversations. With `below`, owners whose names start with `OWNER/`
+    are included.
+    """
     return owner in (None, whose) or (below and whose.startswith(f"{owner}/"))
 
 

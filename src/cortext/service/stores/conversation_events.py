@@ -1,4 +1,7 @@
-"""Events of conversations, and subscriptions to these events."""
+"""Events such as "message added" in a conversation store, and subscriptions to them.
+
+A *follower* is a subscription that is in use.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,10 @@ MOST_WAITING = 10_000
 
 
 class Event(Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """One change of a conversation. `message` is the message that was added.
+    """One change of a conversation.
 
-    A conversation that was removed because of the limit is `deleted`.
+    `message` is the added message if `kind` is "message", otherwise None. A conversation that was
+    removed because of the store's limit has the kind "deleted".
     """
 
     kind: Kind
@@ -32,10 +36,10 @@ class Event(Struct, frozen=True, omit_defaults=True, rename="camel"):
 
 
 class Subscription(ABC):
-    """The events of a store, in order, from when the subscription is entered until it is left.
+    """The events of a store, in order, during an `async with` block.
 
-    The subscription also ends when the store is closed. An `async for` over it then yields the
-    events that have already arrived, and ends.
+    The subscription also ends when the store is closed. An `async for` over the subscription then
+    yields the events that have already arrived, and ends.
     """
 
     async def __aenter__(self) -> Self:
@@ -71,11 +75,14 @@ def not_entered() -> CortextError:
 
 
 class Hub:
-    """The followers of conversations in this process. `enter` is called before a follower joins."""
+    """The subscriptions in this process to the events of one store.
+
+    `enter` is called before a subscription is added.
+    """
 
     def __init__(self, enter: Callable[[], None] | None = None) -> None:
         self.followers: dict[str | None, set[StoreSubscription]] = {}
-        """The followers by the id that they follow. None is the key of those who follow all."""
+        """The subscriptions by conversation id. The key None has subscriptions to all of them."""
         self._enter = enter
 
     def tell(self, kind: Kind, id: str, message: Message | None = None) -> None:
@@ -83,7 +90,10 @@ class Hub:
             self.pass_on(key, Event(kind, id, message))
 
     def pass_on(self, key: str | None, event: Event) -> None:
-        """Send an event to the followers of an id, or of all conversations if `key` is None."""
+        """Send an event to the followers of the conversation `key`.
+
+        If `key` is None, send it to the followers of all conversations.
+        """
         message = event.message
         for follower in self.followers.get(key, ()):
             follower.hear(Event(event.kind, event.id, None if message is None else own(message)))
@@ -114,13 +124,16 @@ class Hub:
 
 
 class StoreSubscription(Subscription):
-    """The events of a store in this process."""
+    """A subscription that gets its events from a Hub and queues them until the caller reads them.
+
+    At most MOST_WAITING events are queued. Then the oldest event is dropped with a warning.
+    """
 
     def __init__(self, hub: Hub, id: str | None) -> None:
         self.id = id
         self._hub = hub
         self._waiting: asyncio.Queue[Event | None] | None = None
-        """The events that have arrived. None marks the end."""
+        """The events that the caller has not read yet. None marks the end of the subscription."""
 
     async def start(self) -> None:
         self._begin()

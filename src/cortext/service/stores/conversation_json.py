@@ -1,4 +1,4 @@
-"""The JSON in which servers store messages and metadata. Keys are in camelCase."""
+"""The JSON of messages and metadata in Redis and PostgreSQL. Keys are in camelCase."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def encode_message(message: Message) -> bytes:
 
 
 def decode_message(data: bytes) -> Message:
-    """Decode a message from `encode_message`. ValueError says which value does not fit."""
+    """Decode a message that `encode_message` encoded. ValueError names an invalid value."""
     try:
         return _messages.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):

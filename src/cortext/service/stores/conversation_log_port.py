@@ -1,7 +1,7 @@
-"""The part of a session log that the file conversation store needs.
+"""The methods of a log store that the conversation store in files needs.
 
-The log store of `cortext.stores` has these methods. This package may not import `cortext.stores`,
-so the caller passes in a log.
+`cortext.stores.log.LogStore` has these methods. This package may not import `cortext.stores`, so
+the caller passes in a log store.
 """
 
 from __future__ import annotations
@@ -26,21 +26,24 @@ from cortext.service.stores.port import ConversationEntry
 from cortext.service.stores.usage_log import StoreUsage
 
 _MOST_ENTRIES = 20_000
-"""How many complete rows the cache holds in memory."""
+"""The maximum number of complete list entries in the cache."""
 _SAMPLE = 100
-"""The number of files whose size is measured to estimate the size of all."""
+"""About how many files are measured to estimate the size of all files."""
 STORED_AT = "stored_at"
-"""The key under which a record has the time when it was stored.
+"""The key in a stored message for the time when the store saved the message.
 
-The timestamp of a message cannot be used for that: it comes from the sender.
+The timestamp of a message cannot be used instead, because it comes from the sender.
 """
 
 
 class ConversationLog(Protocol):
-    """A log of sessions. `cortext.stores.port` and `cortext.stores.log` describe the methods."""
+    """A log store: a folder with one file for each session.
+
+    `cortext.stores.port.SessionStore` and `cortext.stores.log.LogStore` describe the methods.
+    """
 
     first_lines: int
-    """The minimum number of last messages that the log recognizes by their ids."""
+    """How many of the last messages `append` compares by id at least, to store none twice."""
 
     def save(self, session: Session) -> None: ...
 
@@ -65,9 +68,10 @@ class ConversationLog(Protocol):
 def change_metadata(
     sessions: ConversationLog, id: str, changes: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Change these keys of a session's metadata, and return all metadata.
+    """Set the keys in `changes` in the metadata of a session, and return all metadata.
 
-    A lock makes other changes wait, in this process and in others, so that no change is lost.
+    A key whose value is None is removed. A lock makes other callers and processes wait, so that no
+    change is lost.
     """
     sessions.head(id)
     side = side_dir(sessions.folder)
@@ -77,7 +81,10 @@ def change_metadata(
 
 
 def mark_of(sessions: ConversationLog, id: str) -> object:
-    """Return a value that changes with a session's file. All missing files have the same value."""
+    """Return a value that differs after the file of a session was changed.
+
+    All sessions without a file have the same value.
+    """
     try:
         it = _stat(sessions, id)
     except OSError as error:
@@ -101,13 +108,13 @@ def _stat(sessions: ConversationLog, id: str) -> os.stat_result:
 
 
 class EntryCache:
-    """A cache of the rows of a list. A row is read again only after its file has changed.
+    """A cache of conversations for `list`. A file is read again only after it has changed.
 
-    The start and the owner of every conversation are cached. They decide whether and where a
-    conversation is listed. The rest of a row is cached when the row is listed.
+    For every conversation, the creation time and the owner are cached, because they decide whether
+    and where it is listed. The complete entry is cached when the conversation is listed.
 
-    So a list checks every file but rarely reads one. The check comes before the read, so a change
-    in between is noticed the next time.
+    So `list` checks whether each file has changed, but reads few files. The check comes before the
+    read, so a change in between is noticed the next time.
     """
 
     def __init__(self, sessions: ConversationLog) -> None:
@@ -116,9 +123,9 @@ class EntryCache:
         self._known: dict[str, tuple[object, ConversationEntry]] = {}
 
     def begun(self, id: str) -> tuple[datetime, str]:
-        """Return when a conversation began and its owner.
+        """Return when a conversation was created, and its owner.
 
-        SessionNotFoundError without a session.
+        SessionNotFoundError is raised if the conversation does not exist.
         """
         mark = mark_of(self._sessions, id)
         known = self._begun.get(id)
@@ -128,9 +135,9 @@ class EntryCache:
         return known[1:]
 
     def entry(self, id: str) -> ConversationEntry:
-        """Return the row of a conversation as the caller's own copy.
+        """Return a copy of the list entry of a conversation.
 
-        SessionNotFoundError is raised if the session does not exist.
+        SessionNotFoundError is raised if the conversation does not exist.
         """
         mark = mark_of(self._sessions, id)
         known = self._known.get(id)
@@ -141,7 +148,7 @@ class EntryCache:
         return replace(known[1], metadata=copied(known[1].metadata))
 
     def forget_all_but(self, ids: Set[str]) -> None:
-        """Remove all rows except those of `ids`, because the other sessions are gone."""
+        """Remove all conversations except `ids` from the cache, because they no longer exist."""
         for known in (self._begun, self._known):
             for id in known.copy().keys() - ids:
                 known.pop(id, None)
@@ -153,12 +160,15 @@ class EntryCache:
 
 
 def stamped(record: SessionMessage, at: datetime) -> SessionMessage:
-    """Return the record with the time when it is stored."""
+    """Return a copy of `record` that has the time `at` as its `stored_at`."""
     return replace(record, extra={**record.extra, STORED_AT: at.isoformat()})
 
 
 def updated_at(head: Session, records: Sequence[SessionMessage]) -> datetime:
-    """Return when the last of the records was stored, or when the conversation began."""
+    """Return when a conversation was last updated.
+
+    This is when the last of `records` was stored, or `updated_at` of the head if that is later.
+    """
     return max([head.updated_at, *map(_stored_at, records[-1:])])
 
 
@@ -168,7 +178,7 @@ def idle_since(last: datetime) -> float:
 
 
 def _stored_at(record: SessionMessage) -> datetime:
-    """Return when a store saved the record, or the record's own time if that is unknown."""
+    """Return when a store saved the record, or its timestamp if it has no valid `stored_at`."""
     try:
         return as_utc(datetime.fromisoformat(record.extra[STORED_AT]))
     except (KeyError, TypeError, ValueError):

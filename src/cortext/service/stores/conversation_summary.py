@@ -1,4 +1,7 @@
-"""A summary of a conversation, for a program that decides where the next message goes."""
+"""A one-line summary of a conversation, for a program that decides which agent answers next.
+
+Structured data is any JSON value that a program stores with a message, such as search results.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +23,14 @@ _MOST_NAMES = 5
 _LONGEST = 80
 _LONGEST_IN_LIST = 40
 _MOST_DATA = 20
-"""The maximum number of structured data values of one exchange that are used, newest first."""
+"""How many values of structured data are used for each request of the user: the newest ones."""
 _MOST_LOOKED_BACK = 20
-"""How many messages before a request are searched for the item that it refers to."""
+"""How many messages before a request are searched for the item that the request refers to."""
 _FILLERS = frozenset(
     ("cool", "good", "got it", "great", "hello", "hey", "hi", "hm", "hmm", "nice", "no", "ok",
      "okay", "perfect", "sure", "thank you", "thanks", "yep", "yes")
 )  # fmt: skip
-"""What people say without asking for anything."""
+"""User messages that request nothing, so the summary leaves them out."""
 _REFERENCE = re.compile(
     r"(?:it|this|that)(?: one)?|(?:the )?(?:first|second|third|fourth|fifth|sixth|seventh|eighth|"
     r"ninth|tenth|last|final|former|latter|penultimate|\d{1,3}(?:st|nd|rd|th))"
@@ -40,7 +43,10 @@ _AMBIGUOUS = re.compile(r'[",;\\]')
 
 
 class _Meaning(Struct, frozen=True):
-    """The verb for structured data of a type, and the keys that may name its object."""
+    """How the summary describes structured data of one type.
+
+    `verb` is a verb such as "searched for". `keys` are the keys that may contain its object.
+    """
 
     verb: str
     keys: tuple[str, ...]
@@ -50,11 +56,11 @@ _meanings: dict[str, _Meaning] = {}
 
 
 def register_type(type: str, verb: str, *keys: str) -> None:
-    """Register how the summary describes structured data of a type.
+    """Register how summaries describe structured data whose `type` is this type.
 
-    For example, `("search", "searched for", "query")` turns `{"type": "search", "query": "React
-    libraries"}` into "searched for React libraries". Of several keys, the first that is present is
-    used.
+    After `register_type("search", "searched for", "query")`, the data `{"type": "search", "query":
+    "React libraries"}` becomes "searched for React libraries". If several keys are given, the first
+    one that the data contains is used.
     """
     _meanings[type] = _Meaning(verb, keys)
 
@@ -70,20 +76,27 @@ for _type, _verb, *_keys in (
 ):
     register_type(_type, _verb, *_keys)
 _IN_COMPOUNDS = ("error", "search", "analysis", "comparison", "recommendation")
-"""Types that are also recognized as a word of a longer type, such as `search_results`."""
+"""Types that are also recognized inside a longer type, as `search` is in `search_results`."""
 
 
 class _Finding(Struct, frozen=True):
-    """A description of structured data. `name` is the name of its object, or ""."""
+    """The description of one value of structured data, such as "searched for React libraries".
+
+    `name` is the object of the description, here "React libraries", or "" without one.
+    """
 
     text: str
     name: str
     is_known: bool
-    """Whether the type was registered."""
+    """Whether the type of the data is registered with `register_type`."""
 
 
 class _Exchange(Struct):
-    """A request, the number of messages before it, and the structured data that followed it."""
+    """A user message (`request`) and the structured data that followed it.
+
+    `start` is the number of messages before the request. `request` is "" for data before the first
+    user message.
+    """
 
     request: str
     start: int
@@ -91,10 +104,10 @@ class _Exchange(Struct):
 
 
 def summarize(messages: Messages) -> ConversationSummary:
-    """Return the last messages, the types of all structured data, and a summary in one line.
+    """Summarize a conversation: its last messages, its structured data, and one line of text.
 
-    The line describes what was asked and found: "Previous: searched for React libraries, analyzed
-    Zustand".
+    The line describes requests and results, oldest first: "Previous: searched for React libraries,
+    analyzed Zustand".
     """
     data = [m.structured_data for m in messages if m.structured_data is not None]
     types = [type for value in data if (type := type_of(value))]
@@ -127,10 +140,10 @@ def _newest_first(messages: Sequence[Message]) -> Iterator[_Exchange]:
 
 
 def _deeds_of(exchange: _Exchange, messages: Sequence[Message]) -> list[str]:
-    """Return what was done in an exchange.
+    """Return phrases for what was done in an exchange, such as "searched for React libraries".
 
-    Data that names its object wins over the words of the request. A request that is understood wins
-    over data without a name.
+    Structured data of a registered type that names its object is preferred. Next comes the request,
+    if its verb is known. Otherwise the other data is used, and the request is quoted.
     """
     findings = [finding for value in exchange.data if (finding := _finding_of(value))]
     found = [finding.text for finding in findings]
@@ -148,7 +161,11 @@ def _deeds_of(exchange: _Exchange, messages: Sequence[Message]) -> list[str]:
 
 
 def _phrase_action(action: Action, names: list[str], before: Sequence[Message]) -> str:
-    """Return the action as text, with the name of its object if the request only refers to it."""
+    """Return an action as text, such as "analyzed Zustand".
+
+    If the request says only "it" or "the second one", the name of that item is inserted: the first
+    of `names`, or the item found in the messages `before` the request.
+    """
     name = action.object
     if _REFERENCE.fullmatch(name):
         name = next(iter(names), "") or name_of(resolve(name, before).item) or name
@@ -170,9 +187,9 @@ def _quoted_request(request: str) -> str:
 
 
 def _finding_of(data: Any) -> _Finding | None:
-    """Return a description of structured data, such as "searched for React libraries".
+    """Describe structured data as text, such as "searched for React libraries".
 
-    Return None if the data has no type.
+    Return None if the data has no `type`.
     """
     type = type_of(data)
     if not type:
@@ -211,7 +228,7 @@ def _subject(value: Any) -> str:
 
 
 def _format_name(name: str, longest: int = _LONGEST) -> str:
-    """Return a name for the summary, in quotes if it could look like the next entry."""
+    """Return a name on one line, in quotes if it contains a comma or another separator."""
     line = _short(name, longest)
     return _quoted(line) if _AMBIGUOUS.search(line) else line
 

@@ -1,4 +1,4 @@
-"""Deadlines of many keys on one timer."""
+"""A timer that expires many keys, such as conversation ids, each at its own deadline."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ class Handle(Protocol):
 
 
 class Clock(Protocol):
-    """A clock that never goes back and can schedule calls, like an event loop."""
+    """A clock that never goes back and can schedule calls, as an event loop does.
+
+    Tests can pass in a clock of their own.
+    """
 
     def time(self) -> float: ...
 
@@ -36,11 +39,13 @@ class LoopClock:
 
 
 class Sweeper:
-    """A timer that calls `expire(key)` after the deadline of a key has passed.
+    """A timer that calls `expire(key)` for each key whose deadline has passed.
 
-    Each key has one entry, which is checked only when it is due. So moving a deadline costs nothing
-    until then. `deadline_of` returns the current deadline of a key, or None if the key is gone.
-    `live` holds the keys that are not gone. The timer keeps neither a loop nor its store alive.
+    `deadline_of` returns the current deadline of a key, or None if the key no longer exists. `live`
+    is the collection of existing keys; only its size is used.
+
+    A key that gets a later deadline needs no call: `deadline_of` is called when the old deadline
+    has passed. The timer keeps neither an event loop nor a store alive.
     """
 
     def __init__(
@@ -59,7 +64,7 @@ class Sweeper:
         self._at = 0.0
 
     def __len__(self) -> int:
-        """Return the number of entries, including those of keys that are gone."""
+        """Return the number of scheduled keys, including keys that no longer exist."""
         return len(self._heap)
 
     def add(self, key: str, deadline: float) -> None:
@@ -69,7 +74,7 @@ class Sweeper:
         self.arm()
 
     def sweep(self) -> None:
-        """Expire every key that is due."""
+        """Call `expire` for every key whose deadline has passed."""
         now, heap = self._clock.time(), self._heap
         while heap and heap[0][0] <= now:
             key = heap[0][1]
@@ -82,7 +87,7 @@ class Sweeper:
                 self._expire(key)
 
     def arm(self) -> None:
-        """Set the timer for the first entry that is due."""
+        """Set the timer to the earliest deadline. Do nothing if no key is scheduled."""
         if not self._heap:
             return
         due = self._heap[0][0]

@@ -1,7 +1,7 @@
-"""A conversation store in files: each conversation is a session in a log.
+"""The conversation store in files: each conversation is a session of a log store.
 
-A message is durable when the call that adds it returns. The window is only a view: the log has
-every message. By default nothing expires and there is no limit.
+A message is durable when the call that adds it returns. The window limits only what is returned:
+the file has every message. By default nothing expires and there is no limit.
 """
 
 from __future__ import annotations
@@ -57,11 +57,13 @@ _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 class FileConversationStore(Conversations):
-    """Conversations in a log of sessions. Any number of processes may share the folder.
+    """A conversation store in a folder of files. Any number of processes may share the folder.
 
-    A record has the time when it was stored as `stored_at`. For a record that another program
-    wrote, its own time counts. A process expires only the conversations that it knows: those that
-    existed when it began, and those that it has used since.
+    Each stored message has the time when it was stored as `stored_at`; the TTL counts from then. If
+    another program wrote a message without `stored_at`, the timestamp of the message is used.
+
+    A process removes only expired conversations that it knows: those that existed when the process
+    started to use the store, and those that it has used since.
     """
 
     def __init__(
@@ -153,9 +155,9 @@ class FileConversationStore(Conversations):
             raise not_found(id) from None
 
     async def mark(self, id: str) -> object:
-        """Return a value that changes with the file.
+        """Return a value that differs after the file of the conversation was changed.
 
-        Other processes write to the file without an event in this process.
+        Other processes may change the file, and `events` does not report their changes.
         """
         return await self._do(mark_of, self._sessions, id)
 
@@ -167,7 +169,10 @@ class FileConversationStore(Conversations):
             await self._usage.count_changed(-1)
 
     def events(self, id: str | None = None) -> StoreSubscription:
-        """Return the events of this process. Changes by other processes are only in the files."""
+        """Return a subscription to the events that this process causes.
+
+        Changes by other processes cause no events.
+        """
         return self._hub.follow(None if id is None else check_id(id))
 
     async def aclose(self) -> None:
@@ -188,9 +193,9 @@ class FileConversationStore(Conversations):
         self._sweeper.arm()
 
     async def _begin(self) -> None:
-        """Scan existing conversations at the first call in a loop.
+        """Attach the store to the event loop and wait until existing conversations were scanned.
 
-        Other calls wait for the scan.
+        The first call in an event loop starts the scan, which finds the deadlines of the TTL.
         """
         self._enter()
         if self._ttl is None:
@@ -209,21 +214,21 @@ class FileConversationStore(Conversations):
                 self._touch(id, last)
 
     def _append(self, id: str, record: SessionMessage) -> tuple[bool, datetime | None]:
-        """Add a record unless its id is already there. Return whether it was added, and a time.
+        """Append a message unless its id is already stored, and return whether it was added.
 
-        The time is when the last record was stored, or None if nothing expires.
+        The second value is when the last message was stored. It is None if the store has no TTL.
         """
         is_new = bool(self._sessions.append(id, record))
         return is_new, None if self._ttl is None else self._last(id)
 
     def _last(self, id: str) -> datetime:
-        """Return when a conversation began or its last message was stored, from its file."""
+        """Read from the file when the last message was stored, or the conversation was created."""
         return updated_at(self._sessions.head(id), self._sessions.tail(id, 1))
 
     def _each(
         self, tell: Callable[[str], T], ids: Iterable[str] | None = None
     ) -> Iterator[tuple[str, T]]:
-        """Yield each id, or each of `ids`, with the result of `tell`.
+        """Yield each id in `ids` with the result of `tell(id)`. None means all conversations.
 
         A conversation that cannot be read is logged and skipped.
         """
@@ -236,7 +241,10 @@ class FileConversationStore(Conversations):
                 log.warning("%s", error)
 
     async def _is_there(self, id: str) -> bool:
-        """Return whether a conversation is not expired. Its file may still be missing."""
+        """Return False if a conversation has expired or is being deleted.
+
+        True does not mean that the conversation exists: its file is not checked.
+        """
         await self._begin()
         check_id(id)
         if id in self._leaving:
@@ -245,7 +253,10 @@ class FileConversationStore(Conversations):
         return due is None or due > self._clock.time() or not await self._expire(id)
 
     def _touch(self, id: str, last: datetime | None = None) -> None:
-        """Restart the TTL from `last`, the time of the last message, or from now if it is None."""
+        """Restart the TTL of a conversation.
+
+        `last` is when its last message was stored. If it is None, the TTL starts now.
+        """
         if self._ttl is None:
             return
         idle, known = 0.0, id in self._due
@@ -270,9 +281,10 @@ class FileConversationStore(Conversations):
             self._sweeper.add(id, self._due[id])
 
     async def _expire(self, id: str) -> bool:
-        """Remove an idle conversation unless a message was added. Return whether it is gone.
+        """Remove a conversation whose TTL has passed, and return whether it is gone.
 
-        A conversation that cannot be read or removed stays.
+        A conversation to which another process has added a message is not removed. An error is
+        logged, and the conversation stays.
         """
         try:
             return await self._expire_idle(id, await self._do(self._last, id))
@@ -315,7 +327,10 @@ class FileConversationStore(Conversations):
         return there
 
     async def _evict(self, limit: int) -> int:
-        """Remove the oldest conversations above the limit, of any process. Return how many."""
+        """Remove the oldest conversations above the limit, and return how many were removed.
+
+        Conversations that other processes created are counted and may be removed.
+        """
         evicted = 0
         self._created = await self._do(lambda: dict(self._each(self._created_at)))
         for id in sorted(self._created, key=self._created.__getitem__)[:-limit]:
@@ -337,7 +352,7 @@ class FileConversationStore(Conversations):
         return head, updated_at(head, records), [*map(from_session_message, records)]
 
     async def _do(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Run file operations in a thread, because they wait for a disk."""
+        """Run `work(*arguments)` in a thread, because file operations block the event loop."""
         return await asyncio.to_thread(work, *arguments)
 
     async def list(

@@ -1,7 +1,7 @@
-"""A conversation store in the memory of this process.
+"""The conversation store in the memory of this process.
 
-The number of conversations is bounded. A conversation is gone when it was idle for too long, or
-when the process ends.
+A conversation is removed when it has been idle for longer than the TTL, when there are more
+conversations than the limit, or when the process ends.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _PER_CONVERSATION = 1_500
 
 
 class _Kept:
-    """A stored conversation. Its messages are mapped by id, oldest first."""
+    """A stored conversation. `messages` maps ids to messages, oldest first."""
 
     __slots__ = ("created_at", "deadline", "messages", "metadata", "owner", "updated_at")
 
@@ -62,7 +62,10 @@ class _Kept:
 
 
 class MemoryConversationStore(Conversations):
-    """Conversations in a dict. No method waits, so none sees the unfinished work of another."""
+    """A conversation store in a dict.
+
+    No method awaits anything, so no call sees the unfinished work of another call.
+    """
 
     def __init__(
         self,
@@ -189,7 +192,7 @@ class MemoryConversationStore(Conversations):
         self._sweeper.arm()
 
     def _find(self, id: str) -> _Kept | None:
-        """Return a conversation, or None if it is missing or overdue."""
+        """Return a conversation, or None if it does not exist or its TTL has passed."""
         if get_running_loop() is not self._loop:
             self._enter()
         kept = self._kept.get(id) if type(id) is str else None
@@ -222,7 +225,7 @@ class MemoryConversationStore(Conversations):
         self._bytes -= _head_size(kept) + sum(map(_size, kept.messages.values()))
 
     def _report(self) -> None:
-        """Log the usage after a change of the count."""
+        """Log the number and the size of the conversations, because the number has changed."""
         self._usage_log.count_changed(len(self._kept), self._bytes)
 
     async def list(
@@ -245,13 +248,13 @@ def _entry(id: str, kept: _Kept) -> ConversationEntry:
 
 
 def _head_size(kept: _Kept) -> int:
-    """Estimate the bytes that a conversation takes without its messages."""
+    """Estimate how many bytes of memory a conversation takes without its messages."""
     size = _PER_CONVERSATION + getsizeof(kept.owner)
     return size + 3 * len(json_codec.encode(kept.metadata)) if kept.metadata else size
 
 
 def _size(message: Message) -> int:
-    """Estimate the bytes that a message takes in memory."""
+    """Estimate how many bytes of memory a message takes."""
     size = _PER_MESSAGE + getsizeof(message.content)
     if message.structured_data is not None:
         # Objects take about three times the size of their text.

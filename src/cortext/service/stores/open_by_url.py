@@ -38,7 +38,7 @@ _ELSEWHERE = {
     "document": _SESSIONS,
     "workspace": _SESSIONS,
 }
-"""Hints for URLs of other stores and servers that someone may try."""
+"""Hints for URLs that open something else, such as a session store, by their scheme."""
 _KINDS = ("memory", "file", "redis", "postgresql")
 
 
@@ -47,9 +47,9 @@ def open_store(
 ) -> Conversations:
     """Open the conversation store that a URL names.
 
-    `options` are `window`, `ttl`, `max_conversations` and others that the store takes. ValueError
-    says what is wrong with the URL or an option. `open_log` opens the log of sessions in a folder,
-    for `file:`.
+    `open_log` opens the log store in a folder; it is called for `file:` URLs. `options` are keyword
+    arguments of the store's class, such as `window`, `ttl` and `max_conversations`. ValueError is
+    raised if the URL or an option is invalid.
     """
     if type(url) is not str:
         raise ValueError(
@@ -89,9 +89,10 @@ def _check_options(kind: str, options: Iterable[str]) -> None:
 
 
 def _check_query(kind: str, path: str) -> None:
-    """Raise ValueError for an option of a store in the URL.
+    """Raise ValueError if the URL contains an option of a store, as in `redis://HOST?ttl=60`.
 
-    There it would become part of a path or an option of another program.
+    Such options must be keyword arguments. In a URL they would be passed to the server's client, or
+    become part of a path.
     """
     named = {name for name, _ in parse_qsl(path.partition("?")[2], keep_blank_values=True)}
     for name in sorted(named):

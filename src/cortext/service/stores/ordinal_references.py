@@ -1,4 +1,7 @@
-"""References such as "the second one", resolved with the structured data of earlier messages."""
+"""Finding the item that a user means with "the second one" or "it".
+
+The items come from the structured data of earlier messages, such as a list of search results.
+"""
 
 from __future__ import annotations
 
@@ -32,14 +35,14 @@ _PRONOUN = re.compile(r"\b(?:it|its|this|that|them|these|those|one|ones)\b")
 
 
 class Reference(Struct, frozen=True, rename="camel"):
-    """What a text refers to.
+    """The item that a user's text refers to.
 
-    - `item`: the item, if exactly one is meant
-    - `candidates`: the possible items, if several may be meant
-    - `data`: the structured data that contains the item
-    - `position`: the position of the item in its list, from 1
+    - `item`: the item, if the text refers to exactly one
+    - `candidates`: the possible items, if the text refers to several or is ambiguous
+    - `data`: the structured data that contains the item or the candidates
+    - `position`: the position of the item in its list, from 1; None if the item is in no list
 
-    A text that refers to nothing known has neither an item nor candidates.
+    If the text refers to no known item, `item` is None and `candidates` is empty.
     """
 
     item: Any = None
@@ -49,10 +52,10 @@ class Reference(Struct, frozen=True, rename="camel"):
 
 
 def resolve(text: str, messages: Sequence[Message]) -> Reference:
-    """Return what `text` refers to.
+    """Find the item in the structured data of `messages` that `text` refers to.
 
-    A name wins over a position in a list, and a position wins over "it". Newer data wins over older
-    data.
+    An item's name in the text is tried first, then a position such as "the second one", then a
+    pronoun such as "it". Newer data is preferred to older data.
     """
     data = [m.structured_data for m in reversed(messages) if m.structured_data is not None]
     said = " ".join(text.casefold().split())
@@ -61,9 +64,10 @@ def resolve(text: str, messages: Sequence[Message]) -> Reference:
 
 
 def items_of(data: Any) -> list[Any]:
-    """Return the items that structured data lists.
+    """Return the list of items in structured data, or [] if there is none.
 
-    The items are under a usual key such as `results`, or in the first other list of named items.
+    If `data` is a dict, the list is under a usual key such as `results`, or under the first other
+    key whose value is a list of named items.
     """
     if isinstance(data, list):
         return cast("list[Any]", data)
@@ -101,7 +105,10 @@ def _said_name(said: str, item: Any) -> str:
 
 
 def _by_places(said: str, data: Sequence[Any]) -> Reference | None:
-    """Resolve "both", "the first two" or "the first and the third": each item is a candidate."""
+    """Resolve "both", "the first two" or "the first and the third" in the newest list of items.
+
+    Each item that is meant becomes a candidate. Return None if the text names no such positions.
+    """
     value = next((value for value in data if items_of(value)), None)
     items = items_of(value)
     places = _places(said, len(items))
@@ -112,7 +119,10 @@ def _by_places(said: str, data: Sequence[Any]) -> Reference | None:
 
 
 def _places(said: str, count: int) -> Sequence[int] | None:
-    """Return the positions, from 0, if the text names several of `count` items; otherwise None."""
+    """Return the positions, from 0, of the items that a text such as "the first two" names.
+
+    `count` is the number of items. Return None unless the text names several items.
+    """
     if _ALL.search(said):
         return range(count)
     if found := _SEVERAL.search(said):
@@ -149,7 +159,10 @@ def _by_place(said: str, data: Sequence[Any]) -> Reference | None:
 
 
 def _place(said: str) -> int | None:
-    """Return the position that the text names, or None. 1 is the first item, -1 the last."""
+    """Return the position that a text such as "the second one" names, or None if it names none.
+
+    1 is the first item, and -1 is the last.
+    """
     if found := _FROM_END.search(said):
         return -_ORDINALS.get(found[1] or "", 2)
     if found := _ORDINAL.search(said):
@@ -160,7 +173,10 @@ def _place(said: str) -> int | None:
 
 
 def _by_pronoun(said: str, data: Sequence[Any]) -> Reference | None:
-    """Resolve "it" to the newest data. If that lists several items, each is a candidate."""
+    """Resolve a pronoun such as "it" to the newest structured data.
+
+    If the data lists several items, each of them is a candidate.
+    """
     if not data or not _PRONOUN.search(said):
         return None
     items = items_of(data[0])

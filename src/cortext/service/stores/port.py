@@ -1,10 +1,13 @@
-"""The contract of conversation stores, in docstrings.
+"""The contract of conversation stores: what every store promises to its callers.
 
-`tests/service/stores/conformance.py` checks every store of cortext against it. Terms:
+The docstrings of `ConversationStore` are the contract. `tests/service/stores/conformance.py` checks
+every store of cortext against it. Terms used in the docstrings:
 
-- The *window* is how many of the last messages a conversation shows.
-- The *TTL* is how many seconds a conversation may be idle before it is removed.
-- The *limit* is how many conversations there may be.
+- The *window* is the number of last messages that a store returns for a conversation.
+- The *TTL* (time to live) is the number of seconds without a new message after which a conversation
+  is removed.
+- The *limit* is the maximum number of conversations in a store.
+- *Structured data* is any JSON value that a program stores with a message, such as search results.
 """
 
 from __future__ import annotations
@@ -28,10 +31,12 @@ LIMIT = 1000
 
 
 class Message(Struct, frozen=True, omit_defaults=True, rename="camel", gc=False):
-    """One message. Nested values are copied when it is created and must not be mutated.
+    """One message of a conversation.
 
-    A message that is created without an id gets one at once. So adding the same object twice stores
-    it once.
+    Structured data is copied when the message is created, and must not be changed afterwards.
+
+    A message that is created without an id gets a new one at once. So a caller that adds the same
+    object twice stores one message.
     """
 
     role: Role
@@ -59,16 +64,17 @@ class Message(Struct, frozen=True, omit_defaults=True, rename="camel", gc=False)
     def to_dict(self) -> dict[str, Any]:
         """Return the message as a dict for JSON, for programs that store messages themselves.
 
-        The keys are those of the service: `role`, `content`, `timestamp` (text), `structuredData`
-        if there is any, and `id`.
+        The keys are those of the HTTP service: `role`, `content`, `timestamp` (as text), `id`, and
+        `structuredData` if the message has structured data.
         """
         return to_builtins(self)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Message:
-        """Create a message from the result of `to_dict`.
+        """Create a message from a dict that `to_dict` returned.
 
-        A missing id or time is generated. ValueError says which value does not fit.
+        A missing `id` is generated, and a missing `timestamp` is the current time. ValueError is
+        raised for an invalid value and names it.
         """
         return record_dicts.convert(
             record_dicts.as_dict(json_copy(data, "the message", around=8)), cls
@@ -79,7 +85,10 @@ Messages = list[Message]
 
 
 class Conversation(Struct, omit_defaults=True, rename="camel"):
-    """A snapshot of one conversation. The caller may change it without changing the store."""
+    """A copy of one conversation with the messages of its window.
+
+    Changing the copy does not change the store. `owner` is "" if the conversation has no owner.
+    """
 
     id: str
     messages: Messages
@@ -90,7 +99,7 @@ class Conversation(Struct, omit_defaults=True, rename="camel"):
 
 
 class ConversationEntry(Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """One row of a list: a conversation without its messages."""
+    """A conversation without its messages, as a list of conversations contains it."""
 
     id: str
     created_at: datetime
@@ -100,11 +109,11 @@ class ConversationEntry(Struct, frozen=True, omit_defaults=True, rename="camel")
 
 
 class ConversationSummary(Struct, frozen=True, rename="camel"):
-    """What a coordinator needs to route the next message.
+    """A short summary of a conversation, for a program that decides which agent answers next.
 
     - `messages`: the last three messages
-    - `data`: the newest structured data
-    - `types`: the types of all structured data in the window, oldest first
+    - `data`: the newest structured data, or None
+    - `types`: the different `type` values of all structured data in the window, oldest first
     - `text`: a summary of the window in one line
     """
 
@@ -115,16 +124,16 @@ class ConversationSummary(Struct, frozen=True, rename="camel"):
 
 
 class ConversationStore(Protocol):
-    """A place where conversations are stored: the five methods of the service's interface.
+    """A place where conversations are stored: the five methods that the HTTP service needs.
 
-    Any class with these five methods is a ConversationStore. The HTTP service adapts it with
-    `adapt_store`, whose docstring lists what such a store lacks.
+    Any class with these five methods is a ConversationStore. The HTTP service completes such a
+    class with `adapt_store`, whose docstring lists what it lacks.
 
-    Text that cannot be an id raises InvalidIdError. A store that cannot do its work raises
+    A text that cannot be an id raises InvalidIdError. A store that cannot do its work raises
     SessionStorageError within its time-out, for example when a disk is full or a server does not
-    answer. The store then still has everything that it acknowledged before.
+    answer. Everything that earlier calls stored is then still in the store.
 
-    A returned value is a snapshot: it does not change, and changing it does not change the store.
+    A returned value is a copy: it does not change, and changing it does not change the store.
 
     A store belongs to one event loop at a time. After that loop has ended, another loop may use the
     store. A call from a second running loop raises CortextError.
@@ -134,7 +143,7 @@ class ConversationStore(Protocol):
         """Create an empty conversation and return its id, a UUID v4.
 
         If there are then more conversations than the limit, the oldest ones by `created_at` are
-        removed, with a warning.
+        removed and a warning is logged.
         """
         ...
 
@@ -143,47 +152,51 @@ class ConversationStore(Protocol):
         ...
 
     async def add_message(self, id: str, message: Message) -> None:
-        """Append a message and restart the TTL. The oldest messages leave the window.
+        """Append a message to a conversation and restart its TTL.
 
-        SessionNotFoundError is raised if the conversation does not exist.
+        If the window is full, its oldest message is no longer returned. SessionNotFoundError is
+        raised if the conversation does not exist.
 
         A message whose id is still in the window is not stored twice and does not restart the TTL.
-        So a caller can repeat an add that failed.
+        So a caller can repeat a call that failed.
 
-        `updated_at` and the TTL use the time of the store, not the time of the message.
+        `updated_at` and the TTL use the clock of the store, not the timestamp of the message.
         """
         ...
 
     async def get_history(self, id: str, limit: int | None = None) -> Messages:
-        """Return the last messages in the order in which they were added.
+        """Return the last messages of a conversation, in the order in which they were added.
 
-        The result has at most `limit` messages and never more than the window. It is empty if the
-        conversation does not exist. Reading does not restart the TTL.
+        The result has at most `limit` messages and never more than the window. The result is empty
+        if the conversation does not exist. Reading does not restart the TTL.
         """
         ...
 
     async def delete(self, id: str) -> None:
-        """Remove the conversation permanently and log that. Do nothing if it does not exist."""
+        """Remove the conversation permanently and log the removal.
+
+        Do nothing if the conversation does not exist.
+        """
         ...
 
 
 @runtime_checkable
 class IdempotentConversationStore(ConversationStore, Protocol):
-    """A store that says whether an add was a repetition.
+    """A conversation store that reports whether a message was new or already stored.
 
-    Every store of cortext is one, and so is `AsyncClient`.
+    Every conversation store of cortext does, and so does `AsyncClient`.
     """
 
     async def add_if_new(self, id: str, message: Message) -> bool:
-        """Add the message as `add_message` does. Return whether it was added.
+        """Add a message as `add_message` does, and return whether it was added.
 
-        The result is False if a message with its id is already there.
+        The result is False if a message with the same id is already stored.
         """
         ...
 
 
 def own(message: Message) -> Message:
-    """Return the message with its own copy of the nested values, so that nobody shares them."""
+    """Return a copy of the message that shares no structured data with the original."""
     if message.structured_data is None:
         return message
     return Message(
@@ -202,9 +215,9 @@ def to_session_message(message: Message) -> SessionMessage:
 
 
 def from_session_message(message: SessionMessage) -> Message:
-    """Return the message of a conversation for a session's message.
+    """Convert a message of a session to a message of a conversation.
 
-    Fields that only sessions have are left out.
+    Fields that only messages of sessions have, such as tool calls, are left out.
     """
     return Message(
         message.role, message.content, message.timestamp, message.structured_data, message.id

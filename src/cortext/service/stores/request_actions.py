@@ -1,7 +1,7 @@
-"""What a request asked for, in the past tense: "search for X" becomes "searched for X".
+"""Turning a user's request into the past tense: "search for X" becomes "searched for X".
 
-No language model is used. A request is understood if it begins with one of the English verbs below,
-after optional polite words. Any other text gives no action, and neither does another language.
+No language model is used. A request is understood if it starts with one of the English verbs below,
+after optional polite words. Any other text, and any other language, gives no action.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _STATEMENT = re.compile(
     r"weren't|doesn't|don't|didn't|hasn't|haven't|won't|can't)\b",
     re.IGNORECASE,
 )
-"""Text that shows that the word before is a noun: "test results are bad", "list of files"."""
+"""Matches text after a verb which shows that the verb is a noun: "list of files", "test fails"."""
 _LISTENER = re.compile(r"^(?:me|us)\s+", re.IGNORECASE)
 _PREPOSITION = re.compile(
     r"(?:about|at|between|for|from|in|into|on|out|through|to|up|with)(?:\s+|:\s*)", re.IGNORECASE
@@ -80,14 +80,20 @@ _SECOND_VERB = re.compile(
 
 
 class Action(Struct, frozen=True):
-    """A verb in the past tense with its preposition, and the object of the verb."""
+    """An action that a user requested, such as "searched for" with the object "React libraries".
+
+    `verb` is in the past tense and includes a preposition.
+    """
 
     verb: str
     object: str
 
 
 def parse_request(text: str) -> Action | None:
-    """Return the action that a request asks for, or None if it is not understood."""
+    """Return the action that a user's text requests, or None if no known verb is found.
+
+    Only the first few sentences are parsed, and only up to a code block.
+    """
     prose = text[:_MOST_TEXT].partition("```")[0].replace("\u2019", "'")
     sentences = filter(None, (each.strip(" \t\r-*>#") for each in _SENTENCE_END.split(prose)))
     for _, sentence in zip(range(_MOST_SENTENCES), sentences, strict=False):
@@ -123,7 +129,7 @@ def _parse_sentence(sentence: str) -> Action | None:
 
 
 def _inflect(text: str) -> str:
-    """Put a second verb in the past tense too: "X and compare the two"."""
+    """Put a second verb into the past tense: "X and sort it" becomes "X and sorted it"."""
     return _SECOND_VERB.sub(
         lambda found: f"{found[1]} {_PAST.get(found[2].lower(), found[2])}", text
     )

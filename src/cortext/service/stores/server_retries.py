@@ -1,4 +1,4 @@
-"""Retries of calls to a server that may be away for a while."""
+"""Retries of calls to a server that may be down for a short time."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ async def until_answered(
 ) -> T:
     """Call `attempt` until the server answers, and return the answer.
 
-    `attempt` gets the error of the attempt before; the first one gets `lost`. After a time-out or a
-    `passing` error it is called again. Every other error is raised at once.
+    `attempt` gets the error of the previous attempt; the first attempt gets `lost`. After a
+    time-out or one of the `passing` errors, `attempt` is called again. Every other error is raised
+    at once.
 
-    After `within` seconds, the error is raised that `no_answer` makes from the last error with a
-    text. One attempt takes at most half of the time, so that a dead connection leaves time for
-    another.
+    After `within` seconds, `no_answer` is called with the last error that has a text, and the error
+    that it returns is raised. One attempt may take at most half of `within`, so that after a dead
+    connection there is time for another attempt.
     """
     time = asyncio.get_running_loop().time
     deadline, pause, told = time() + within, _FIRST_PAUSE, lost
@@ -47,7 +48,10 @@ async def until_answered(
 
 
 def check_timeout(timeout: Any) -> float:
-    """Return the time-out in seconds. ValueError is raised if it is not a positive number."""
+    """Return `timeout` as a float. ValueError is raised if it is not a valid number of seconds.
+
+    Valid numbers are above 0 and below a million.
+    """
     number = isinstance(timeout, (int, float)) and not isinstance(timeout, bool)
     if not number or not 0 < timeout < 1e6:
         raise ValueError(f"timeout is a number of seconds above 0, not {timeout!r:.60}")

@@ -1,4 +1,4 @@
-"""URLs of stores. Messages about a URL leave out its password.
+"""Checks of store URLs, and removal of passwords from messages about them.
 
 This module imports no store, so a command can check a URL quickly.
 """
@@ -14,16 +14,17 @@ _ENCODE = "in a user's name or a password '/' is written %2F, '@' %40, '?' %3F, 
 
 
 def without_secrets(url: str) -> str:
-    """Return a URL for messages, without the user, the password and the text after `?`."""
+    """Return a URL for an error message: without user, password and the options after `?`."""
     before, at, after = url.rpartition("@")
     shown = after.partition("?")[0]
     return f"{before.partition(':')[0]}://…@{shown}" if at else shown
 
 
 def folder_of_url(path: str) -> str:
-    """Return the folder that the URL `file:PATH` names. ValueError is raised if it names a host.
+    """Return the folder that the URL `file:PATH` names. `path` is the text after `file:`.
 
-    The path may begin with `///`, as in a file URL.
+    A path that starts with `///` is absolute, as in file URLs. ValueError is raised for a path that
+    starts with `//`, because such a URL names a host.
     """
     if not path.startswith("//"):
         return os.path.expanduser(path)
@@ -37,7 +38,7 @@ def folder_of_url(path: str) -> str:
 
 
 def secrets_of(url: str) -> list[str]:
-    """Return the passwords in a URL, both as written and decoded, longest first."""
+    """Return the passwords in a URL, as written and with `%` escapes decoded, longest first."""
     _, _, rest = url.partition("//")
     user, at, _ = rest.rpartition("@")
     password = user.partition(":")[2] if at else ""
@@ -47,16 +48,17 @@ def secrets_of(url: str) -> list[str]:
 
 
 def scrubbed(text: str, secrets: list[str]) -> str:
-    """Return another program's message without passwords."""
+    """Return an error message of another program with `…` in place of each of the `secrets`."""
     for secret in secrets:
         text = text.replace(secret, "…")
     return text
 
 
 def check_address(server: str, url: str) -> None:
-    """Raise ValueError if a URL has no valid address. The message repeats no password.
+    """Raise ValueError if the host or port in a URL is invalid. The message has no password.
 
-    The usual cause is a password with a special character that is not escaped.
+    The usual cause is a special character in a password that is not escaped. `server` is the name
+    of the server for the message, such as "Redis".
     """
     scheme, _, rest = url.partition(":")
     if not rest.startswith("//"):
@@ -67,6 +69,10 @@ def check_address(server: str, url: str) -> None:
 
 
 def check_ports(server: str, hosts: list[str], beyond: str) -> None:
-    """Check hosts with their ports, and the text after them in the URL, as `check_address` does."""
+    """Raise ValueError if one of `hosts`, such as "localhost:6379", is invalid.
+
+    `beyond` is the text after the hosts in the URL. An `@` in it means that a password contains a
+    character that is not escaped.
+    """
     if "@" in beyond or not all(map(_HOST.fullmatch, hosts)):
         raise ValueError(f"not a URL of {server}: the port is no number ({_ENCODE})")

@@ -1,4 +1,4 @@
-"""A timer for work that is done from time to time."""
+"""A timer for background work in an event loop, such as removing expired conversations."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ LONGEST_SLEEP = 60.0
 
 
 class Alarm:
-    """A timer that runs a method in a task, and never two runs at the same time.
+    """A timer that calls an async method in a task, and never runs two such tasks at once.
 
-    It keeps neither the event loop nor the object of the method alive.
+    The timer keeps neither the event loop nor the object of the method alive.
     """
 
     def __init__(self, method: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -22,9 +22,9 @@ class Alarm:
         self._task: asyncio.Task[None] | None = None
 
     def set(self, delay: float) -> None:
-        """Run the method after `delay` seconds, or sooner if a sooner run is already scheduled.
+        """Schedule a call of the method after `delay` seconds, but at most LONGEST_SLEEP.
 
-        The delay is at most LONGEST_SLEEP.
+        If an earlier call is already scheduled, that call stays and no other is added.
         """
         loop = asyncio.get_running_loop()
         delay = min(delay, LONGEST_SLEEP)
@@ -42,7 +42,7 @@ class Alarm:
             self._task = asyncio.ensure_future(method())
 
     def drop(self) -> None:
-        """Forget the timer and the task, because another event loop is used now."""
+        """Cancel the timer and forget the task, because the store now uses another event loop."""
         self._stop()
         self._task = None
 

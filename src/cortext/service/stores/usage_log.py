@@ -1,4 +1,4 @@
-"""The number and the size of the conversations in a store, for the log."""
+"""Log messages about the usage of a store: how many conversations it has, and their size."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from cortext.service.stores.timer import Alarm
 log: logging.Logger = logging.getLogger("cortext.conversations")
 
 LARGE = 100_000_000
-"""The size in bytes above which usage is logged as a warning."""
+"""The size of all conversations in bytes above which usage is logged as a warning."""
 MEASURE_EVERY = 60.0
-"""Seconds between a change and the next measurement of the store."""
+"""Seconds between a change and the next measurement of the store's size."""
 MEASURE_WITHIN = 1.0
-"""The maximum number of seconds that the first change waits for a measurement."""
+"""Maximum seconds that the first call that changes the store waits for a measurement."""
 
 
 class StoreUsage(Struct, frozen=True):
@@ -30,16 +30,16 @@ class StoreUsage(Struct, frozen=True):
 
 
 class UsageLog:
-    """A log of the usage of a store, written when the number of conversations changes.
+    """Logs the usage of a store each time the number of conversations changes.
 
-    In memory, every line above 100 MB is a warning. On disk, a warning is logged at 100 MB and each
-    time the size has doubled, because a durable store is expected to grow.
+    In memory, every message above 100 MB is a warning. On disk, a warning is logged at 100 MB and
+    each time the size has doubled since, because a durable store is expected to grow.
     """
 
     def __init__(self, medium: Literal["of memory", "on disk"]) -> None:
         self._medium = medium
         self.warned_at: float = 0.0
-        """The size at the last warning; 0 while usage is not large."""
+        """The size in bytes at the last warning; 0 while the size is below about 100 MB."""
 
     def count_changed(self, count: int, size: float) -> None:
         has_grown = self._has_become_large(size)
@@ -66,11 +66,11 @@ class UsageLog:
 
 
 class UsageMeter:
-    """An estimate of the usage of a store that is shared or on disk.
+    """Estimates the number and size of the conversations in a store on disk or on a server.
 
-    `measure` is called at the first change of the count. After later changes it is called in the
-    background, at most once a minute. In between, the count follows the changes of this process,
-    and the size is the count times the mean size of a conversation.
+    `measure` is called at the first change of the number. After later changes it is called in the
+    background, at most once a minute. In between, the number follows the changes of this process,
+    and the size is the number times the mean size of a conversation.
 
     So only the first change waits for a measurement, for at most one second. A change during a
     measurement may be counted twice or not at all until the next measurement.
@@ -84,29 +84,29 @@ class UsageMeter:
         self._has_begun = False
         self._changes = 0
         self._measured_changes = 0
-        """How many of the first changes happened before the last measurement began."""
+        """How many changes had happened when the last measurement of `_begin` started."""
         self._lock = asyncio.Lock()
         self._has_failed = False
         self._alarm = Alarm(self._measure_again)
 
     async def count_changed(self, by: int) -> None:
-        """Log the usage after `by` conversations were added, or removed if `by` is negative."""
+        """Log the usage after `by` conversations were added. A negative `by` means removed."""
         if not await self._begin() and self._count is not None:
             self._count = max(self._count + by, 0)
         self._log_count()
 
     async def count_is(self, count: int) -> None:
-        """Log the usage after a change, for a store that reports the count itself."""
+        """Log the usage after a change. `count` is the exact number of conversations."""
         await self._begin()
         self._count = count
         self._log_count()
 
     def size_changed(self) -> None:
-        """Schedule a measurement, because a conversation has grown."""
+        """Schedule a measurement of the store, because a conversation has grown."""
         self._alarm.set(MEASURE_EVERY)
 
     def drop(self) -> None:
-        """Forget what belongs to an earlier event loop."""
+        """Cancel the timer and replace the lock, because the store now uses another event loop."""
         self._alarm.drop()
         self._lock = asyncio.Lock()
 
@@ -114,7 +114,11 @@ class UsageMeter:
         await self._alarm.aclose()
 
     async def _begin(self) -> bool:
-        """Measure if no measurement has ended yet. Return whether one includes this change."""
+        """Measure the store, or wait for a measurement, if the first one has not ended yet.
+
+        Return False if the first measurement had already ended. Otherwise the measured number
+        includes the change of the caller.
+        """
         if self._has_begun:
             return False
         self._changes += 1
@@ -150,9 +154,9 @@ class UsageMeter:
         self._mean = usage.size / usage.count if usage.count else 0.0
 
     def _fail(self, why: str) -> None:
-        """Log a failed measurement, the first time as a warning.
+        """Log that a measurement failed: the first time as a warning, later for debugging.
 
-        The change itself has succeeded.
+        No error is raised, because the change to the store itself has succeeded.
         """
         level = logging.DEBUG if self._has_failed else logging.WARNING
         log.log(level, "the size of the conversations is not known: %s", why)

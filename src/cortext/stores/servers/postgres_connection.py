@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL, opened when they are needed."""
+"""The connections of the session store to PostgreSQL, opened when they are needed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _HINTS = {
 }
 _BUSY = "53300"
 _LACKS = ("53", "54")
-"""The error classes of a server that lacks resources or got too large a request."""
+"""Beginnings of error codes: the server lacks resources, or a request is too large."""
 _STAYING = (
     (re.compile('database ".*" does not exist'), "make it: createdb NAME"),
     (re.compile('role ".*" does not exist'), "check the user in the URL"),
@@ -47,11 +47,18 @@ _STAYING = (
     (re.compile("authentication failed"), "check the user and the password in the URL"),
     (re.compile("pg_hba.conf"), "check the user in the URL, and the server's pg_hba.conf"),
 )
-"""Connection errors that have no code and that a retry cannot fix, each with its hint."""
+"""Errors while connecting that a retry cannot fix, each with the hint for the user.
+
+These errors have no code, so they are recognized by their text.
+"""
 
 
 class PostgresAddress(NamedTuple):
-    """The parts of a PostgreSQL URL."""
+    """The parsed URL of a PostgreSQL store.
+
+    `url` is the URL for libpq, without the names of spaces. `space` has these names: a space is a
+    named part of the database with its own sessions.
+    """
 
     address: Address
     url: str
@@ -62,7 +69,10 @@ class PostgresAddress(NamedTuple):
 
 
 def place_of(url: str) -> PostgresAddress:
-    """Parse `postgresql://HOST/DATABASE`, with optional names of spaces after the database."""
+    """Parse the URL `postgresql://HOST/DATABASE` or `postgresql://HOST/DATABASE/SPACE/...`.
+
+    ValueError is raised for an invalid URL, and InvalidIdError for an invalid name of a space.
+    """
     address = address_of(url)
     database = quote("".join(address.steps[:1]), safe="")
     plain = address.url("postgresql", address.hosts, database)
@@ -74,7 +84,7 @@ _linking = threading.Lock()
 
 
 def link_to(place: PostgresAddress) -> PostgresConnection:
-    """Return the connections to a database, which all stores of this process share.
+    """Return the connection pool for a database. All stores of this process share the pool.
 
     A program may open a store for each conversation, but a server accepts only about a hundred
     clients.
@@ -110,16 +120,17 @@ class PostgresConnection:
         )
 
     def rows(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
-        """Execute a statement and return its rows.
+        """Execute an SQL statement with named `values` and return the rows of its result.
 
-        After a lost connection, the statement is executed again.
+        If the connection is lost, the statement is executed again on a new one.
         """
         return self.work(lambda connection: asked(connection, statement, values))
 
     def work(self, work: Callable[[Any], T], where: str = "") -> T:
         """Call `work` with a connection and return its result.
 
-        After a lost connection, `work` is called again with a new connection.
+        If the connection is lost, `work` is called again with a new one. `where` names the session
+        in error messages.
         """
 
         def attempt() -> T:
@@ -130,7 +141,11 @@ class PostgresConnection:
 
     @contextmanager
     def locked(self, lock: str, unlock: str, values: Any, where: str) -> Generator[Any]:
-        """Take a lock and yield the connection that holds it. The lock ends with the connection."""
+        """Execute the SQL statement `lock` and yield the connection that then holds the lock.
+
+        The statement `unlock` is executed at the end. If the connection breaks, the lock is lost.
+        `where` names the session in error messages.
+        """
 
         def take() -> Any:
             with self._connection(keep=True) as connection:
@@ -159,10 +174,10 @@ class PostgresConnection:
 
     @contextmanager
     def told(self, where: str, *, lost: bool = False) -> Generator[None]:
-        """Turn errors of the server into errors of cortext.
+        """Turn errors of psycopg in the `with` block into errors of cortext.
 
-        With `lost`, this includes a lost connection. Without it, that error is raised unchanged, so
-        that the caller can try again.
+        If `lost` is False, the error of a lost connection is raised unchanged, so that the caller
+        can try again. `where` names the session in error messages.
         """
         try:
             yield
@@ -196,9 +211,9 @@ class PostgresConnection:
 
     @contextmanager
     def _connection(self, *, keep: bool = False) -> Generator[Any]:
-        """Yield a connection with the tables in place. With `keep`, the caller gives it back.
+        """Yield a connection after the tables were created, and return it to the pool at the end.
 
-        A broken connection is not used again.
+        With `keep`, the caller keeps the connection and returns it to the pool later.
         """
         connection = self._taken() or self._open()
         try:
@@ -227,7 +242,10 @@ class PostgresConnection:
             self.close()
 
     def _leave_others(self) -> None:
-        """Set aside the parent process's connections: closing them would end them there too."""
+        """In a forked process, stop using the connections of the parent process.
+
+        They are not closed, because that would close them in the parent process as well.
+        """
         if self._pid != os.getpid():
             self._others += self._idle
             self._idle, self._pid = [], os.getpid()
@@ -273,7 +291,10 @@ class PostgresConnection:
         return connection
 
     def _prepare(self, connection: Any) -> None:
-        """Create the tables if they are missing. NewerVersionError if a later version made them."""
+        """Create the tables if they are missing.
+
+        NewerVersionError is raised if a later version of cortext created them.
+        """
         if self._ready:
             return
         there = asked(connection, tables.IS_THERE)[0][0]
@@ -290,6 +311,9 @@ class PostgresConnection:
 
 
 def asked(connection: Any, statement: str, values: Any = None) -> list[tuple[Any, ...]]:
-    """Execute a statement on a connection and return its rows."""
+    """Execute an SQL statement on `connection` and return the rows of its result.
+
+    The list is empty if the statement returns no result.
+    """
     cursor = connection.execute(statement, values)
     return cursor.fetchall() if cursor.description else []

@@ -1,4 +1,4 @@
-"""A session store in PostgreSQL, for programs that already use a server."""
+"""The session store in PostgreSQL, for programs that already use a PostgreSQL server."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ from cortext.stores.servers.session_parts import (
 
 
 class PostgresStore(ServedStore):
-    """Sessions in one PostgreSQL database, or in a space of the database.
+    """A session store in one PostgreSQL database, or in one space of a database.
 
-    An acknowledged write is as durable as `synchronous_commit` says, which is `on` by default.
+    A space is a named part of a database with its own sessions. When a write returns, the data is
+    as durable as the server's setting `synchronous_commit` says, which is `on` by default.
     """
 
     def __init__(self, url: str, *, on_change: Callable[[str], None] | None = None) -> None:
@@ -158,9 +159,10 @@ def _parts(head: str, lines: Sequence[str]) -> Parts:
 
 
 def _columns(rows: Sequence[RecordRow]) -> dict[str, list[str | None]]:
-    """Return the rows as arrays. Only the first record with a key has it; for others it is None.
+    """Return the keys and the lines of records as two lists, for arrays in SQL.
 
-    A session that was read from a damaged file may have two records with the same id.
+    If several records have the same key, only the first gets it; the others get None. This happens
+    in a session that was read from a damaged file.
     """
     seen: set[str] = set()
     keys: list[str | None] = []

@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL that do not wait forever."""
+"""A time-out for PostgreSQL servers that hang."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from cortext.durability.file_lock import DEFAULT_WAIT
 from cortext.stores.servers.server_access import TIMEOUT
 
 SILENCE = DEFAULT_WAIT + TIMEOUT / 2
-"""Seconds without any answer after which a server counts as gone.
+"""Seconds without any data from the server after which a call fails.
 
-This is longer than DEFAULT_WAIT, so that the server can first report that another writer holds the
-session.
+This is longer than DEFAULT_WAIT, the time that the server itself waits for a lock. So the server
+can first report that another writer has locked the session.
 """
 
 
 def patient(psycopg: Any) -> Any:
-    """Return a connection class that gives up on a silent server.
+    """Return a subclass of `psycopg.Connection` that fails after SILENCE seconds without data.
 
-    The class of psycopg would wait forever for a server that hangs.
+    A `psycopg.Connection` waits forever for a server that hangs.
     """
 
     class Patient(psycopg.Connection):

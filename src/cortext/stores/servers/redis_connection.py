@@ -1,4 +1,4 @@
-"""The connection to Redis: to one server, to the master that sentinels name, or to a cluster."""
+"""The connection of the session store to Redis: one server, a cluster, or Redis Sentinel."""
 
 from __future__ import annotations
 
@@ -39,7 +39,13 @@ _HINTS = (
 
 
 class RedisAddress(NamedTuple):
-    """The parts of a Redis URL."""
+    """The parsed URL of a Redis store.
+
+    - `kind`: "" for one server, otherwise "cluster" or "sentinel"
+    - `secure`: whether the connection uses TLS
+    - `service`: the name of the master that sentinels know, or ""
+    - `space`: the names of nested spaces, which are parts of a database with their own sessions
+    """
 
     address: Address
     kind: str
@@ -50,9 +56,10 @@ class RedisAddress(NamedTuple):
 
 
 def place_of(url: str) -> RedisAddress:
-    """Parse the URL of a Redis server. ValueError says what is wrong.
+    """Parse the URL of a Redis store. ValueError is raised for an invalid URL.
 
-    The URL is one of these, with `rediss` instead of `redis` for TLS. Names of spaces may follow.
+    The URL has one of these forms, with `rediss` instead of `redis` for TLS. Names of spaces may
+    follow as further parts of the path.
 
     - `redis://HOST:PORT/DB`
     - `redis+cluster://HOST:PORT,HOST:PORT`
@@ -90,9 +97,10 @@ class RedisConnection:
         self._staying = (errors.AuthenticationError, errors.AuthorizationError)
 
     def ask(self, work: Callable[[Any], T]) -> T:
-        """Call `work` with a client and return its result.
+        """Call `work` with a redis-py client and return its result.
 
-        After a lost connection, `work` is called again.
+        If the connection is lost, `work` is called again until the time-out. Other errors of Redis
+        become SessionStorageError.
         """
 
         def attempt() -> T:
@@ -118,7 +126,7 @@ class RedisConnection:
         return answer
 
     def run(self, script: SessionScript, keys: Sequence[str], *arguments: Any) -> Any:
-        """Run a script on the server and return its answer."""
+        """Run a Lua script on the server with these keys and arguments, and return its answer."""
 
         def work(client: Any) -> Any:
             try:
@@ -129,7 +137,7 @@ class RedisConnection:
         return self.ask(work)
 
     def each(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
-        """Send several commands together and return their answers."""
+        """Send several commands in one pipeline and return their answers."""
 
         def work(client: Any) -> list[Any]:
             with client.pipeline(transaction=False) as pipe:
@@ -184,7 +192,10 @@ class RedisConnection:
         return sentinel.master_for(place.service, **{**options, "ssl": place.secure})
 
     def _mend(self) -> None:
-        """Close idle connections: they are probably broken too, and each would cost an attempt."""
+        """Close idle connections after an error.
+
+        They are probably broken as well, and each would cost an attempt.
+        """
         client = self._client
         if self._place.kind == "cluster":
             self.close()

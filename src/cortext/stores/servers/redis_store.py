@@ -1,4 +1,4 @@
-"""A session store in Redis, for many programs that share a server. Sessions do not expire."""
+"""The session store in Redis, for programs that share a server. Sessions do not expire."""
 
 from __future__ import annotations
 
@@ -34,20 +34,24 @@ from cortext.stores.servers.session_parts import holder as _me
 
 log: logging.Logger = logging.getLogger("cortext.stores")
 ALONE = 8_000
-"""Milliseconds that an exclusive lock lasts after each operation of its holder.
+"""Milliseconds after which an exclusive lock expires, unless its holder uses the session again.
 
-This is shorter than the time for which others wait for the lock.
+This is shorter than the time for which other callers wait for the lock.
 """
 _HOLD = 5_000
 _UPLOAD = 60_000
 _AT_ONCE = 1_000
 _MOST_ROWS = 400_000
-"""The rows in one append: a Redis command has fewer than 1,048,576 words."""
+"""The maximum number of records in one append. A Redis command has fewer than 1,048,576 words."""
 _LONGEST_PAUSE = 0.05
 
 
 class _ReadSession(NamedTuple):
-    """A session as it was read before a change. A write compares `version` with the stored one."""
+    """A session as it was read before a change.
+
+    The write is refused if the stored `version` is no longer the same. `parts` is None if there is
+    no session.
+    """
 
     version: str
     owner: str | None
@@ -55,9 +59,10 @@ class _ReadSession(NamedTuple):
 
 
 class RedisStore(ServedStore):
-    """Sessions in one Redis database, or in a space of the database.
+    """A session store in one Redis database, or in one space of a database.
 
-    They are as durable as the server: with `appendfsync always`, as durable as a file.
+    A space is a named part of a database with its own sessions. Sessions are as durable as the
+    server: with `appendfsync always`, as durable as a file.
     """
 
     def __init__(self, url: str, *, on_change: Callable[[str], None] | None = None) -> None:
@@ -102,7 +107,10 @@ class RedisStore(ServedStore):
         return f"{self._prefix}:{{{id}}}"
 
     def _keys(self, id: str, *more: str) -> list[str]:
-        """Return the keys of a session in the order that the scripts expect."""
+        """Return the Redis keys of a session in the order that the Lua scripts expect.
+
+        `more` names additional keys, which come last.
+        """
         key = self._key(id)
         return [key, *(f"{key}:{part}" for part in ("records", "ids", "alone", "hold", *more))]
 
@@ -155,9 +163,9 @@ class RedisStore(ServedStore):
         raise SessionLockedError(self._where(id), holder="other writers", waited=DEFAULT_WAIT)
 
     def _put(self, id: str, look: _ReadSession, change: SessionChange, hold: str) -> bool:
-        """Store a change unless the session has changed since `look`.
+        """Store `change` unless another process changed the session since it was read as `look`.
 
-        Return whether it was stored.
+        Return whether it was stored. `hold` is the token of the caller's lock, or "".
         """
         # List the session first: readers skip a listed session that does not exist. List an
         # existing session too: a killed process may have left it out of the lists.
@@ -176,9 +184,9 @@ class RedisStore(ServedStore):
         return True
 
     def _upload(self, id: str, rows: Sequence[RecordRow]) -> str:
-        """Send new records to the server and return their epoch.
+        """Send records that will replace those of a session, and return the name of their epoch.
 
-        They wait under keys of their own until a script moves them into place.
+        They are stored under temporary keys until the script WRITE moves them into place.
         """
         epoch = new_id()
         keys = self._new_keys(id, epoch)[-2:]
@@ -204,14 +212,17 @@ class RedisStore(ServedStore):
         return True
 
     def _list(self, owner: str | None = None) -> str:
-        """Return the key of the list of all sessions, or of one owner's sessions."""
+        """Return the Redis key of the set of all session ids, or of one owner's session ids."""
         return f"{self._prefix}:@all" if owner is None else f"{self._prefix}:@owner:{owner}"
 
     def _enter(self, id: str, owner: str | None) -> None:
         self._link.each([("SADD", place, id) for place in (self._list(), self._list(owner))])
 
     def _strike_off(self, id: str, *lists: str) -> None:
-        """Remove a session from lists. List it again if another process has created it again."""
+        """Remove a session id from the sets of ids whose keys are `lists`.
+
+        If another process has created the session again meanwhile, its id is added again.
+        """
         self._link.each([("SREM", place, id) for place in lists])
         now = self._look(id, 0)
         if now.parts is not None:
@@ -237,7 +248,8 @@ class RedisStore(ServedStore):
     ) -> list[Any]:
         """Run a script that writes to a session, and return its answer.
 
-        While another writer holds the session, wait and try again.
+        While another writer has locked the session, wait and try again. `hold` is the token of the
+        caller's own lock for this write, or "".
         """
         fence = self._fences.get(_me(id), "")
         deadline, pause = time.monotonic() + DEFAULT_WAIT, 0.001
@@ -255,7 +267,10 @@ class RedisStore(ServedStore):
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _extend(self, id: str) -> None:
-        """Extend the exclusive lock if this thread holds it, so that slow work does not lose it."""
+        """Extend the exclusive lock of a session if this thread holds the lock.
+
+        SessionLockedError is raised if the lock has already expired.
+        """
         fence = self._fences.get(_me(id))
         if fence and not self._link.run(scripts.EXTEND, self._keys(id)[3:4], fence, ALONE):
             raise self._lost(id)
@@ -266,7 +281,10 @@ class RedisStore(ServedStore):
 
     @contextmanager
     def _leased(self, id: str, key: str, lease: int) -> Generator[str]:
-        """Hold a lock that expires if its holder dies. Yield the token of the lock."""
+        """Hold the lock `key` and yield its token. SessionLockedError after a long wait.
+
+        The lock expires after `lease` milliseconds, so the lock of a dead process ends.
+        """
         token = f"{new_id()} process {os.getpid()} on {platform.node()}"
         deadline, pause = time.monotonic() + DEFAULT_WAIT, 0.001
         while holder := self._link.ask(lambda client: _taken(client, key, token, lease)):
@@ -298,7 +316,7 @@ class RedisStore(ServedStore):
 
 
 def _taken(client: Any, key: str, token: str, lease: int) -> bytes | None:
-    """Take a lock and return None, or return the holder if someone else has the lock."""
+    """Take the lock `key` and return None. If another caller has the lock, return its token."""
     if client.set(key, token, nx=True, px=lease):
         return None
     holder = client.get(key) or b"- nobody, just now"

@@ -1,4 +1,4 @@
-"""Access to a server: its URL, retries and time-outs, and errors when it does not answer."""
+"""What the Redis and PostgreSQL session stores share: URLs, retries, time-outs and errors."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from cortext.model.ids import check_id
 
 T = TypeVar("T")
 TIMEOUT = 10.0
-"""Seconds within which a call returns an answer or raises an error."""
+"""Seconds within which a call to a server returns an answer or raises an error."""
 _FIRST = 2.0
-"""The same limit for a server that cannot be reached and has never answered before."""
+"""The same limit for a server that refuses connections and has never answered before."""
 _NOBODY = ("Connection refused", "No such file or directory", "Name or service not known")
 _FIRST_PAUSE = 0.02
 _LONGEST_PAUSE = 0.5
@@ -24,7 +24,13 @@ _AGAIN = "is it running? try again when it is back: a message with the same id i
 
 
 class Address(NamedTuple):
-    """The parts of a server's URL. `steps` are the parts of its path."""
+    """The parsed URL of a server.
+
+    - `user`: the user and the password, as written in the URL
+    - `hosts`: one or more hosts with ports, as written in the URL
+    - `steps`: the parts of the path between slashes
+    - `secrets`: the passwords, which must never be shown
+    """
 
     scheme: str
     user: str
@@ -38,17 +44,17 @@ class Address(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The hosts and the path, for messages. They never contain a password."""
+        """The hosts and the path of the URL, for messages: without user, password and query."""
         return "/".join([self.hosts, *self.steps])
 
     def url(self, scheme: str, hosts: str, path: str) -> str:
-        """Return a URL with the same user and query, but another scheme, host and path."""
+        """Return a URL of these parts, with the user, password and query of this address."""
         user = f"{self.user}@" if self.user else ""
         query = f"?{self.query}" if self.query else ""
         return f"{scheme}://{user}{hosts}/{path}{query}"
 
     def scrubbed(self, text: str) -> str:
-        """Return another program's message in one line and without passwords."""
+        """Return an error message of another program in one line, with `…` for each password."""
         text = " ".join(text.split()).rstrip(".")
         for secret in self.secrets:
             text = text.replace(secret, "…")
@@ -58,7 +64,7 @@ class Address(NamedTuple):
 def address_of(url: str) -> Address:
     """Parse the URL of a server.
 
-    ValueError is raised if the URL has no valid address. The message repeats no password.
+    ValueError is raised if the URL is not valid. Its message never contains a password.
     """
     scheme, _, rest = url.partition(":")
     try:
@@ -81,10 +87,10 @@ def address_of(url: str) -> Address:
 
 
 def check_space(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of nested spaces. InvalidIdError is raised for a name that is not an id.
+    """Check the names of spaces from a URL and return them as a tuple.
 
-    A space separates sessions from other sessions on the same server. Each name is a space inside
-    the space before it.
+    A space is a named part of a server with its own sessions. Each name is a space inside the space
+    before it. InvalidIdError is raised for a name that would not be a valid session id.
     """
     return tuple(check_id(name) for name in names)
 
@@ -99,9 +105,12 @@ def until_answered(
 ) -> T:
     """Call `attempt` until the server answers, and return the answer.
 
-    An attempt that raises a `passing` error is repeated. So a request may reach the server twice
-    and must be safe to repeat. When the time is over, the error is raised that `no_answer` makes
-    from the last error and the seconds waited.
+    An attempt that raises one of the `passing` errors is repeated. So a request may reach the
+    server twice and must be safe to repeat.
+
+    After `within` seconds, `no_answer` is called with the last error and the seconds waited, and
+    the error that it returns is raised. This happens earlier if the server refuses connections and
+    `answered_before` is False: then the server is probably not running.
     """
     start, pause = time.monotonic(), _FIRST_PAUSE
     while True:
@@ -117,7 +126,7 @@ def until_answered(
 
 
 def refused(server: str, address: Address, error: Exception, hint: str = "") -> SessionStorageError:
-    """Return the error for a call that the server refused."""
+    """Return the error to raise if `server`, such as "Redis", answered a call with `error`."""
     said = address.scrubbed(str(error))
     return SessionStorageError(f"{server} at {address.shown} refused: {said}", hint=hint)
 
@@ -125,14 +134,21 @@ def refused(server: str, address: Address, error: Exception, hint: str = "") -> 
 def unanswered(
     server: str, address: Address, error: Exception, waited: float
 ) -> SessionStorageError:
-    """Return the error for a server that did not answer in time. It includes the last failure."""
+    """Return the error to raise if `server`, such as "Redis", did not answer in time.
+
+    `error` is the error of the last attempt, and `waited` is the time waited in seconds.
+    """
     said = address.scrubbed(str(error))
     sentence = f"no answer from {server} at {address.shown} within {round(waited, 1):g} s"
     return SessionStorageError(f"{sentence}: {said}" if said else sentence, hint=_AGAIN)
 
 
 def needed(module: str, server: str, extra: str) -> Any:
-    """Import a package that an extra of cortext installs. CortextError says how to install it."""
+    """Import an optional package and return it.
+
+    CortextError is raised if the package is missing. Its hint says how to install the `extra` of
+    cortext that contains the package. `server` is the name of the server for the message.
+    """
     try:
         return import_module(module)
     except ImportError:

@@ -1,7 +1,8 @@
 """The base class of the session stores in Redis and PostgreSQL.
 
-Many processes and machines may share such a store. A session is stored as the lines of its log: the
-head is line 1, and every other line is a record. So these stores have no format of their own.
+Many processes and machines may share such a store. A session is stored in the same lines of JSON as
+in the log store. The first line is the head, which is everything of a session except its messages.
+Every other line is a record: a message with the tool calls before it.
 """
 
 from __future__ import annotations
@@ -60,43 +61,49 @@ class ServedStore(SessionStore):
 
     @abstractmethod
     def inner(self, name: str) -> ServedStore:
-        """Return a store in a separate space of the same server.
+        """Return a store for the inner space `name`: a part of this store with its own sessions.
 
-        This store does not list the sessions of the inner store.
+        The inner store uses the same server. This store does not list the inner sessions.
         """
 
     @abstractmethod
     def alone(self, id: str) -> AbstractContextManager[Any]:
-        """Hold the exclusive lock of a session.
+        """Hold the exclusive lock of a session during a `with` block.
 
         No other caller of `alone`, on any machine, gets the lock meanwhile. The thread that holds
-        the lock may take it again. A holder can lose the lock because it took too long or because
-        the connection broke. Its next write to the session then raises SessionLockedError.
+        the lock may take it again. A holder that takes too long or loses its connection can lose
+        the lock. Its next write to the session then raises SessionLockedError.
         """
 
     @abstractmethod
     def _where(self, id: str) -> str:
-        """Return the name of a session for messages."""
+        """Return the server and the name of a session, for error messages."""
 
     @abstractmethod
     def _fetch(self, id: str, last: int | None = None) -> Parts | None:
-        """Return a session with its last records, or with all records if `last` is None."""
+        """Return a session with its `last` newest records, or None if it does not exist.
+
+        If `last` is None, return all records.
+        """
 
     @abstractmethod
     def _since(self, id: str, mark: RecordPosition) -> NewRecords | None: ...
 
     @abstractmethod
     def _push(self, id: str, rows: Sequence[RecordRow]) -> int | None:
-        """Add the rows whose keys are new. Return how many were new, or None without a session."""
+        """Append the records whose keys are new, and return how many were new.
+
+        Return None if the session does not exist.
+        """
 
     @abstractmethod
     def _rewrite(
         self, id: str, change: Callable[[Parts | None], SessionChange], *, records: bool = True
     ) -> None:
-        """Store the result of `change`, which gets the stored session or None.
+        """Call `change` with the stored session, or None if there is none, and store its result.
 
-        If someone else writes in between, `change` is called again with the new content. Without
-        `records`, `change` gets the head only.
+        If another process writes in between, `change` is called again with the new content. If
+        `records` is False, `change` gets the session without its records.
         """
 
     @abstractmethod
@@ -104,9 +111,9 @@ class ServedStore(SessionStore):
 
     @abstractmethod
     def _heads(self, owner: str | None, last: bool) -> Iterator[StoredHead]:
-        """Yield all sessions, or one owner's, sorted by id.
+        """Yield the heads of all sessions, or of the sessions of `owner`, sorted by id.
 
-        With `last`, include the last record of each.
+        With `last`, the last record of each session is included.
         """
 
     def save(self, session: Session) -> None:
@@ -141,9 +148,10 @@ class ServedStore(SessionStore):
         self._changed(session.id)
 
     def amend(self, id: str, **fields: Any) -> Session:
-        """Change fields of the head, leave the records as they are, and return the new head.
+        """Set attributes of a session, such as `title="New"`, and store only its head.
 
-        The records are not read.
+        Return the session without its records, which are not read. SessionNotFoundError is raised
+        if the session does not exist.
         """
         check_id(id)
 
@@ -203,11 +211,13 @@ class ServedStore(SessionStore):
     def since(
         self, id: str, mark: RecordPosition
     ) -> tuple[RecordPosition, bool, list[SessionMessage]]:
-        """Return the new position, whether the messages start at the beginning, and the messages.
+        """Return the messages that were stored after the position `mark`.
 
-        The messages are those added after `mark`. If the records were replaced since, they are all
-        messages from the beginning. If the session does not exist, there are no messages and the
-        new position is empty.
+        The result is the new position, a flag, and the messages. The flag is True if `mark` is no
+        longer valid, because a save replaced the records or the server lost some of them. Then the
+        result has all messages of the session.
+
+        If the session does not exist, there are no messages and the new position is empty.
         """
         found = self._since(check_id(id), mark)
         if found is None:
@@ -218,14 +228,14 @@ class ServedStore(SessionStore):
         return found.mark, found.anew, lines.messages
 
     def head(self, id: str) -> Session:
-        """Return a session without its records, which are not read."""
+        """Return a session without its messages. Only the head is read."""
         return self._head_in(id, self._there(id, 0).head)[0]
 
     def heads(self, owner: str | None = None, *, last: bool = False) -> Iterator[Session]:
-        """Yield all sessions, or one owner's, without their records.
+        """Yield all sessions, or the sessions of `owner`, without their messages.
 
-        With `last`, `updated_at` is never earlier than the last record. A session whose head cannot
-        be read is logged and left out.
+        With `last`, the last message is also read, and `updated_at` is never earlier than it. A
+        session whose head cannot be read is logged and left out.
         """
         for session, messages in self._outlines(owner, last):
             for message in messages:
@@ -233,9 +243,10 @@ class ServedStore(SessionStore):
             yield session
 
     def latest(self, owner: str | None = None) -> Iterator[tuple[Session, list[SessionMessage]]]:
-        """Yield sessions as `heads` does, each with its last record if that can be read.
+        """Yield all sessions, or the sessions of `owner`, each with a list of its last message.
 
-        `updated_at` is as stored in the head.
+        The list is empty if there is no message or it cannot be read. The session has no messages
+        itself, and its `updated_at` is as stored in the head.
         """
         return self._outlines(owner, True)
 
@@ -270,7 +281,10 @@ class ServedStore(SessionStore):
             self.on_change(id)
 
     def _head_in(self, id: str, line: bytes) -> tuple[Session, list[tuple[int, ToolInvocation]]]:
-        """Read a head and its tool calls. SessionCorruptedError if the line is not a head."""
+        """Decode the line of a head. Return the session and the tool calls that the head contains.
+
+        SessionCorruptedError is raised if the line is not a head.
+        """
         where = self._where(id)
         try:
             head = log.decode_head_line(line, [])
@@ -283,7 +297,10 @@ class ServedStore(SessionStore):
         return session, calls
 
     def _join(self, id: str, parts: Parts) -> StoredSession:
-        """Build the session from its parts. An unusable head is rebuilt from the records."""
+        """Build a session from its stored lines.
+
+        If the head is unusable, a new one is made from the records and the damage is listed.
+        """
         where, lines = self._where(id), _decoded(parts.lines)
         in_lines = frozenset(call.id for _, call in lines.invocations)
         notes: list[str] = []
@@ -303,9 +320,9 @@ class ServedStore(SessionStore):
 
 
 def as_text(text: str) -> str:
-    """Return text as JSON escapes it, so that every server accepts it.
+    """Return text with the escapes of JSON, so that every server accepts it.
 
-    NULs and lone surrogates are escaped. Most text stays the same.
+    For example, NULs and lone surrogates become escapes. Most text stays the same.
     """
     return json_codec.encode(text).decode("utf-8")[1:-1]
 
@@ -322,7 +339,7 @@ def _row(message: SessionMessage, line: bytes) -> RecordRow:
 
 
 def _short(text: str) -> str:
-    """Return text that fits into an index of any server. A long text becomes its hash."""
+    """Return text that is short enough for an index of any server. A long text becomes its hash."""
     text = as_text(text)
     return text if len(text) <= _LONGEST_ID else hashlib.sha256(text.encode()).hexdigest()
 

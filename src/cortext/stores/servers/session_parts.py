@@ -1,4 +1,8 @@
-"""The values that a store on a server exchanges with the server: the parts of a session."""
+"""The values that a session store exchanges with a Redis or PostgreSQL server.
+
+A session is stored as lines of JSON: one for its head, which is everything except its messages,
+and one for each record, which is a message with the tool calls before it.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +13,17 @@ from typing import NamedTuple
 
 Holder = tuple[int, int, str]
 INNER = "@"
-"""The first character of the name of an inner space. No space in a URL can begin with it."""
+"""The first character of the name of an inner space, which `ServedStore.inner` opens.
+
+A space that a URL names can never begin with this character, so the names do not collide.
+"""
 
 
 class RecordRow(NamedTuple):
-    """A stored record: its line, and the key that identifies it."""
+    """A stored record: its line of JSON, and the key that identifies its message.
+
+    The key is the id of the message, or a hash of a long id.
+    """
 
     key: str
     line: bytes
@@ -27,7 +37,10 @@ class Parts(NamedTuple):
 
 
 class SessionChange(NamedTuple):
-    """The new content of a session. Without rows, the records stay as they are."""
+    """The new content of a session that a write stores.
+
+    If `rows` is None, the stored records stay as they are. Otherwise `rows` replace all of them.
+    """
 
     head: bytes
     owner: str
@@ -35,7 +48,10 @@ class SessionChange(NamedTuple):
 
 
 class StoredHead(NamedTuple):
-    """The head of a session in a list, with its last record if that was requested."""
+    """The head of one session, as a listing of many sessions returns it.
+
+    `last` is the line of the last record. It is None if it was not requested or does not exist.
+    """
 
     id: str
     head: bytes
@@ -43,9 +59,9 @@ class StoredHead(NamedTuple):
 
 
 class RecordPosition(NamedTuple):
-    """How far a session has been read: the first `number` records of an epoch.
+    """How far a reader has read a session: the first `number` records of an epoch.
 
-    A new epoch begins when the records are replaced.
+    A new epoch begins each time a save replaces all records. The empty position is the beginning.
     """
 
     epoch: str = ""
@@ -53,9 +69,10 @@ class RecordPosition(NamedTuple):
 
 
 class NewRecords(NamedTuple):
-    """The records after a position, or all records if `anew` is True.
+    """The records that were stored after a reader's old position.
 
-    `anew` means that the old position is no longer valid.
+    `mark` is the new position. If `anew` is True, the old position was no longer valid, and `lines`
+    are all records of the session.
     """
 
     mark: RecordPosition
@@ -64,8 +81,8 @@ class NewRecords(NamedTuple):
 
 
 def holder(id: str) -> Holder:
-    """Return the key of a possible holder of a session: this process, this thread and the id.
+    """Return a key for locks that this thread holds: process id, thread id and session id.
 
-    A forked process has another key.
+    A forked process gets another key, so it does not inherit the locks of its parent.
     """
     return os.getpid(), threading.get_ident(), id

@@ -1,13 +1,15 @@
-"""The Lua scripts of the Redis store. Each runs in one round trip, completely or not at all.
+"""The Lua scripts of the Redis session store.
 
-KEYS are the keys of one session: head, records, ids, alone, hold. WRITE also gets the keys of the
-new records and of their ids. All of them share a hash tag, so they are in one slot of a cluster.
+Each script runs in one round trip and takes effect completely or not at all. KEYS are the keys of
+one session: head, records, ids of the records, exclusive lock (`alone`), lock of one write
+(`hold`). WRITE also gets the keys of the new records and of their ids. All of them share a hash
+tag, so they are in one slot of a cluster.
 
 A script that writes to a session begins with `_GUARD`, which takes three arguments:
 
-- ARGV 1: the token of the exclusive lock, or "" if the caller does not hold it
+- ARGV 1: the token of the exclusive lock, or "" if the caller does not hold that lock
 - ARGV 2: for how many milliseconds the exclusive lock is extended
-- ARGV 3: the token of the lock that the caller holds for this change, or ""
+- ARGV 3: the token of the caller's lock for this write, or ""
 """
 
 from __future__ import annotations
@@ -16,11 +18,14 @@ import hashlib
 from typing import NamedTuple
 
 FORMAT = "1"
-"""The version of the layout of a session in keys."""
+"""The version of the format in which a session is stored in Redis keys."""
 
 
 class SessionScript(NamedTuple):
-    """A script, and the hash by which a server that has run it knows it."""
+    """The text of a Lua script, and its SHA-1 hash.
+
+    A server that has run the script before accepts the hash instead of the text.
+    """
 
     text: str
     sha: str

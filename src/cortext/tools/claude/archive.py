@@ -13,7 +13,10 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE
 
 
 class ClaudeArchive(ArchiveSource):
-    """The transcripts, and the folder of each session with its sub-agents and tool results."""
+    """The files of Claude Code to archive: transcripts, and each session's folder.
+
+    The folder of a session holds the transcripts of its sub-agents, and tool results.
+    """
 
     def files(self) -> Iterator[ArchiveItem]:
         for folder in jsonl_transcripts.listed(os.path.join(self.home, "projects")):

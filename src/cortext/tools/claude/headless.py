@@ -1,4 +1,4 @@
-"""Turns with Claude Code without a terminal."""
+"""Runs of Claude Code without a terminal, each for one prompt and its answer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from cortext.tools.stream_events import JsonLineStream, Speech
 _NO_MENTIONS = {"CLAUDE_CODE_DISABLE_ATTACHMENTS": "1"}
 """The setting that prevents Claude Code from reading files that a prompt mentions with `@`.
 
-The files can be anywhere on the disk, and most of a prompt was written by others.
+The files can be anywhere on the disk, and other people wrote most of a prompt.
 """
 _BIGGEST_STATE = 1 << 26
 _NOT_TRUSTED = (
@@ -34,7 +34,7 @@ _NOT_TRUSTED = (
 
 
 class ClaudeSpeech(JsonLineStream):
-    """The reader for `claude -p --output-format stream-json` with partial messages."""
+    """The parser for the output of `claude -p --output-format stream-json`."""
 
     _block = 0
 
@@ -67,7 +67,7 @@ class ClaudeSpeech(JsonLineStream):
 
 
 class ClaudeHeadless(Headless):
-    """Turns with `claude -p`."""
+    """Runs of `claude -p`, each for one prompt and its answer."""
 
     speech: ClassVar[type[Speech]] = ClaudeSpeech
     report_words: ClassVar[tuple[str, ...]] = ("--output-format", "json")
@@ -96,9 +96,9 @@ class ClaudeHeadless(Headless):
 
 
 def _untrusted(cwd: str) -> list[str]:
-    """Return options that ignore the settings of a project, unless the user trusts its folder.
+    """Return options that ignore a project's settings, or [] if the user trusts the folder.
 
-    Without a terminal, Claude Code runs the hooks and servers of a project and asks nobody.
+    Without a terminal, Claude Code runs a project's hooks and servers without asking the user.
     """
     folder = os.path.realpath(cwd)
     known = _claude_projects()
@@ -119,9 +119,9 @@ def _is_trusted(project: object) -> bool:
 
 
 def _claude_projects() -> dict[str, Any]:
-    """Return the state of each project folder, or {} if the state file cannot be read.
+    """Return what Claude Code stores about each project folder, such as the user's trust.
 
-    With {}, no folder is trusted.
+    Return {} if `.claude.json` cannot be read. Then no folder counts as trusted.
     """
     own = os.environ.get("CLAUDE_CONFIG_DIR")
     folder = own or os.path.dirname(TOOL.home)

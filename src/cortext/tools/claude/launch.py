@@ -8,7 +8,7 @@ from cortext.tools.launch import Launcher, LaunchPlan
 
 
 class ClaudeLauncher(Launcher):
-    """The command lines of `claude`."""
+    """The command lines that start, resume and question sessions of `claude`."""
 
     takes_command = True
 

@@ -11,11 +11,14 @@ from cortext.tools.descriptor import Tool
 from cortext.tools.mcp_servers import project_folders, read_settings, table_at
 
 _LARGEST = 16 << 20
-"""The maximum bytes of the user's `.claude.json`, which holds much other data too."""
+"""The maximum size in bytes of the user's `.claude.json`, which also holds much other data."""
 
 
 def server_tables(tool: Tool, cwd: str) -> Iterator[dict[str, Any]]:
-    """Yield the tables of servers of the user, of the user in this project, and of the project."""
+    """Yield the tables of MCP servers that Claude Code starts in the folder `cwd`.
+
+    The user's servers come first, then the user's servers for this project, then the project's.
+    """
     own = read_settings(server_file(tool).path, _LARGEST)
     yield table_at(own, "mcpServers")
     yield table_at(own, "projects", cwd, "mcpServers")

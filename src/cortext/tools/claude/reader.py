@@ -1,8 +1,8 @@
 """The reader of Claude Code's transcripts, `projects/<folder>/<uuid>.jsonl`.
 
-The lines of a transcript form a tree, and one branch of the tree is live. A line holds one block of
-a reply and never changes. It becomes a message with the id of the line. Texts that Claude Code
-itself adds get the role `system`.
+The lines of a transcript form a tree. The live branch is the branch that the user sees now. A line
+holds one block of a reply and never changes. Each line becomes a message with the id of the line.
+Texts that Claude Code itself adds get the role `system`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _NOTHING_SAID = "No response requested."
 
 
 class _Node(Struct, gc=False):
-    """A line as a node of the tree, with the messages that it holds."""
+    """A line of the transcript as a node of the tree, with the messages in the line."""
 
     uuid: str
     parent: str
@@ -58,7 +58,10 @@ class _Node(Struct, gc=False):
 
 
 class _Titles:
-    """The titles in a transcript. The user's own title is the best, then a generated title."""
+    """The titles in a transcript, the best first.
+
+    They are the user's title, the model's title, the summary, and the first request.
+    """
 
     def __init__(self) -> None:
         self._found = ["", "", "", ""]
@@ -81,7 +84,7 @@ class _Titles:
 
 
 class _ClaudeTranscript:
-    """The content of one file, read line by line."""
+    """The content of one transcript file, collected line by line."""
 
     def __init__(self, id: str, path: str, longest: int | None) -> None:
         self.nodes: list[_Node] = []
@@ -102,8 +105,8 @@ class _ClaudeTranscript:
     def read(self, blocks: Iterable[bytes], *, main: bool = True, before: int = 0) -> list[Damage]:
         """Read the lines of a file, and return the damage in them.
 
-        `before` is the number of lines before the first block. `main` is False for the own file of
-        a sub-agent.
+        `before` is the number of lines before the first block. `main` is False for a file that
+        holds only a sub-agent.
         """
         lines = jsonl_transcripts.JsonLines(TranscriptLine, self._path)
         for number, line in lines.read(blocks):
@@ -117,11 +120,11 @@ class _ClaudeTranscript:
 
     @property
     def told_aside(self) -> int:
-        """The number of sub-agents' lines inside the file."""
+        """The number of lines that sub-agents wrote into this file."""
         return sum(len(part.nodes) for part in self.side.values())
 
     def _aside(self, line: TranscriptLine, number: int) -> None:
-        """Add a line of a sub-agent. Older versions wrote such lines into the main file."""
+        """Add a sub-agent's line. Older versions wrote such lines into the main transcript."""
         key = line.agent_id or self._sides.get(line.parent_uuid or "") or line.uuid or str(number)
         self._sides[line.uuid or ""] = key
         if key not in self.side:
@@ -200,11 +203,10 @@ class _ClaudeTranscript:
         )
 
     def lately(self, count: int, *, whole: bool) -> list[SessionMessage] | None:
-        """Return the messages after the first `count` nodes.
+        """Return the messages after the first `count` nodes, or None if a full read is needed.
 
-        None if the call of a result is missing, or if the user went back to an earlier message.
-        `whole` is whether the nodes are the whole file; otherwise the earlier message may be
-        unknown.
+        The result is None if the tool call of a tool result is missing, or if the user went back
+        to an earlier message. `whole` is False if the nodes are only the end of the file.
         """
         now = _live(self.nodes)
         changed = _live(self.nodes[:count]) ^ {place for place in now if place < count}
@@ -257,10 +259,10 @@ class _ClaudeTranscript:
 
 
 def _live(nodes: list[_Node]) -> set[int]:
-    """Return the positions of the nodes on the live branch.
+    """Return the positions of the nodes on the live branch, which the user sees now.
 
-    These are the last line and its parents, and the replies, results and queued messages that
-    belong to them. If a parent is missing, the branch continues at the line before.
+    The branch is the last line and its ancestors, with their replies, tool results and queued
+    messages. If a parent is missing, the branch continues at the line before.
     """
     places = {node.uuid: place for place, node in enumerate(nodes)}
     before = list[int]()
@@ -291,7 +293,7 @@ def _live(nodes: list[_Node]) -> set[int]:
 
 
 class ClaudeBridge:
-    """A bridge to the sessions of Claude Code. `home` is the tool's folder or a copy of it."""
+    """The reader of Claude Code's sessions. `home` is the tool's folder or its archived copy."""
 
     tool: ClassVar[str] = "claude"
 
@@ -299,7 +301,7 @@ class ClaudeBridge:
         self.home: str = home or own_home(self.tool)
 
     def sources(self) -> Iterator[TranscriptSource]:
-        """Yield every conversation. `decode` finds the conversations of sub-agents."""
+        """Yield the transcript of every conversation, without those of sub-agents."""
         for folder in jsonl_transcripts.listed(os.path.join(self.home, "projects")):
             for entry in (
                 jsonl_transcripts.listed(folder.path) if os.path.isdir(folder.path) else ()
@@ -312,7 +314,7 @@ class ClaudeBridge:
         return jsonl_transcripts.plain(os.path.basename(path)) == f"{id}.jsonl"
 
     def glance(self, source: TranscriptSource) -> Glance:
-        """Return the facts that lists show. The model is the last one near an end of the file."""
+        """Return the title, folder, times and model of a session, from both ends of its file."""
         fd = open_file(source.path)
         try:
             when = datetime.fromtimestamp(os.fstat(fd).st_mtime, UTC)
@@ -338,9 +340,10 @@ class ClaudeBridge:
         )
 
     def decode(self, source: TranscriptSource, *, longest: int | None = None) -> DecodedTranscript:
-        """Return the whole session. Memory use follows the longest line instead of the file.
+        """Return the whole session, with its sub-agents and the damage in its files.
 
-        Tool results of more than `longest` characters are cut to their beginning and end.
+        Tool results of more than `longest` characters are cut to their beginning and end. Files
+        are read line by line, so memory use does not grow with the size of a file.
         """
         when = datetime.fromtimestamp(os.stat(source.path).st_mtime, UTC)
         whole = _ClaudeTranscript(source.id, source.path, longest)
@@ -361,7 +364,7 @@ class ClaudeBridge:
         return DecodedTranscript(whole.session(source.id, when), broken + damages, side)
 
     def follow(self, source: TranscriptSource, lately: Lately) -> MessageDelta | None:
-        """Return the messages of the new lines, as `Follows.follow` defines."""
+        """Return the messages of the new lines in `lately`, or None if a full read is needed."""
         part = _ClaudeTranscript(source.id, source.path, None)
         part.read([lately.before], before=lately.first - 1)
         count = len(part.nodes)
@@ -373,7 +376,7 @@ class ClaudeBridge:
         return None if new is None else MessageDelta((), new, lately.mark, part.model)
 
     def beside(self, source: TranscriptSource) -> str:
-        """Return a fingerprint of the files of sub-agents, as `Follows.beside` defines."""
+        """Return a fingerprint of the sub-agents' files, as `Follows.beside` defines."""
         return jsonl_transcripts.prints(_side_files(source))
 
 
@@ -399,7 +402,8 @@ def _has_model(line: TranscriptLine) -> bool:
 def _side_files(source: TranscriptSource) -> Iterator[str]:
     """Yield the files of a conversation's sub-agents.
 
-    New versions store them in the folder of the session, old versions beside its transcript.
+    New versions of Claude Code store them in the folder of the session. Old versions store them
+    in the folder of the session's transcript.
     """
     beside = os.path.dirname(source.path)
     for entry in jsonl_transcripts.listed(os.path.join(beside, source.id, "subagents")):

@@ -18,7 +18,7 @@ _BY_THE_TOOL = (
 )  # fmt: skip
 SYNTHETIC = "<synthetic>"
 OURS = "msg_cortext"
-"""The beginning of the message ids in answers that cortext wrote. These answers name no model."""
+"""The prefix of message ids in the answers that cortext writes into a converted session."""
 
 
 class Media(Struct, gc=False):
@@ -92,7 +92,7 @@ class TranscriptLine(Struct, gc=False, rename="camel"):
 
     @property
     def content(self) -> Content:
-        """The content of a line that the user or the model wrote; None for other lines."""
+        """The text and tool calls that the user or the model wrote, or None for other lines."""
         if self.is_meta or self.is_compact_summary:
             return None
         if self.type in ("user", "assistant"):
@@ -108,7 +108,7 @@ class TranscriptLine(Struct, gc=False, rename="camel"):
 
 
 def sort_out(content: Content) -> tuple[str, list[dict[str, Any]], list[ContentBlock]]:
-    """Return the text, the tool calls and the tool results in a content."""
+    """Split the content of a message into its text, its tool calls and its tool results."""
     calls: list[dict[str, Any]] = []
     results: list[ContentBlock] = []
     if not isinstance(content, list):
@@ -127,9 +127,10 @@ def sort_out(content: Content) -> tuple[str, list[dict[str, Any]], list[ContentB
 
 
 def said(text: str, role: Role) -> tuple[Role, str]:
-    """Return the role and the text of a message.
+    """Return the role and the text of a message, without the markup of Claude Code.
 
-    A slash command becomes the line that was typed.
+    A slash or shell command becomes the line that the user typed. Text that Claude Code added in
+    the role of the user gets the role `system`.
     """
     if role != "user" or not text:
         return role, text
@@ -146,7 +147,7 @@ def said(text: str, role: Role) -> tuple[Role, str]:
 
 
 def _element(text: str, tag: str) -> str | None:
-    """Return the text of the first element with this tag; None if it is missing or not closed."""
+    """Return the text between the first `<tag>` and `</tag>`, or None if either is missing."""
     _, _, rest = text.partition(f"<{tag}>")
     inside, closing, _ = rest.partition(f"</{tag}>")
     return inside if closing else None

@@ -10,7 +10,7 @@ from cortext.tools.settings import SettingsFile
 
 
 def hooks_file(tool: Tool) -> SettingsFile:
-    """Return the settings file for hooks. Claude Code counts time-outs in seconds."""
+    """Return the settings file for hooks, `settings.json`. Its time-outs are in seconds."""
     path = os.path.join(tool.home, "settings.json")
     return SettingsFile(tool, path, has_events=True, timeout=10)
 
@@ -18,7 +18,8 @@ def hooks_file(tool: Tool) -> SettingsFile:
 def server_file(tool: Tool) -> SettingsFile:
     """Return the settings file for MCP servers.
 
-    It is in the user's home folder, or in the tool's folder if the environment names that folder.
+    The file `.claude.json` is in the user's home folder, or in the folder that the environment
+    variable `CLAUDE_CONFIG_DIR` names.
     """
     folder = os.environ.get(tool.folder_variable) or os.path.expanduser("~")
     entry = McpEntry("mcpServers", {"type": "stdio", **CALL})

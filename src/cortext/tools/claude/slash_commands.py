@@ -1,7 +1,7 @@
 """Our slash commands for Claude Code.
 
-Claude Code inserts the text that a user types into our shell command, without quoting. So the text
-is in a quoted here-document whose end marker nobody can guess. `allowed-tools` lets no other
+Claude Code inserts the text that a user types into our shell command, without quoting. Therefore
+the text is in a quoted here-document with a random end marker. `allowed-tools` lets no other
 program run.
 """
 
@@ -16,7 +16,10 @@ _END = re.compile(r"^CORTEXT_[0-9a-f]{32}$", re.MULTILINE)
 
 
 class ClaudeCommands(SlashCommands):
-    """Command files in Markdown. An existing file keeps the end marker of its here-document."""
+    """Our command files for Claude Code, in Markdown.
+
+    A rewritten file keeps the end marker of its here-document.
+    """
 
     def file_text(self, command: SlashCommand, old: str = "") -> str:
         found = _END.search(old)

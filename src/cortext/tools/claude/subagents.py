@@ -1,6 +1,6 @@
 """Sub-agents' transcripts that older versions of Claude Code stored beside normal transcripts.
 
-Only the first line of such a file names its session.
+Only the first line of a sub-agent's transcript contains the id of the session that started it.
 """
 
 from __future__ import annotations
@@ -17,15 +17,18 @@ from cortext.tools.transcript_folders import warn
 
 _SESSION = re.compile(rb'"sessionId"\s*:\s*"([^"\\]+)"')
 _HEAD = 4096
-"""The bytes that nearly always contain the session's id. The line itself may be far longer."""
+"""The number of bytes of a first line that nearly always contain the session's id."""
 _FRESH_NS = 20_000_000
-"""The maximum age of a folder, in nanoseconds, at which its time may not show the latest file."""
+"""The age in nanoseconds below which a folder is not cached.
+
+Two changes within this time may leave the same modification time.
+"""
 
 
 class _Folder(NamedTuple):
-    """The sub-agents' files in a folder at a time, by session.
+    """The sub-agents' files in a folder, by session id.
 
-    `unnamed` has the files that did not name their session yet.
+    `time` is the modification time of the folder. `unnamed` holds files without a session id yet.
     """
 
     time: int
@@ -38,7 +41,7 @@ _known: dict[str, _Folder] = {}
 
 
 def agents_beside(folder: str) -> Mapping[str, Sequence[str]]:
-    """Return the files of sub-agents in a folder of transcripts, by session id."""
+    """Return the sub-agents' files in a folder of transcripts, by the id of their session."""
     try:
         now = os.stat(folder).st_mtime_ns
     except OSError:
@@ -73,7 +76,7 @@ def _sorted_in(paths: Sequence[str], now: int, named: Mapping[str, Sequence[str]
 
 
 def _sessions_of(path: str) -> set[str]:
-    """Return the session ids in the first line of a file."""
+    """Return the session ids in the first line of a file, or an empty set if unreadable."""
     try:
         for most in (_HEAD, jsonl_transcripts.ENDS[1]):
             head = jsonl_transcripts.read_head(path, most)

@@ -1,4 +1,4 @@
-"""The writer of sessions for Claude Code, which `claude --resume ID` can continue."""
+"""The writer of new Claude Code sessions, which `claude --resume ID` can continue."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 class ClaudeWriter:
-    """A writer to `projects/<folder>/`, in `home` or in the tool's own folder."""
+    """The writer of transcripts in `projects/<folder>/`.
+
+    `home` replaces the user's folder of Claude Code.
+    """
 
     tool: ClassVar[str] = "claude"
 
@@ -26,7 +29,10 @@ class ClaudeWriter:
         self._home = home or own_home(self.tool)
 
     def write(self, turns: Sequence[Turn], *, cwd: str, title: str, last: str = "") -> Written:
-        """Write a new session, as `Writer.write` defines. The title counts as given by the user."""
+        """Write a new session, as `Writer.write` defines.
+
+        Claude Code treats `title` as a title that the user chose.
+        """
         folder, id = os.path.realpath(cwd), new_id()
         path = os.path.join(self._home, "projects", folder_name(folder), f"{id}.jsonl")
         lines = list(_lines(with_last(turns, last), id, folder))
@@ -80,7 +86,7 @@ def _assistant(turn: Turn) -> dict[str, Any]:
 
 
 def folder_name(path: str) -> str:
-    """Return the name of the folder in `projects/` for a working folder."""
+    """Return the name that Claude Code gives to a working folder below `projects/`."""
     name = re.sub(r"[^A-Za-z0-9]", "-", _units(path))
     if len(name) <= _LONGEST:
         return name
@@ -96,6 +102,6 @@ def folder_name(path: str) -> str:
 
 
 def _units(text: str) -> str:
-    """Return a text as UTF-16 units, like a string of JavaScript."""
+    """Return text with one character for each UTF-16 unit, like a string of JavaScript."""
     raw = text.encode("utf-16-le", "surrogatepass")
     return "".join(chr(raw[at] | raw[at + 1] << 8) for at in range(0, len(raw), 2))

@@ -13,7 +13,7 @@ _COLD = ".zst"
 
 
 class CodexArchive(ArchiveSource):
-    """The transcripts of Codex, including the compressed ones, and the index with their names."""
+    """The files of Codex to archive: transcripts, compressed or not, and the index of titles."""
 
     moves_transcripts = True
     titles_file = "session_index.jsonl"
@@ -31,7 +31,7 @@ class CodexArchive(ArchiveSource):
                     yield item if name == item.name else item._replace(name=name, kind="cold")
 
     def merge_companion(self, name: str, old: bytes, new: bytes) -> bytes:
-        """Return the new index, plus the lines of the old copy that Codex has removed."""
+        """Return the new index of titles, after the old lines that Codex has removed from it."""
         if name not in self.tool.companions:
             return new
         lines = set(new.split(b"\n"))

@@ -1,4 +1,4 @@
-"""Turns with Codex without a terminal."""
+"""Runs of Codex without a terminal, each for one prompt and its answer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cortext.tools.stream_events import JsonRpcStream, Speech
 
 
 class CodexSpeech(JsonRpcStream):
-    """The reader for the output of `codex app-server`."""
+    """The client of `codex app-server`: it sends the prompt and parses the answer."""
 
     _versioned = False
 
@@ -65,7 +65,7 @@ class CodexSpeech(JsonRpcStream):
 
 
 class CodexHeadless(Headless):
-    """Turns with `codex app-server`."""
+    """Runs of `codex app-server`, each for one prompt and its answer."""
 
     speech: ClassVar[type[Speech]] = CodexSpeech
     report_words: ClassVar[tuple[str, ...]] = ("--json",)

@@ -13,10 +13,10 @@ _FEATURES = ("shell_tool", "unified_exec", "multi_agent", "view_image", "goals",
 
 
 class CodexLauncher(Launcher):
-    """The command lines of `codex`.
+    """The command lines that start, resume and question sessions of `codex`.
 
-    Codex accepts neither a slash command nor a file of instructions. Instructions are a turn that
-    cortext writes.
+    Codex accepts neither a slash command nor a file of instructions at its start. Therefore cortext
+    writes the instructions into the session, as its last turn.
     """
 
     takes_empty_session = True
@@ -36,9 +36,9 @@ class CodexLauncher(Launcher):
 
 
 def _untrusted(cwd: str) -> str:
-    """Return a setting that marks a folder and its parents as untrusted for one run.
+    """Return a Codex setting that marks a folder and its parents as untrusted for one run.
 
-    Otherwise, Codex reads the settings of the project, and starts the MCP servers in them.
+    Without this setting, Codex starts the MCP servers in the settings of the project.
     """
     folders: list[str] = []
     for folder in (os.path.abspath(cwd), os.path.realpath(cwd)):

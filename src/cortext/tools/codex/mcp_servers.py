@@ -11,7 +11,7 @@ from cortext.tools.mcp_servers import project_folders, read_settings, table_at
 
 
 def server_tables(tool: Tool, cwd: str) -> Iterator[dict[str, Any]]:
-    """Yield the tables of servers of the user and of the project."""
+    """Yield the tables of MCP servers that Codex starts in `cwd`: first the user's servers."""
     projects = (os.path.join(folder, ".codex") for folder in project_folders(cwd))
     for folder in (tool.home, *projects):
         yield table_at(read_settings(os.path.join(folder, "config.toml")), "mcp_servers")

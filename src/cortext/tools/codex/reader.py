@@ -4,7 +4,7 @@ Codex calls a transcript a rollout. It compresses old rollouts to `.jsonl.zst`.
 
 A rollout holds most messages twice: as items of the model's history and as events for the screen.
 The reader uses the items, and the events only where there are no items. A rollout that continues
-another one may hold only the new records. Then it names the other rollout.
+another rollout may hold only the new records and the id of the other rollout.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _COMPLETED: dict[str, Role] = {"UserMessage": "user", "AgentMessage": "assistant
 
 
 class _CodexTranscript:
-    """The content of a rollout, read line by line, with the rollouts that it continues."""
+    """The content of a transcript (rollout), and of the rollouts that it continues."""
 
     def __init__(self, longest: int | None) -> None:
         self.meta: Payload | None = None
@@ -72,7 +72,10 @@ class _CodexTranscript:
         self._items = self._said[0]
 
     def add(self, line: RolloutLine, place: int, id: str) -> None:
-        """Add a record. `place` is its position in the history of the conversation."""
+        """Add a decoded line of the transcript of session `id`.
+
+        `place` is the position of the line in the history of the conversation.
+        """
         self._count += 1
         type, body, stamp = line.type, line.payload or line, line.timestamp
         if stamp:
@@ -98,9 +101,9 @@ class _CodexTranscript:
             self._add_item(body, at, self._name(type, body, place, id))
 
     def _name(self, type: str, body: Payload, place: int, id: str) -> str:
-        """Return the id of a record, or an id made from its position.
+        """Return the record's own id, or an id made from its position if it is missing or used.
 
-        An item and its event have the same id.
+        An item and its event may have the same id, so only ids of one `type` are compared.
         """
         own = body.item.id if body.item else body.id
         if not own or (type, own) in self._seen:
@@ -167,7 +170,7 @@ class _CodexTranscript:
         return of_decoded("tool", text, at, id, None, call, name, None, facts)
 
     def _roll_back(self, turns: int) -> None:
-        """Remove the last turns. Each turn begins with a message of the user."""
+        """Remove the last turns, as the user did. Each turn starts with a message of the user."""
         asked = [place for place, message in self._spoken() if message.role == "user"]
         if turns > 0 and asked:
             cut = asked[-turns] if turns <= len(asked) else 0
@@ -176,9 +179,10 @@ class _CodexTranscript:
             self._boundaries = [place for place in self._boundaries if place < cut]
 
     def _spoken(self) -> list[tuple[int, SessionMessage]]:
-        """Return the messages of the session.
+        """Return the messages of the session, each with its position.
 
-        For each role, the messages come from the most reliable list that has any.
+        A transcript has three lists of messages. For each role, use the most reliable list that has
+        messages of that role.
         """
         items, *others = self._said
         spoken = items
@@ -192,10 +196,10 @@ class _CodexTranscript:
         return spoken
 
     def lately(self, count: int) -> list[SessionMessage] | None:
-        """Return the messages after the first `count` records.
+        """Return the messages after the first `count` records, or None if a full read is needed.
 
-        None if earlier records must decide which list is reliable, or which call a result belongs
-        to.
+        The result is None if the tool call of a tool result is missing, or if a role has only
+        events, because earlier records may have items of that role.
         """
         items = {message.role for _, message in self._said[0] if message.content}
         events = {m.role for said in self._said[1:] for place, m in said if place > count}
@@ -238,14 +242,14 @@ class _CodexTranscript:
 
 
 _indexes: dict[str, tuple[tuple[int, int], dict[str, str]]] = {}
-"""Cached names of conversations, by the path of their index file, with its time and size.
+"""The cached titles of each index file, with the time and size of the file.
 
-The cache is shared, because each conversation is read with a new bridge.
+All bridges share the cache, because each conversation is read with a new bridge.
 """
 
 
 class CodexBridge:
-    """A bridge to the sessions of Codex. `home` is the folder of Codex or a copy of it."""
+    """The reader of Codex's sessions. `home` is the folder of Codex or its archived copy."""
 
     tool: ClassVar[str] = "codex"
 
@@ -253,10 +257,9 @@ class CodexBridge:
         self.home: str = home or own_home(self.tool)
 
     def sources(self) -> Iterator[TranscriptSource]:
-        """Yield every rollout.
+        """Yield the newest transcript (rollout) of each conversation.
 
-        If a conversation has several files, yield the newest. An uncompressed file goes before a
-        compressed file.
+        If a rollout exists both compressed and uncompressed, yield the uncompressed file.
         """
         for found in self._rollouts().values():
             yield found[-1]
@@ -266,7 +269,10 @@ class CodexBridge:
         return bool(id) and f"-{id}" in stem and ending in ("", ".zst")
 
     def glance(self, source: TranscriptSource) -> Glance:
-        """Return the facts that lists show. Only the beginning of a compressed rollout is read."""
+        """Return the title, folder, times and model of a session, from both ends of its file.
+
+        Of a compressed rollout, only the beginning is read.
+        """
         fd = open_file(source.path)
         try:
             when = datetime.fromtimestamp(os.fstat(fd).st_mtime, UTC)
@@ -298,9 +304,10 @@ class CodexBridge:
         )
 
     def decode(self, source: TranscriptSource, *, longest: int | None = None) -> DecodedTranscript:
-        """Return the whole session. Memory use follows the longest line instead of the file.
+        """Return the whole session, with its sub-agents and the damage in its files.
 
-        Tool results of more than `longest` characters are cut to their beginning and end.
+        Tool results of more than `longest` characters are cut to their beginning and end. Files
+        are read line by line, so memory use does not grow with the size of a file.
         """
         damages: list[Damage] = []
         session, spawned = self._decode(source, longest, damages)
@@ -317,7 +324,7 @@ class CodexBridge:
         return DecodedTranscript(session, damages, side)
 
     def follow(self, source: TranscriptSource, lately: Lately) -> MessageDelta | None:
-        """Return the messages of the new lines, as `Follows.follow` defines."""
+        """Return the messages of the new lines in `lately`, or None if a full read is needed."""
         part, lines, before, count = (
             _CodexTranscript(None),
             jsonl_transcripts.JsonLines(RolloutLine),
@@ -339,12 +346,15 @@ class CodexBridge:
         return None if new is None else MessageDelta((), new, lately.mark, part.model)
 
     def beside(self, source: TranscriptSource) -> None:
-        """Return None, because only a read of all lines shows which sub-agents were started."""
+        """Return None: only a full read of a rollout shows which sub-agents it started."""
 
     def _decode(
         self, source: TranscriptSource, longest: int | None, damages: list[Damage]
     ) -> tuple[Session, list[str]]:
-        """Return the session of one rollout, and the ids of the sub-agents that it started."""
+        """Return the session of one rollout, and the ids of the sub-agents that it started.
+
+        Add the damage in the file to `damages`.
+        """
         when = datetime.fromtimestamp(os.stat(source.path).st_mtime, UTC)
         whole = _CodexTranscript(longest)
         self._read(whole, source, None, damages, set())
@@ -359,9 +369,10 @@ class CodexBridge:
         damages: list[Damage],
         seen: set[str],
     ) -> None:
-        """Add the records of a rollout before the position `end`.
+        """Add the records of a rollout to `whole`, only those before the position `end` if given.
 
-        The records of the rollout that it continues are added first.
+        The records of a rollout that this one continues are added first. `seen` holds the paths
+        that were read already.
         """
         seen.add(source.path)
         lines, id = jsonl_transcripts.JsonLines(RolloutLine, source.path), source.id
@@ -404,7 +415,7 @@ class CodexBridge:
         whole.last, whole.stamp, whole.title, whole.request = last, stamp, "", ""
 
     def _rollouts(self) -> dict[str, list[TranscriptSource]]:
-        """Return the files of each conversation, the oldest first."""
+        """Return the transcripts (rollouts) of each conversation by id, the oldest file first."""
         found: dict[str, list[TranscriptSource]] = {}
         entries = chain.from_iterable(
             _walk(os.path.join(self.home, name)) for name in ("archived_sessions", "sessions")
@@ -420,7 +431,10 @@ class CodexBridge:
         return found
 
     def _names(self) -> dict[str, str]:
-        """Return the names that users gave to conversations. The last name of each one is valid."""
+        """Return the titles that users gave to conversations, by id.
+
+        If the index has several titles for a conversation, the last title is valid.
+        """
         path = os.path.join(self.home, "session_index.jsonl")
         try:
             found = os.stat(path)
@@ -443,7 +457,10 @@ class CodexBridge:
 
 
 def is_subagent(source: TranscriptSource) -> bool:
-    """Return whether a transcript belongs to a sub-agent. Only its first line shows that."""
+    """Return whether the first line of a transcript says that it belongs to a sub-agent.
+
+    The result is False for a compressed transcript.
+    """
     if source.path.endswith(".zst"):
         return False
     head = b""
@@ -460,7 +477,7 @@ def is_subagent(source: TranscriptSource) -> bool:
 
 
 def _request(line: RolloutLine) -> str:
-    """Return the title from a user's message in a line, or "" if the line has none."""
+    """Return a title made from the user's message in a line, or "" if there is no message."""
     body = line.body
     if line.type == "event_msg":
         if body.item and body.item.type == "UserMessage":
@@ -496,7 +513,10 @@ def _cold_head(path: str) -> list[RolloutLine]:
 
 
 def _blocks(path: str, damages: list[Damage]) -> Iterator[bytes]:
-    """Yield the bytes of a rollout in blocks. A compressed rollout is decompressed."""
+    """Yield the bytes of a rollout in blocks, decompressed if necessary.
+
+    Raises SessionStorageError if the program `zstd` is needed and not installed.
+    """
     if not path.endswith(_COLD):
         yield from jsonl_transcripts.read_blocks(path, damages)
         return

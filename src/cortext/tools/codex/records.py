@@ -94,7 +94,11 @@ class Payload(Struct, gc=False):
 
 
 class RolloutLine(Payload, gc=False):
-    """A record. The oldest versions of Codex wrote the payload without an envelope."""
+    """A line of a rollout: an envelope with a payload.
+
+    The oldest versions of Codex wrote the payload without an envelope. Then the line itself has
+    the fields of the payload.
+    """
 
     ordinal: int | None = None
     payload: Payload | None = None
@@ -127,7 +131,7 @@ _arguments = Decoder(dict[str, Any])
 
 
 def text_of(content: Content, role: Role = "tool") -> str:
-    """Return the text of a content. Texts that Codex added to a user's message are left out."""
+    """Return the text of a message's content, without texts that Codex added for the user."""
     if isinstance(content, str):
         return content if is_said(content, role) else ""
     if not content:
@@ -137,7 +141,7 @@ def text_of(content: Content, role: Role = "tool") -> str:
 
 
 def is_said(text: str, role: Role = "tool") -> bool:
-    """Return whether a text has content that Codex did not add."""
+    """Return whether a text is not empty and was not added by Codex in the user's role."""
     if text[:1].isalnum():
         return True  # fast path for nearly all texts
     if _is_empty(text):
@@ -146,7 +150,7 @@ def is_said(text: str, role: Role = "tool") -> bool:
 
 
 def _stand_in(part: ContentPart) -> str:
-    """Return a placeholder for an image or file."""
+    """Return a placeholder such as "[image]" for an image or file, otherwise ""."""
     kind = part.type.lower()
     if "image" in kind:
         return "[image]"
@@ -154,12 +158,15 @@ def _stand_in(part: ContentPart) -> str:
 
 
 def title_of(text: str) -> str:
-    """Return a title made from a request. Editors put a list of open files before the request."""
+    """Return a title made from the user's request.
+
+    Leave out the list of open files that editors put before the request.
+    """
     return jsonl_transcripts.title_of(text.partition(REQUEST)[2] or text)
 
 
 def unwrap(text: str) -> Wrapped | None:
-    """Return the result of a command that older versions stored as JSON in the text, or None."""
+    """Return the command result that older versions of Codex wrote as JSON, or None if invalid."""
     try:
         return _unwrapping.decode(text)
     except (DecodeError, UnicodeEncodeError):
@@ -200,7 +207,10 @@ def _tolerant(given: str) -> Any:
 
 
 def parent_of(meta: Payload) -> str:
-    """Return the conversation that a sub-agent works for, or "" if the user started this one."""
+    """Return the id of the session that started this sub-agent, or "" if it is no sub-agent.
+
+    `meta` is the first record of the transcript.
+    """
     told = re.search(rf'"parent_thread_id":"({UUID})"', json_codec.encode(meta.source).decode())
     spawned = meta.thread_source == "subagent" and meta.parent_thread_id
     return told[1] if told else spawned or ""

@@ -1,4 +1,4 @@
-"""The settings of Codex: a program to notify, and MCP servers, in one TOML file."""
+"""The settings of Codex in one TOML file: the program that Codex notifies, and MCP servers."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ class CodexEntry(McpEntry):
 
 
 class CodexSettings(SettingsFile):
-    """The file `config.toml`.
+    """The file `config.toml` of Codex.
 
-    Codex notifies only one program, and the user may have set another.
+    Its `notify` setting takes the place of hooks. The setting names only one program, and the user
+    may already use another program than cortext.
     """
 
     def with_hooks(self, text: str, *, but: Sequence[str] = ()) -> Edited:
@@ -65,6 +66,6 @@ class CodexSettings(SettingsFile):
 
 
 def settings_file(tool: Tool) -> SettingsFile:
-    """Return the settings file for hooks and for MCP servers."""
+    """Return `config.toml`, which holds both the notify setting and the MCP servers of Codex."""
     path = os.path.join(tool.home, "config.toml")
     return CodexSettings(tool, path, CodexEntry("mcp_servers", dict(CALL)), has_events=True)

@@ -1,4 +1,4 @@
-"""The writer of sessions for Codex, which `codex resume ID` can continue."""
+"""The writer of new Codex sessions, which `codex resume ID` can continue."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ _FIRST = 65_536  # the maximum bytes of the first line of a rollout that cortext
 
 
 class CodexWriter:
-    """A writer to `sessions/Y/M/D/`, in `home` or in the own folder of Codex."""
+    """The writer of transcripts (rollouts) in `sessions/Y/M/D/`.
+
+    `home` replaces the user's folder of Codex.
+    """
 
     tool: ClassVar[str] = "codex"
 
@@ -34,7 +37,7 @@ class CodexWriter:
     def write(self, turns: Sequence[Turn], *, cwd: str, title: str, last: str = "") -> Written:
         """Write a new session, as `Writer.write` defines.
 
-        The file has the date of today, because Codex compresses old rollouts.
+        The file is dated today, even for an old conversation, because Codex compresses old files.
         """
         now, id = datetime.now(UTC), _new_uuid7()
         here = now.astimezone()
@@ -50,7 +53,7 @@ class CodexWriter:
         return Written(id, path)
 
     def _name(self, id: str, title: str) -> None:
-        """Ask `codex app-server` to add the title to the list of sessions.
+        """Ask `codex app-server` to store the title in the session list of Codex.
 
         Only Codex may write that list. If the call fails, the list shows the first request instead.
         """
@@ -99,7 +102,7 @@ def _naming(id: str, title: str) -> list[dict[str, Any]]:
 
 
 def _asked(to: IO[bytes], out: IO[bytes], requests: Sequence[dict[str, Any]]) -> bool:
-    """Send requests, and return whether the server answered the last one without an error."""
+    """Send JSON-RPC requests, and return whether the last request got a result without an error."""
     last = requests[-1]["id"]
     try:
         to.write(b"".join(json_codec.encode(request) + b"\n" for request in requests))
@@ -114,7 +117,7 @@ def _asked(to: IO[bytes], out: IO[bytes], requests: Sequence[dict[str, Any]]) ->
 
 
 def is_ours(path: str) -> bool:
-    """Return whether cortext wrote a rollout. Codex may have continued it since."""
+    """Return whether cortext created a rollout. Codex may have added records to the file since."""
     try:
         first = json_codec.decode(read_first_line(path, _FIRST))
         return first["payload"]["originator"] == _OURS
@@ -136,7 +139,7 @@ def _meta(id: str, cwd: str, now: datetime, provider: str) -> dict[str, Any]:
 
 
 def _records(turns: Sequence[Turn]) -> Iterator[dict[str, Any]]:
-    """Yield each turn twice: once for the model, and once for the screen."""
+    """Yield two records for each turn: an item for the model, and an event for the screen."""
     for turn, when in zip(turns, rising(turns), strict=True):
         mine = turn.role == "user"
         kind = "input_text" if mine else "output_text"

@@ -12,7 +12,7 @@ from cortext.tools.archive_items import ArchiveItem, ArchiveSource, walk_files
 
 
 class GeminiArchive(ArchiveSource):
-    """The chats of Gemini CLI, and the files that name the folder of each project."""
+    """The files of Gemini CLI to archive: chats, and the files that name each project's folder."""
 
     def files(self) -> Iterator[ArchiveItem]:
         for name in self.tool.companions:

@@ -19,10 +19,10 @@ _LONGEST_HEAD = 1 << 16
 def empty_sessions(
     sources: Iterable[TranscriptSource], since: float
 ) -> Iterator[tuple[float, str]]:
-    """Yield the time and id of each empty session that began since a time.
+    """Yield the time and id of each session without messages that changed since `since`.
 
-    Only the folders of `sources` are searched. `/clear` writes the head of a new session at once,
-    but no list shows that session, so it is not a source.
+    The command `/clear` starts such a session: its file has only a first line, and no list shows
+    it. Only the folders of `sources` are searched. `since` is in seconds since 1970.
     """
     files = {source.path for source in sources}
     for folder in {os.path.dirname(path) for path in files}:

@@ -1,4 +1,4 @@
-"""Turns with Gemini CLI without a terminal."""
+"""Runs of Gemini CLI without a terminal, each for one prompt and its answer."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from cortext.tools.stream_events import JsonLineStream, Speech
 
 
 class GeminiSpeech(JsonLineStream):
-    """The reader for `gemini --output-format stream-json`.
+    """The parser for the output of `gemini --output-format stream-json`.
 
-    Gemini CLI writes the prompt first. It ends before a pipe has been read: with version 0.61, 460
-    kB of 1 MB came through.
+    The output goes to a file, because Gemini CLI exits before a pipe is read completely. With
+    version 0.61, only 460 kB of 1 MB came through a pipe.
     """
 
     by_file = True
@@ -56,7 +56,7 @@ class GeminiSpeech(JsonLineStream):
 
 
 class GeminiHeadless(Headless):
-    """Turns with `gemini` and JSON output."""
+    """Runs of `gemini` with JSON output, each for one prompt and its answer."""
 
     speech: ClassVar[type[Speech]] = GeminiSpeech
     report_words: ClassVar[tuple[str, ...]] = ("--output-format", "json")

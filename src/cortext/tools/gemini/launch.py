@@ -10,11 +10,11 @@ _DENY = b'[[rule]]\ntoolName = "*"\ndecision = "deny"\npriority = 999\n'
 
 
 class GeminiLauncher(Launcher):
-    """The command lines of `gemini`."""
+    """The command lines that start, resume and question sessions of `gemini`."""
 
     asks_in_copy = True
     takes_command = True
-    # Version 0.61 deletes a session that is resumed in two other minutes than it began in.
+    # Version 0.61 deletes a session after it is resumed in two different later minutes.
     deletes_resumed = True
 
     def resume(self, id: str, *, cwd: str, command: str = "", instructions: str = "") -> LaunchPlan:

@@ -12,7 +12,10 @@ from cortext.tools.mcp_servers import read_settings, table_at
 
 
 def server_tables(tool: Tool, cwd: str) -> Iterator[dict[str, Any]]:
-    """Yield the tables of servers of extensions, of the user and of the project."""
+    """Yield the tables of MCP servers that Gemini CLI starts in the folder `cwd`.
+
+    The tables come from extensions, then from the user's settings, then from the project's.
+    """
     for extension in listed(os.path.join(tool.home, "extensions")):
         found = read_settings(os.path.join(extension.path, "gemini-extension.json"))
         yield table_at(found, "mcpServers")

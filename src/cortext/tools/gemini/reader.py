@@ -1,7 +1,7 @@
 """The reader of Gemini CLI's transcripts, `tmp/<project>/chats/session-*.jsonl`.
 
-A transcript is a log of events. Older transcripts are JSON documents. The path of a transcript
-shows the folder of the conversation; its content does not.
+A transcript is a log of events. Older transcripts are JSON documents. The project in the path of a
+transcript tells the working folder of the conversation. The content usually does not.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from cortext.tools.transcript_folders import own_home, warn
 _ID = re.compile(rb'"sessionId"\s*:\s*"([A-Za-z0-9][A-Za-z0-9._-]{0,127})"')
 _SAID_ID = re.compile(rb'"sessionId"\s*:\s*"([^"\\]+)"')
 _HEAD = 4096
-"""The bytes at the beginning of a transcript that contain its id."""
+"""The number of bytes at the beginning of a transcript that contain the session's id."""
 _SUBAGENT = re.compile(rb'"kind"\s*:\s*"subagent"')
 # Match within one line: a match across empty lines would take quadratic time.
 _MESSAGE = re.compile(rb'^[ \t\r\0]*\{"id"|"type"\s*:\s*"gemini"', re.MULTILINE)
@@ -67,7 +67,7 @@ def _read_document(data: bytes, log: TranscriptState) -> None:
 
 
 def _salvage(data: bytes, log: TranscriptState) -> None:
-    """Read a document that is not complete: its head, and every complete message."""
+    """Add the times, the title and the whole messages of an incomplete document to `log`."""
     import json as standard
 
     text = data.decode("utf-8", "replace")
@@ -146,7 +146,7 @@ def _session(log: TranscriptState, source: TranscriptSource, when: datetime) -> 
 
 
 class GeminiBridge:
-    """A bridge to the sessions of Gemini CLI. `home` is the tool's folder or a copy of it."""
+    """The reader of Gemini CLI's sessions. `home` is the tool's folder or its archived copy."""
 
     tool: ClassVar[str] = "gemini"
 
@@ -154,7 +154,7 @@ class GeminiBridge:
         self.home: str = home or own_home(self.tool)
 
     def sources(self) -> Iterator[TranscriptSource]:
-        """Yield every conversation. `decode` finds the conversations of sub-agents.
+        """Yield the transcript of every conversation, without those of sub-agents.
 
         File names contain only eight characters of an id, so the beginning of each file is read.
         """
@@ -173,9 +173,9 @@ class GeminiBridge:
                             yield source._replace(id=id, cwd=cwd)
 
     def is_transcript_of(self, id: str, path: str) -> bool:
-        """Return whether a file contains this session id.
+        """Return whether a file is the transcript of the session `id`.
 
-        Its name has only the beginning of the id.
+        The beginning of the file is read, because its name has only the first part of the id.
         """
         if jsonl_transcripts.plain(os.path.basename(path)).rpartition(".")[0] == id:
             return True  # an old transcript without another id
@@ -183,10 +183,9 @@ class GeminiBridge:
         return said is not None and said[1] == id.encode("utf-8", "surrogatepass")
 
     def glance(self, source: TranscriptSource) -> Glance:
-        """Return the facts that lists show.
+        """Return the title, folder, times and model of a session, from both ends of its file.
 
-        The title is the summary if there is one near an end of the file, otherwise the first
-        request.
+        The title is the summary if an end of the file has a summary, otherwise the first request.
         """
         log = TranscriptState()
         fd = open_file(source.path)
@@ -203,7 +202,7 @@ class GeminiBridge:
         return Glance(log.title, cwd, log.first, updated, log.model)
 
     def decode(self, source: TranscriptSource, *, longest: int | None = None) -> DecodedTranscript:
-        """Return the whole session.
+        """Return the whole session, with its sub-agents and the damage in its files.
 
         Tool results of more than `longest` characters are cut to their beginning and end.
         """
@@ -217,9 +216,9 @@ class GeminiBridge:
         return DecodedTranscript(session, damages, side)
 
     def follow(self, source: TranscriptSource, lately: Lately) -> MessageDelta | None:
-        """Return the messages of the new lines, as `Follows.follow` defines.
+        """Return the messages of the new lines in `lately`, or None if a full read is needed.
 
-        The result is None after a resume, because a resume lists all messages again.
+        The result is None after a resume, because Gemini CLI then writes all messages again.
         """
         log, lines = TranscriptState(), jsonl_transcripts.JsonLines(GeminiRecord)
         for _, record in lines.read([lately.before]):
@@ -241,13 +240,13 @@ class GeminiBridge:
         return None if lines.damages else MessageDelta((), new, lately.mark, log.model)
 
     def beside(self, source: TranscriptSource) -> str:
-        """Return a fingerprint of the files of sub-agents, as `Follows.beside` defines."""
+        """Return a fingerprint of the sub-agents' files, as `Follows.beside` defines."""
         return jsonl_transcripts.prints(child.path for child in _side_sources(source))
 
     def _folders(self) -> dict[str, str]:
-        """Return the folder of each project, by its short name and by its hash.
+        """Return the folder of each project in `projects.json`, by short name and by hash.
 
-        Older releases used the hash instead of the short name.
+        Older releases of Gemini CLI named folders below `tmp` after the hash.
         """
         path = os.path.join(self.home, "projects.json")
         try:
@@ -269,7 +268,7 @@ def _decoded(source: TranscriptSource, longest: int | None) -> tuple[Session, li
 
 
 def _side_sources(source: TranscriptSource) -> Iterable[TranscriptSource]:
-    """Yield the transcripts of sub-agents, from the folder that is named after the session's id."""
+    """Yield the sub-agents' transcripts, from the folder that has the session's id as its name."""
     for entry in jsonl_transcripts.listed(os.path.join(os.path.dirname(source.path), source.id)):
         id, _, kind = jsonl_transcripts.plain(entry.name).rpartition(".")
         if kind in ("jsonl", "json"):
@@ -278,7 +277,7 @@ def _side_sources(source: TranscriptSource) -> Iterable[TranscriptSource]:
 
 
 def _id_at(path: str) -> str:
-    """Return the id of the conversation in a file, or the file's name if it contains no id.
+    """Return the session id in a transcript, or the file's name if the file contains no id.
 
     The result is "" for a sub-agent, for a session without messages, and for an unreadable file.
     """

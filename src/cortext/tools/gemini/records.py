@@ -1,12 +1,13 @@
-"""The records of a Gemini CLI transcript, and the state that they lead to.
+"""The records of a Gemini CLI transcript, and the messages that result from them.
 
-A record with a known id replaces that message. `$set` changes fields of the head. `$set.messages`
-replaces the list of messages. `$rewindTo` removes a message and everything after it.
+A record with the id of an earlier message replaces that message. `$set` changes fields of the
+session, such as its summary. `$set.messages` replaces the list of messages. `$rewindTo` removes a
+message and everything after it.
 
-In version 0.61, each resume writes `$set.messages` twice: first with only its own context, then
-with the whole history. In that history, a result has the id of the message that made the call.
-Therefore a record on its own line has priority over a listed record, and a list without any real
-message is ignored.
+In version 0.61, each resume writes `$set.messages` twice: first with only the context that Gemini
+CLI adds, then with the whole history. In that history, a tool result has the id of the message that
+made the call. Therefore a record on its own line has priority over a listed record, and a list
+without any message of the user or the model is ignored.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ _NAMES = {
 
 
 class GeminiRecord(Struct, gc=False, rename=_NAMES):
-    """A line of a log, the `$set` of a line, or a whole document."""
+    """One JSON object of a transcript: a line, the `$set` of a line, or a whole old document."""
 
     id: str | None = None
     type: str | None = None
@@ -96,7 +97,7 @@ class GeminiRecord(Struct, gc=False, rename=_NAMES):
 
 
 class TranscriptState:
-    """The state of a transcript after the records that were added.
+    """The messages and facts of a transcript, after all records that `add` got so far.
 
     Tool results of more than `longest` characters are cut to their beginning and end.
     """
@@ -133,7 +134,7 @@ class TranscriptState:
 
     @property
     def keys(self) -> set[_Key]:
-        """The keys of all messages that have a record."""
+        """The keys of all messages that were added, including messages that were removed later."""
         return set(self._known)
 
     @staticmethod
@@ -188,8 +189,8 @@ class TranscriptState:
     def _replace(self, listed: list[GeminiRecord]) -> None:
         """Replace all messages by a list that Gemini CLI wrote.
 
-        Gemini CLI masks messages, takes back a turn, or replaces older messages by a summary. In
-        the last case, the older messages stay and the summary is ignored.
+        If the list has a summary of older messages, the older messages stay and the summary is
+        ignored.
         """
         for number, record in enumerate(listed):
             record.id = record.id or f"listed-{number}"
@@ -230,7 +231,7 @@ def _speaks(record: GeminiRecord) -> bool:
 
 
 def _shorten(record: GeminiRecord, longest: int) -> None:
-    """Cut long results while reading, so memory follows the longest line instead of the file."""
+    """Cut tool results of more than `longest` characters in a record, to save memory."""
     listed = (record.set or record).messages or ()
     for one in (record, *listed):
         for content in (one.content, *[call.result for call in one.calls or ()]):
@@ -250,7 +251,10 @@ def _parts(content: _Content) -> Sequence[_Part | str]:
 
 
 def text_of(content: _Content) -> str:
-    """Return the text of a content without thoughts. Images and files become placeholders."""
+    """Return the text of a message, without the model's thoughts.
+
+    An image or file becomes a placeholder such as "[image: NAME]".
+    """
     if isinstance(content, str):
         return content
     text = ""
@@ -267,7 +271,7 @@ def text_of(content: _Content) -> str:
 
 
 def said(record: GeminiRecord) -> str:
-    """Return the words of the user as they were typed, or "" if Gemini CLI wrote the text."""
+    """Return the text of a message as the user typed it, or "" if Gemini CLI wrote the text."""
     text = text_of(record.content)
     if text.lstrip().startswith(_CONTEXT):
         return ""
@@ -275,7 +279,7 @@ def said(record: GeminiRecord) -> str:
 
 
 class GeminiMessages:
-    """The messages of a session, made from records."""
+    """The conversion of Gemini CLI's records to messages. `when` is a time for undated records."""
 
     def __init__(self, when: datetime) -> None:
         self.messages: list[SessionMessage] = []
@@ -316,7 +320,7 @@ class GeminiMessages:
 
 
 def _functions(content: _Content) -> Sequence[_Function]:
-    """Return the calls and results in a content."""
+    """Return the tool calls and tool results in the content of a message."""
     if content is None or isinstance(content, str):
         return ()
     found: list[_Function] = []
@@ -331,7 +335,7 @@ def _functions(content: _Content) -> Sequence[_Function]:
 
 
 def _calls(record: GeminiRecord) -> list[_Call]:
-    """Return the calls of a message. After a compaction, they are in its content."""
+    """Return the tool calls of a message. After a compaction, its content holds the calls."""
     calls = record.calls or []
     found = _functions(record.content)
     inside = [made for made in found if made.response is None] if found else ()
@@ -350,7 +354,7 @@ def _made(call: _Call) -> dict[str, Any]:
 
 
 def _result(call: _Call) -> tuple[str, bool]:
-    """Return the result of a call as text, and whether the call failed."""
+    """Return the result of a tool call as text, and whether the call failed."""
     given = _functions(call.result)
     if len(given) > 1:  # each of several parallel calls may hold the results of all
         given = [one for one in given if one.id == call.id] or given

@@ -19,16 +19,16 @@ priority = 200
 
 
 def settings_file(tool: Tool) -> SettingsFile:
-    """Return the settings file. Gemini CLI counts time-outs in milliseconds."""
+    """Return `settings.json` for hooks and MCP servers. Its time-outs are in milliseconds."""
     path = os.path.join(tool.home, "settings.json")
     entry = McpEntry("mcpServers", dict(CALL))
     return SettingsFile(tool, path, entry, has_events=True, timeout=10_000)
 
 
 def consent(tool: Tool) -> Consent | None:
-    """Return the policy that lets our commands run without a question.
+    """Return the policy file that lets Gemini CLI run our slash commands without asking the user.
 
-    None if the policy file exists, or if Gemini CLI is not installed.
+    The result is None if the file exists already, or if Gemini CLI is not installed.
     """
     path = os.path.join(tool.home, "policies", "cortext.toml")
     if shutil.which(tool.executable) is None or os.path.exists(path):

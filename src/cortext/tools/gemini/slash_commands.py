@@ -7,7 +7,7 @@ from cortext.tools.slash_commands import CALL, SlashCommand, SlashCommands, quot
 
 
 class GeminiCommands(SlashCommands):
-    """Command files in TOML."""
+    """Our command files for Gemini CLI, in TOML."""
 
     extension = "toml"
 

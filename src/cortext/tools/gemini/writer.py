@@ -1,4 +1,4 @@
-"""The writer of sessions for Gemini CLI, which `gemini --resume ID` can continue."""
+"""The writer of new Gemini CLI sessions, which `gemini --resume ID` can continue."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ _CONTINUED = "(continued)"
 
 
 class GeminiWriter:
-    """A writer to `tmp/<project>/chats/`, in `home` or in the tool's own folder."""
+    """The writer of transcripts in `tmp/<project>/chats/`.
+
+    `home` replaces the user's folder of Gemini CLI.
+    """
 
     tool: ClassVar[str] = "gemini"
 
@@ -92,7 +95,7 @@ class GeminiWriter:
         return self._slugs().get(folder, "")
 
     def _slugs(self) -> dict[str, str]:
-        """Return the short name of each project folder."""
+        """Return the short name that Gemini CLI gives to each project folder, by folder."""
         try:
             value = json_codec.decode(read_file(os.path.join(self._home, "projects.json")))
             projects = cast("dict[str, Any]", value["projects"])

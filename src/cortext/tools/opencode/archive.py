@@ -26,7 +26,7 @@ from cortext.tools.opencode.storage import (
 
 
 class OpenCodeArchive(ArchiveSource):
-    """The sessions of OpenCode, from its databases and from the files of older releases."""
+    """The sessions of OpenCode to archive, from its databases and from files of older releases."""
 
     def items(self, failures: Failures) -> Iterator[ArchiveItem]:
         if not os.path.isdir(self.home) and not self.tool.named_database:
@@ -60,7 +60,7 @@ class OpenCodeArchive(ArchiveSource):
         temp_dir: str,
         change: Change | None,
     ) -> Followed:
-        """Bring the copy of a session up to date.
+        """Add the new and changed rows of a session to its copy at `target`.
 
         All rows are compared with the copy, because some changes do not update the time of a row.
         """
@@ -86,10 +86,10 @@ class OpenCodeArchive(ArchiveSource):
         return read_database(item.path, copy)
 
     def read_rows(self, path: str, session_id: str) -> list[bytes]:
-        """Return the rows of a session as lines of the archive.
+        """Return the rows of a session in the database at `path`, as lines of an archived copy.
 
         Raises FileNotFoundError if the session no longer exists. Raises SessionCorruptedError if a
-        part of it cannot be read.
+        part of the session cannot be read.
         """
 
         def read(store: Origin) -> list[bytes]:

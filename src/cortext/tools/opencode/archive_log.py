@@ -34,7 +34,10 @@ Key = tuple[str, str]
 
 
 class _ArchivedRow(msgspec.Struct, gc=False):
-    """A message or a part. `data` is its JSON. `base64` holds data that is no valid JSON."""
+    """A message, or a part of a message. `data` is its JSON.
+
+    Content that is not valid JSON is in `base64` instead.
+    """
 
     id: str = ""
     session_id: str = ""
@@ -70,7 +73,7 @@ _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class _LinePosition(NamedTuple):
-    """The position of a row's last line in the log, a digest of the line, and its sort fields."""
+    """The position of a row's latest line in the log, a digest of the line, and its sort fields."""
 
     start: int
     end: int
@@ -81,10 +84,10 @@ class _LinePosition(NamedTuple):
 
 
 class ArchivedSession:
-    """A store that reads one log.
+    """A reader of one archived session.
 
-    With `ends`, it reads only the beginning and the end of a large log: the first and the last
-    messages, and the head. `damages` holds the damage of the file itself.
+    If `ends` is true, only the beginning and the end of a large log are read. They hold the
+    session's own row and its first and last messages. `damages` lists damage of the log file.
     """
 
     def __init__(self, path: str, fd: int, *, ends: bool = False) -> None:
@@ -193,7 +196,10 @@ class ArchivedSession:
 
 @contextmanager
 def open_log(path: str, *, ends: bool = False) -> Generator[ArchivedSession]:
-    """Open the log at `path`. Raises FileNotFoundError if there is none."""
+    """Open an archived session. Raises FileNotFoundError if `path` does not exist.
+
+    `ends` is explained in `ArchivedSession`.
+    """
     fd = open_file(path)
     try:
         yield ArchivedSession(path, fd, ends=ends)
@@ -202,7 +208,7 @@ def open_log(path: str, *, ends: bool = False) -> Generator[ArchivedSession]:
 
 
 def logs(home: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Yield the id and the file of each session in a folder of the archive."""
+    """Yield the id and the log file of each archived session below the folder `home`."""
     for entry in jsonl_transcripts.listed(os.path.join(home, "sessions")):
         name = jsonl_transcripts.plain(entry.name)
         if name != entry.name and name.endswith(".jsonl"):
@@ -212,12 +218,11 @@ def logs(home: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
 def new_lines(
     store: Origin, id: str, known: dict[Key, bytes], failures: list[str]
 ) -> Iterator[bytes]:
-    """Yield the lines that bring the log of a session up to date with the store.
+    """Yield the lines to append to the log of a session, to match the session in the store.
 
-    `known` holds the digests of the rows in the log. Rows that the store cannot read are named in
-    `failures` and stay in the log. If all rows can be read, rows that are gone from the store are
-    removed from the log. The session's own line comes first in a new log, and again after all
-    changes, where `glance` looks for it.
+    `known` holds the digests of the rows in the log. Read errors are added to `failures`. Without
+    read errors, rows that the store no longer has get a line `{"gone":…}`. The session's own row
+    comes first in a new log, and again after all changes, so that it is near the end of the log.
     """
     seen: set[Key] = set()
     head, changed = b"", False
@@ -235,7 +240,7 @@ def new_lines(
 
 
 def digests(path: str) -> dict[Key, bytes]:
-    """Return the digests of the rows in a log, or {} if there is no log."""
+    """Return the digest of each row in the log at `path`, or {} if there is no log."""
     try:
         with open_log(path) as log:
             return {key: place.digest for key, place in log.rows.items()}
@@ -257,7 +262,7 @@ def _rows(store: Origin, id: str, depth: int, failures: list[str]) -> Iterator[t
 
 
 def _readable(rows: Iterator[T], failures: list[str]) -> Iterator[T]:
-    """Yield rows up to the first one that cannot be read. The error is added to `failures`."""
+    """Yield rows until a row cannot be read. Then add the error to `failures` and stop."""
     try:
         yield from rows
     except (SessionCorruptedError, OSError) as error:
@@ -274,14 +279,14 @@ def _data(data: bytes) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value of a database as a value that JSON supports."""
+    """Convert a value from a database to a value that JSON supports."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def blocks(lines: Iterable[bytes], most: int) -> Iterator[bytes]:
-    """Yield lines joined to blocks of at least `most` bytes."""
+    """Join lines to blocks of at least `most` bytes. Only the last block may be smaller."""
     held, size = list[bytes](), 0
     for line in lines:
         held.append(line)

@@ -13,13 +13,14 @@ from cortext.tools.running_sessions import TICK
 from cortext.tools.transcript_folders import warn
 
 _PATIENCE = 0.5
-"""The seconds that a list waits for a locked database."""
+"""The number of seconds to wait for a locked database."""
 
 
 def latest_sessions(database: str, folder: str, pids: Sequence[int]) -> list[str]:
-    """Return the sessions of a folder that were changed last, at most one for each process.
+    """Return the ids of the sessions that OpenCode processes probably have open in a folder.
 
-    Only changes since the first of the processes started count.
+    These are the sessions of `folder` that changed last, at most one for each process in `pids`.
+    Changes before the start of the oldest process do not count.
     """
     processes = [found for pid in pids if (found := find_process(pid))]
     since = min((running_since(process) for process in processes), default=0.0)
@@ -43,7 +44,7 @@ def _is_folder(path: str, folder: str) -> bool:
 
 
 def has_text(source: TranscriptSource, text: bytes) -> bool:
-    """Return whether a session contains a text."""
+    """Return whether the stored JSON of a session's messages contains `text`."""
 
     def search(store: Store) -> bool:
         messages = list(store.messages(source.id))[::-1]

@@ -1,4 +1,4 @@
-"""Turns with OpenCode without a terminal."""
+"""Runs of OpenCode without a terminal, each for one prompt and its answer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from cortext.tools.stream_events import JsonRpcStream, Speech
 
 
 class OpenCodeSpeech(JsonRpcStream):
-    """The reader for `opencode acp`, which uses the Agent Client Protocol."""
+    """The client of `opencode acp`, which uses the Agent Client Protocol."""
 
     def _first(self) -> dict[str, Any]:
         nothing = {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False}
@@ -76,7 +76,7 @@ class OpenCodeSpeech(JsonRpcStream):
 
 
 class OpenCodeHeadless(Headless):
-    """Turns with `opencode acp`."""
+    """Runs of `opencode acp`, each for one prompt and its answer."""
 
     speech: ClassVar[type[Speech]] = OpenCodeSpeech
     report_words: ClassVar[tuple[str, ...]] = ("--format", "json")

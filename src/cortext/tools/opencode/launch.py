@@ -16,7 +16,7 @@ _CONFIG = "OPENCODE_CONFIG_CONTENT"
 
 
 class OpenCodeLauncher(Launcher):
-    """The command lines of `opencode`."""
+    """The command lines that start, resume and question sessions of `opencode`."""
 
     asks_in_copy = True
     takes_instructions = True
@@ -41,12 +41,12 @@ class OpenCodeLauncher(Launcher):
 
 
 def _instructing(path: str) -> dict[str, str]:
-    """Return the environment that adds a file of instructions."""
+    """Return environment variables that make OpenCode read a file of instructions."""
     return _configured({"instructions": [*_list(_own_config().get("instructions")), path]})
 
 
 def _muted(agent: str) -> dict[str, str]:
-    """Return the environment that adds an agent which can only answer."""
+    """Return environment variables that define an agent without tools or permissions."""
     nothing: dict[str, Any] = {"tools": {"*": False}, "permission": {"*": "deny"}}
     named = {agent: {"mode": "primary", "description": "Answers a question.", **nothing}}
     own = _own_config().get("agent")
@@ -55,7 +55,7 @@ def _muted(agent: str) -> dict[str, str]:
 
 
 def _configured(more: dict[str, Any]) -> dict[str, str]:
-    """Return the environment with more settings, added to the user's own in the same variable."""
+    """Return the variable that holds OpenCode's settings: the user's settings, and `more`."""
     return {_CONFIG: json_codec.encode({**_own_config(), **more}).decode("utf-8")}
 
 

@@ -12,7 +12,7 @@ from cortext.tools.mcp_servers import project_folders, read_settings, table_at
 
 
 def server_tables(tool: Tool, cwd: str) -> Iterator[dict[str, Any]]:
-    """Yield the tables of servers of the user and of the project."""
+    """Yield the tables of MCP servers that OpenCode starts in `cwd`: first the user's servers."""
     for folder in (os.path.join(paths.config_home(), tool.name), *project_folders(cwd)):
         for name in ("opencode.json", "opencode.jsonc"):
             yield table_at(read_settings(os.path.join(folder, name)), "mcp")

@@ -1,7 +1,7 @@
 """Our plug-in for OpenCode, which does the work of hooks.
 
-It is installed only if the user chooses it, because OpenCode contacts the npm registry before it
-loads any plug-in.
+The plug-in is installed only if the user chooses it, because OpenCode contacts the npm registry
+before it loads any plug-in.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ NOTE = (
     "with any plug-in OpenCode asks the npm registry at each start, and waits for it: "
     "minutes, where the registry cannot be reached and does not refuse"
 )
-"""The note for the user before the plug-in is installed."""
+"""The note that the user sees before the plug-in is installed."""
 
 
 class OpenCodePlugin:
-    """The file of the plug-in, and the note for the user before it is installed."""
+    """The file of our plug-in, and the note that the user sees before it is installed."""
 
     note: str = NOTE
 
@@ -31,7 +31,7 @@ class OpenCodePlugin:
 
 
 def plugin_path() -> str:
-    """Return the path of the plug-in, in the folder for all projects of the user."""
+    """Return the path of our plug-in, in the user's settings folder for OpenCode."""
     return os.path.join(config_folder(), "plugins", "cortext.js")
 
 

@@ -1,9 +1,8 @@
 """The text that a user typed after a slash command of OpenCode.
 
-Command files of OpenCode cannot pass that text on without running parts of it, as
-`slash_commands.py` explains. If a script runs the command, the text is in the arguments of
-OpenCode's process. If a user types the command, the text is in the prompt history. OpenCode writes
-that before it runs the command.
+Command files of OpenCode cannot safely pass that text on, as `slash_commands.py` explains. If a
+script runs the command, the text is in the arguments of OpenCode's process. If a user types the
+command, the text is in the prompt history. OpenCode writes the history before it runs the command.
 """
 
 from __future__ import annotations
@@ -30,7 +29,10 @@ _LONGEST = 4_000_000
 
 
 def typed_words(name: str, process: Process | None) -> str:
-    """Return the text after `/NAME`, or "" if there is none or it cannot be found."""
+    """Return the text that the user typed after the slash command `/NAME`, or "".
+
+    `process` is OpenCode's process. The text is in its arguments, or in the prompt history.
+    """
     if process and (given := _after_run(process.arguments)) is not None:
         return _positional(given)
     end = time.monotonic() + _PATIENCE_SECONDS
@@ -67,9 +69,9 @@ def _positional(arguments: list[str]) -> str:
 
 
 def _last_prompt(name: str) -> str | None:
-    """Return the text after `/NAME` in the last prompt.
+    """Return the text after `/NAME` in the last prompt of OpenCode's prompt history.
 
-    None if the last prompt is old or is another command.
+    The result is None if the last prompt is older than 30 seconds or is another command.
     """
     state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
     path = os.path.join(state, "opencode", "prompt-history.jsonl")
@@ -90,7 +92,7 @@ def _last_prompt(name: str) -> str | None:
 
 
 def _text_of(entry: Any) -> str:
-    """Return the text of a prompt, with pasted texts in their places."""
+    """Return the text of a prompt in the history. Placeholders of pasted texts are replaced."""
     fields = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
     text = str(fields.get("input") or "")
     pastes: list[tuple[int, int, str]] = []

@@ -46,7 +46,7 @@ _Amount = jsonl_transcripts.Count | jsonl_transcripts.Cost | None
 
 T = TypeVar("T")
 _Stored = tuple[Raw, Iterable[tuple[str, bytes]]]
-"""A message, and its parts with their ids."""
+"""A message, and the id and the data of each of its parts."""
 
 
 class _Revert(Struct):
@@ -55,7 +55,7 @@ class _Revert(Struct):
 
 
 class _SessionHead(Struct):
-    """A session without its messages."""
+    """The head of a session, which is everything but its messages."""
 
     parent_id: str | None = None
     directory: str | None = None
@@ -74,14 +74,14 @@ class _SessionHead(Struct):
 
     @property
     def spent(self) -> tuple[int, int, float]:
-        """Tokens and cost, as in `MessageInfo.spent`; zeros if the release stored no sums."""
+        """The tokens read, the tokens written, and the cost, or zeros if none are stored."""
         read = (self.tokens_input, self.tokens_cache_read, self.tokens_cache_write)
         written = (self.tokens_output, self.tokens_reasoning)
         return int(sum(filter(None, read))), int(sum(filter(None, written))), self.cost or 0.0
 
 
 class OpenCodeBridge:
-    """A bridge to the sessions of OpenCode. `home` is the tool's folder or a copy of it."""
+    """The reader of OpenCode's sessions. `home` is the tool's folder or its archived copy."""
 
     tool: ClassVar[str] = "opencode"
 
@@ -90,10 +90,10 @@ class OpenCodeBridge:
         self.home: str = home or own_home(self.tool)
 
     def sources(self) -> Iterator[TranscriptSource]:
-        """Yield every session. `decode` finds the sessions of sub-agents.
+        """Yield every session of the user, without the sessions of sub-agents.
 
         A session file is skipped if the session is also in a database. The size of a session in a
-        database is 0, because it is unknown.
+        database is unknown and given as 0.
         """
         seen: set[str] = set()
         for path in self.databases():
@@ -119,7 +119,7 @@ class OpenCodeBridge:
             yield from jsonl_transcripts.source(self.tool, id, entry)
 
     def databases(self) -> list[str]:
-        """Return the paths of the databases.
+        """Return the paths of OpenCode's databases.
 
         Each release channel has its own database. `$OPENCODE_DB` names one more.
         """
@@ -131,14 +131,14 @@ class OpenCodeBridge:
         return list(dict.fromkeys(os.path.join(self.home, name) for name in found))
 
     def glance(self, source: TranscriptSource) -> Glance:
-        """Return the facts that lists show.
+        """Return the title, folder, times and model of a session, without reading all messages.
 
         If the title is only the time when the session began, the first request is used instead.
         """
         return _read(source, lambda store: _glance(store, source.id), ends=True)
 
     def decode(self, source: TranscriptSource, *, longest: int | None = None) -> DecodedTranscript:
-        """Return the whole session.
+        """Return the whole session, with its sub-agents and the damage in its store.
 
         Tool results of more than `longest` characters are cut to their beginning and end.
         """
@@ -152,7 +152,7 @@ class OpenCodeBridge:
         return _read(source, work)
 
     def latest(self, source: TranscriptSource) -> FilePosition | None:
-        """Return the position of the last change, as `FollowsRows.latest` defines."""
+        """Return the position of a session's last change, as `FollowsRows.latest` defines."""
         if not source.path.endswith(".db"):
             return None
         return read_database(source.path, lambda database: _mark(database, source.id))
@@ -201,7 +201,7 @@ class OpenCodeBridge:
 
 
 def _mark(database: OpenCodeDatabase, id: str) -> FilePosition:
-    """Return the position after the last change. Its `lines` is the number of messages."""
+    """Return the position after a session's last change. Its `lines` counts the messages."""
     time = database.latest(id)
     return FilePosition(0, time, database.count(id, time), "")
 
@@ -240,7 +240,7 @@ def _glance(store: Store, id: str) -> Glance:
 
 
 def _request(store: Store, id: str) -> str:
-    """Return a title made from the first request."""
+    """Return a title made from the first user message with text, or ""."""
     for _, raw in zip(range(_FIRST), store.messages(id), strict=False):
         info = read_info(raw, [])
         if info and info.role == "user":
@@ -261,9 +261,9 @@ def _with_parts(store: Store, id: str) -> Iterator[_Stored]:
 
 
 def _live(rows: Iterable[_Stored], revert: _Revert) -> Iterator[_Stored]:
-    """Yield the rows before the message that the user went back to.
+    """Yield the messages before the message that the user went back to.
 
-    That message is included if the user went back to a part of it.
+    If the user went back to a part inside that message, that message is included.
     """
     for row in rows:
         if row[0].id != revert.messageID:
@@ -275,7 +275,7 @@ def _live(rows: Iterable[_Stored], revert: _Revert) -> Iterator[_Stored]:
 
 
 def _together(rows: Iterable[_Stored]) -> Iterator[list[_Stored]]:
-    """Yield rows in batches: reading many and then decoding many is faster than to alternate."""
+    """Group messages into batches, because reading and decoding in batches is faster."""
     some, size = list[_Stored](), 0
     for raw, parts in rows:
         some.append((raw, parts))
@@ -298,7 +298,7 @@ def _parts(
 
 
 def _readable(rows: Iterable[T], damages: list[Damage]) -> Iterator[T]:
-    """Yield rows up to the first one that cannot be read. The error is added to `damages`."""
+    """Yield rows until a row cannot be read. Then add the error to `damages` and stop."""
     try:
         yield from rows
     except (SessionCorruptedError, OSError) as error:

@@ -1,7 +1,7 @@
 """The messages and parts of an OpenCode session, and their conversion to our messages.
 
-A part becomes text, a tool call or a tool result. Text after a call begins a new message, because
-older releases store all steps of an answer in one message.
+A part becomes text, a tool call or a tool result. Text after a tool call starts a new message,
+because older releases store all steps of an answer in one message.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class _ToolState(Struct, gc=False):
 
 
 class _Invocation(Struct, gc=False):
-    """A tool call in the format of the first releases."""
+    """A tool call in the format of OpenCode's first releases."""
 
     toolCallId: str | None = None
     toolName: str | None = None
@@ -107,7 +107,7 @@ class _Nothing(Struct, gc=False):
 
 
 class _Assistant(Struct, gc=False):
-    """The metadata of an answer in the format of the first releases."""
+    """The metadata of an answer in the format of OpenCode's first releases."""
 
     modelID: str | None = None
     cost: _Amount = None
@@ -134,7 +134,7 @@ class MessageInfo(Struct, gc=False):
 
     @property
     def used(self) -> str:
-        """The model that answered or was requested, or ""."""
+        """The model that answered, or that the user's message requested, or ""."""
         old = self.metadata.assistant if self.metadata else None
         asked = self.model.modelID if self.model else None
         return self.modelID or asked or (old.modelID if old else None) or ""
@@ -158,7 +158,7 @@ class MessageInfo(Struct, gc=False):
 
 
 _TOLD = frozenset(("text", "file", "subtask", "tool", "tool-invocation", "compaction"))
-"""The types of parts that have content. Other types only mark the steps of an answer."""
+"""The types of parts that matter for messages. Other types only mark the steps of an answer."""
 _decode_info = msgspec.json.Decoder(MessageInfo).decode
 _decode_part = msgspec.json.Decoder(MessagePart).decode
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -174,7 +174,7 @@ def read_info(raw: Raw, damages: list[Damage]) -> MessageInfo | None:
 def read_parts(
     rows: Iterable[tuple[str, bytes]], damages: list[Damage]
 ) -> list[tuple[str, MessagePart]]:
-    """Return the parts that have content, with their ids.
+    """Return the parts of a message that have content, each with its id.
 
     Unreadable parts are added to `damages`.
     """
@@ -210,7 +210,7 @@ def _tolerant(raw: Raw, kind: type[T], damages: list[Damage]) -> T | None:
 
 
 class OpenCodeMessages:
-    """The messages of a session, made from OpenCode's messages and parts.
+    """The conversion of OpenCode's messages and parts to our messages.
 
     Tool results of more than `longest` characters are cut to their beginning and end.
     """
@@ -261,7 +261,7 @@ class OpenCodeMessages:
     def _tell_step(
         self, id: str, texts: list[str], calls: list[tuple[str, MessagePart]], when: datetime
     ) -> None:
-        """Add a message with the texts of a step and its calls, then the results of the calls."""
+        """Add a message with the texts and tool calls of a step, then the results of the calls."""
         text = _joined(texts)
         if not text and not calls:
             return

@@ -12,7 +12,7 @@ _AS_IS = "surrogatepass"
 
 
 class RedactedOrigin:
-    """An Origin that applies `change` to each row that it reads."""
+    """A store of OpenCode sessions that applies `change`, the redaction, to each row it reads."""
 
     def __init__(self, given: Origin, change: Change) -> None:
         self._given, self._change = given, change

@@ -11,7 +11,7 @@ from cortext.tools.settings import SettingsFile
 
 
 def server_file(tool: Tool) -> SettingsFile:
-    """Return the settings file for MCP servers."""
+    """Return the settings file for MCP servers, `opencode.jsonc` or `opencode.json`."""
     found = os.path.join(config_folder(), "opencode.jsonc")
     path = found if os.path.exists(found) else found.removesuffix("c")
     entry = {"type": "local", "command": ["cortext", "mcp"], "enabled": True}

@@ -1,9 +1,9 @@
 """Our slash commands for OpenCode.
 
 OpenCode inserts the text that a user types into the command file. Then it runs all code between
-"!`" and "`", even in the inserted text. So our files must not contain that text. A placeholder for
-an argument that nobody types prevents OpenCode from appending the text. `cortext slash` finds the
-text in OpenCode's own records instead (`prompt_args.py`).
+"!`" and "`", even in the inserted text. Therefore our files do not use that text. OpenCode appends
+the text to a file without placeholders, so our files have a placeholder for an argument that nobody
+types. `cortext slash` finds the text in OpenCode's prompt history instead (`prompt_args.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NO_WORD = "$99999999"
 
 
 class OpenCodeCommands(SlashCommands):
-    """Command files in Markdown."""
+    """Our command files for OpenCode, in Markdown."""
 
     def user_folder(self) -> str:
         return os.path.join(config_folder(), "commands")

@@ -1,7 +1,7 @@
 """The places where OpenCode stores sessions: a database, or JSON files in older releases.
 
-Both kinds of places give the head of a session, its messages and their parts, in order and one at a
-time.
+Both kinds of stores return the head of a session, which is everything but its messages. They yield
+its messages in order, and the parts of each message: texts, files and tool calls.
 """
 
 from __future__ import annotations
@@ -69,14 +69,14 @@ ORDER BY time_created, id"""  # noqa: S608  our names
 
 
 class Raw(NamedTuple):
-    """A message or a part as it is stored."""
+    """A message, or a part of a message, as OpenCode stores it. `data` is JSON."""
 
     id: str
     data: bytes
 
 
 class FoundSession(NamedTuple):
-    """A session that does not belong to a sub-agent. `print` is a fingerprint of the session."""
+    """A session of the user, not of a sub-agent. `print` is a fingerprint of its content."""
 
     id: str
     directory: str
@@ -84,19 +84,19 @@ class FoundSession(NamedTuple):
 
 
 class Store(Protocol):
-    """A place with sessions: a database, a tree of files, or a log in the archive."""
+    """A store of sessions: a database, a folder of JSON files, or a log in the archive."""
 
     path: str
 
     def head(self, id: str) -> dict[str, Any]:
-        """Return the fields of a session, by their column names.
+        """Return the head of a session: its fields without messages, by column name.
 
         Raises FileNotFoundError if the session no longer exists.
         """
         ...
 
     def messages(self, id: str, *, last: bool = False) -> Iterator[Raw]:
-        """Yield the messages of a session in time order, or only the last message.
+        """Yield the messages of a session in time order, or only the last one if `last` is true.
 
         Raises SessionCorruptedError if the store is damaged. `parts` does the same.
         """
@@ -105,27 +105,30 @@ class Store(Protocol):
     def parts(self, id: str, message: str) -> Iterator[Raw]: ...
 
     def children(self, id: str) -> list[str]:
-        """Return the ids of the sessions of the sub-agents that a session started."""
+        """Return the session ids of the sub-agents that the session `id` started."""
         ...
 
 
 class Origin(Store, Protocol):
-    """A place in which OpenCode itself stores sessions, with all their fields."""
+    """A store that OpenCode itself writes, with all fields of sessions. The archive reads it."""
 
     def row(self, id: str) -> dict[str, Any]:
-        """Return all fields of a session. Raises FileNotFoundError if it no longer exists."""
+        """Return all stored fields of a session, by column name.
+
+        Raises FileNotFoundError if the session no longer exists.
+        """
         ...
 
     def timed_messages(self, id: str) -> Iterator[tuple[Raw, int | float | None]]:
-        """Yield the messages of a session, each with its sort time.
+        """Yield the messages of a session, each with its time of creation for sorting.
 
-        The time is None if the messages are sorted by their ids.
+        The time is None if the ids give the order of the messages.
         """
         ...
 
 
 class OpenCodeDatabase:
-    """An open database. Nothing is written to the database or its folder."""
+    """An open database of OpenCode. Nothing is written to the database or its folder."""
 
     def __init__(self, path: str, connection: sqlite3.Connection) -> None:
         self.path = path
@@ -138,9 +141,10 @@ class OpenCodeDatabase:
         ]
 
     def since(self, when: int) -> list[tuple[str, str]]:
-        """Return the ids and folders of the latest sessions that were changed since a time.
+        """Return the ids and folders of sessions that changed since a time, the latest first.
 
-        The time is in milliseconds. Sessions of sub-agents are left out.
+        The time is in milliseconds since 1970. Sessions of sub-agents are left out, and at most 200
+        sessions are returned.
         """
         rows = self._all(_SINCE, (when,)).fetchall()
         return [(id, os.fsdecode(folder or b"")) for id, folder in rows]
@@ -175,7 +179,7 @@ class OpenCodeDatabase:
     def families(self) -> list[FoundSession]:
         """Return the sessions that do not belong to sub-agents.
 
-        The fingerprint of a session also changes with the sessions of its sub-agents.
+        The fingerprint of a session also changes when one of its sub-agents' sessions changes.
         """
         query = "SELECT CAST(id AS TEXT), CAST(parent_id AS TEXT), time_updated FROM session"
         rows = self._all(query).fetchall()
@@ -236,7 +240,7 @@ class OpenCodeDatabase:
             yield _text(of), sorted(parts)
 
     def lost_parts(self, id: str) -> int:
-        """Return the number of parts in a session whose message does not exist."""
+        """Return the number of parts in a session that belong to no existing message."""
         return int(self._all(_LOST, {"id": id}).fetchone()[0])
 
     def latest(self, id: str) -> int:
@@ -244,12 +248,12 @@ class OpenCodeDatabase:
         return int(self._all(_LATEST, {"id": id}).fetchone()[0])
 
     def count(self, id: str, until: int) -> int:
-        """Return the number of messages in a session that were created at or before a time."""
+        """Return how many messages of a session were created at or before the time `until`."""
         query = "SELECT count(*) FROM message WHERE session_id = ? AND time_created <= ?"
         return int(self._all(query, (id, until)).fetchone()[0])
 
     def changed(self, id: str, since: int) -> list[Raw]:
-        """Return the messages that were changed after a time, in their order."""
+        """Return the messages of a session that changed after a time, in order of creation."""
         rows = self._all(_CHANGED, {"id": id, "since": since})
         return [Raw._make(row) for row in rows]
 
@@ -267,7 +271,7 @@ class OpenCodeDatabase:
 def read_database(
     path: str, work: Callable[[OpenCodeDatabase], T], *, patience: float = _PATIENCE
 ) -> T:
-    """Open a database and return the result of `work`.
+    """Open a database of OpenCode, call `work` with it, and return the result.
 
     `patience` is the number of seconds to wait for a lock of another process. Raises
     FileNotFoundError if there is no database, and SessionCorruptedError if it is damaged.
@@ -294,7 +298,7 @@ def read_database(
 
 
 def explain_refusal(error: OSError | SessionCorruptedError) -> str:
-    """Return the reason why a store cannot be read, for a message that begins with its path."""
+    """Return why a store cannot be read, without the path of the store."""
     return error.reason if isinstance(error, SessionCorruptedError) else reason_of(error)
 
 
@@ -318,7 +322,7 @@ def _state(path: str) -> _DatabaseState:
 
 
 def _has_log(path: str) -> bool:
-    """Return whether the last changes may be in the log file beside the database."""
+    """Return whether recent changes may be in the write-ahead log beside the database."""
     try:
         return os.stat(f"{path}-wal").st_size > 0 or os.path.exists(f"{path}-shm")
     except FileNotFoundError:
@@ -330,7 +334,7 @@ def _text(data: bytes) -> str:
 
 
 def as_object(value: Any) -> Any:
-    """Return the object in a column with JSON, or None if the column holds no JSON."""
+    """Return the decoded value of a JSON column, or None if the column holds no valid JSON."""
     if isinstance(value, dict):
         return cast("dict[str, Any]", value)
     try:
@@ -340,13 +344,13 @@ def as_object(value: Any) -> Any:
 
 
 class Tree:
-    """A folder `storage` with one JSON file for each session, message and part.
+    """A folder `storage` of older releases, with a JSON file for each session, message and part.
 
     In the first releases, each project had such a folder, with one more level of subfolders.
     """
 
     def __init__(self, path: str) -> None:
-        """Open the tree that contains a session. `path` is the file of the session."""
+        """Find the folder `storage` that contains the session file `path`."""
         self.path = path
         folder = os.path.dirname(path)
         self._first = os.path.basename(folder) == "info"
@@ -368,7 +372,7 @@ class Tree:
 
     @property
     def is_side(self) -> bool:
-        """Whether the session belongs to a sub-agent, and the session that started it exists."""
+        """Whether the session belongs to a sub-agent whose parent session still exists."""
         parent = self.head(os.path.basename(self.path).removesuffix(".json")).get("parent_id")
         beside = os.path.join(os.path.dirname(self.path), f"{parent}.json")
         return bool(parent) and os.path.exists(beside)
@@ -414,14 +418,14 @@ class Tree:
 
 
 def _files(folder: str, *, last: bool = False) -> Iterator[Raw]:
-    """Yield the JSON files of a folder by name, which is the order of their creation."""
+    """Yield the JSON files of a folder, sorted by name. That is the order of their creation."""
     entries = [entry for entry in jsonl_transcripts.listed(folder) if entry.name.endswith(".json")]
     for entry in entries[-1:] if last else entries:
         yield Raw(entry.name.removesuffix(".json"), read_file(entry.path))
 
 
 def trees(home: str) -> Iterator[Tree]:
-    """Yield the sessions that are stored as files in OpenCode's folder."""
+    """Yield each session that older releases stored as JSON files below OpenCode's folder."""
     for project in jsonl_transcripts.listed(os.path.join(home, "storage", "session")):
         yield from _sessions(project.path)
     for project in jsonl_transcripts.listed(os.path.join(home, "project")):

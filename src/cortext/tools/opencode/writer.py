@@ -1,6 +1,6 @@
-"""The writer of sessions for OpenCode, which uses `opencode import`.
+"""The writer of new OpenCode sessions, which runs `opencode import`.
 
-OpenCode stores sessions in its own database. Cortext never writes to that database.
+OpenCode stores sessions in its own database. Cortext itself never writes to that database.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _AGENT = "build"  # the agent that always exists
 
 
 class ModelChoice(NamedTuple):
-    """A model and its provider. OpenCode continues with the model of the last turn."""
+    """The model and the provider to write into a session. OpenCode continues with this model."""
 
     provider: str
     name: str
 
 
 class OpenCodeWriter:
-    """A writer that passes a file to `opencode import`. `home` is the data folder of OpenCode."""
+    """The writer of sessions with `opencode import`. `home` is the data folder of OpenCode."""
 
     tool: ClassVar[str] = "opencode"
 
@@ -48,7 +48,7 @@ class OpenCodeWriter:
     def write(self, turns: Sequence[Turn], *, cwd: str, title: str, last: str = "") -> Written:
         """Write a new session, as `Writer.write` defines.
 
-        OpenCode imports a session for the folder in which it is started.
+        OpenCode is started in `cwd`, because it imports a session for the folder of its start.
         """
         said, ids = with_last(turns, last), _Ids()
         id = ids.session()
@@ -63,9 +63,10 @@ class OpenCodeWriter:
         return Written(id, os.path.join(self._home, "opencode.db"))
 
     def _model(self, cwd: str) -> ModelChoice:
-        """Return a model that OpenCode has.
+        """Return the model for the new session.
 
-        It is the last model used, or the configured model, or the first model in OpenCode's list.
+        This is the model that was used last, or the configured model, or the first model in
+        OpenCode's list.
         """
         try:
             if found := read_database(os.path.join(self._home, "opencode.db"), _latest):
@@ -82,10 +83,9 @@ class OpenCodeWriter:
         return ModelChoice(provider, model)
 
     def _run(self, arguments: list[str], cwd: str) -> str:
-        """Run OpenCode and return its output.
+        """Run OpenCode and return its output. Raises CortextError if OpenCode fails.
 
-        The output goes to files, because a pipe cuts it off at 131,072 bytes. Raises CortextError
-        if OpenCode fails.
+        The output goes to files, because OpenCode writes at most 131,072 bytes to a pipe.
         """
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             try:
@@ -110,9 +110,9 @@ class OpenCodeWriter:
 
 
 class _Ids:
-    """Ids in the format of OpenCode.
+    """A generator of ids in the format of OpenCode.
 
-    They increase, and are lower than the ids of later messages.
+    Ids of messages increase, and are lower than the ids of messages that OpenCode adds later.
     """
 
     def __init__(self) -> None:
@@ -179,7 +179,7 @@ def _messages(
 
 
 def _latest(database: OpenCodeDatabase) -> ModelChoice | None:
-    """Return the model of the newest session that has a model."""
+    """Return the model of the newest session whose last message names a model, or None."""
     for found in database.roots():  # newer sessions have lower ids
         for message in database.messages(found.id, last=True):
             try:

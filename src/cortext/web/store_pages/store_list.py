@@ -1,4 +1,4 @@
-"""The list of conversations of a service or a store: the most recently active first, in pages."""
+"""The web page that lists the conversations in a store, the most recently active first."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from cortext.service.stores.port import Conversation, ConversationEntry
 from cortext.web.store_pages.store_row import StoreRow, row_of
 
 PAGE = 100
-"""The number of conversations on a page."""
+"""The number of conversations on one page of the list."""
 MOST = 10_000
-"""The most conversations that are listed: the newest ones. A store may have more."""
+"""The number of newest conversations that can be listed. A store may have more."""
 
 
 class StoreListRequest(NamedTuple):
-    """A request for a page of the list.
+    """A request for one page of the list of conversations in a store.
 
-    `owned` is the store, and `by` is who makes the request. `owner` limits the list to one owner;
-    None means every owner that `by` may see. `page` counts from 1.
+    `owned` is the store, and `by` is the client that makes the request. `owner` limits the list to
+    the conversations of one owner; None means all owners that `by` may see. `page` counts from 1.
     """
 
     owned: Owned
@@ -34,7 +34,7 @@ class StoreListRequest(NamedTuple):
 
     @property
     def is_all(self) -> bool:
-        """Whether the conversations of every owner may be seen."""
+        """Whether the caller may see the conversations of all owners."""
         return isinstance(self.owned, EveryOwner)
 
     def address(self, *, page: int = 1, owner: str | None = None) -> str:
@@ -43,9 +43,9 @@ class StoreListRequest(NamedTuple):
         return f"/kept?{said}" if said else "/kept"
 
     async def entries(self) -> list[ConversationEntry]:
-        """Return the newest conversations, at most `MOST` + 1, without their messages.
+        """Return the newest conversations, without their messages, the most recently active first.
 
-        The most recently active conversation comes first.
+        Return at most `MOST` + 1 conversations. The additional one shows that there are more.
         """
         if self.is_all:
             found = await self.owned.store.list(owner=self.owner, limit=MOST + 1)
@@ -54,10 +54,10 @@ class StoreListRequest(NamedTuple):
         return sorted(found, key=lambda each: (each.updated_at, each.id), reverse=True)
 
     async def read(self, entries: Sequence[ConversationEntry]) -> list[Conversation]:
-        """Return these conversations with their messages.
+        """Read the conversations of these entries from the store, with their messages.
 
-        A conversation that no longer exists is left out. One that cannot be read is left out and
-        logged.
+        A conversation that no longer exists is left out. A damaged conversation is logged and left
+        out.
         """
         found = await asyncio.gather(*(self._read(each.id) for each in entries))
         return [each for each in found if each is not None]
@@ -73,10 +73,11 @@ class StoreListRequest(NamedTuple):
 
 
 class Sight(NamedTuple):
-    """A page of the list.
+    """The content of one page of the list of conversations in a store.
 
     `total` is the number of conversations, or `MOST` + 1 if there are more than `MOST`. `version`
-    changes whenever the page looks different. `newer` and `older` are page numbers, 0 for none.
+    is a text that changes when a conversation on the page changes. `newer` and `older` are the
+    numbers of the previous and the next page; 0 means that there is no such page.
     """
 
     rows: Sequence[StoreRow] = ()
@@ -91,7 +92,10 @@ class Sight(NamedTuple):
 
 
 async def see(kept: StoreListRequest, *, titles: bool = True) -> Sight:
-    """Return the requested page. Without `titles`, the page has no rows."""
+    """Return the requested page of the list.
+
+    With `titles=False`, do not read the conversations: the page has a version but no rows.
+    """
     entries = await kept.entries()
     shown = entries[:MOST]
     last = max(-(-len(shown) // PAGE), 1)

@@ -1,6 +1,6 @@
-"""The pages with the conversations of a service or a store.
+"""The URLs of the web pages that show the conversations in the store of a service.
 
-Each client sees only its own conversations, as everywhere in the service.
+A client of the service sees only its own conversations. `cortext web --store` shows all of them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ EndingHere = NamedDependency[Ending]
 
 @get("/kept")
 async def kept(request: Ask) -> Response[Any]:
-    """Show the most recently active conversations, or those that a search finds."""
+    """Show the list of conversations in the store, or the results of a search."""
     q = request.query_params.get("q", "")[:_LONGEST].strip()
     here = _kept(request)
     values: dict[str, Any] = {"here": here, "q": q, "found": None, "sight": Sight()}
@@ -54,7 +54,7 @@ async def kept(request: Ask) -> Response[Any]:
 
 @get("/kept/{id:str}")
 async def kept_one(request: Ask, id: FromPath[str]) -> Response[Any]:
-    """Show a conversation with the messages of its window."""
+    """Show one conversation, with the last messages, which the store still has."""
     owned: Owned = request.app.state.owned
     found = await owned.get(_owner(request), id)
     session = _session_of(found)
@@ -76,7 +76,7 @@ async def kept_one(request: Ask, id: FromPath[str]) -> Response[Any]:
 
 @get("/kept/{id:str}/export/{format:str}")
 async def kept_export(request: Ask, id: FromPath[str], format: FromPath[str]) -> Response[bytes]:
-    """Return a conversation as a file, with the messages of its window."""
+    """Return a conversation as a file to download, with the messages that the store still has."""
     check_format(format)
     owned: Owned = request.app.state.owned
     found = await owned.get(_owner(request), id)
@@ -85,7 +85,10 @@ async def kept_export(request: Ask, id: FromPath[str], format: FromPath[str]) ->
 
 @get("/kept-list/events")
 async def kept_events(request: Ask, ending: EndingHere) -> ServerSentEvent:
-    """Send an event whenever the list differs from the version that the page has `seen`."""
+    """Send a server-sent event whenever the list of conversations changes.
+
+    The query parameter `seen` is the version of the list that the page shows.
+    """
     here = _kept(request)
 
     async def look() -> str:
@@ -96,9 +99,9 @@ async def kept_events(request: Ask, ending: EndingHere) -> ServerSentEvent:
 
 @get("/kept/{id:str}/events")
 async def kept_one_events(request: Ask, id: FromPath[str], ending: EndingHere) -> ServerSentEvent:
-    """Send an event whenever a conversation differs from the version that the page has `seen`.
+    """Send a server-sent event whenever a conversation changes, and when it is deleted or expires.
 
-    Send another event when the conversation is gone.
+    The query parameter `seen` is the version of the conversation that the page shows.
     """
     owned: Owned = request.app.state.owned
     owner = _owner(request)
@@ -114,9 +117,10 @@ async def kept_one_events(request: Ask, id: FromPath[str], ending: EndingHere) -
 
 
 async def find_kept(request: Ask, q: str) -> StoreSearchResult:
-    """Search all conversations in the store that the caller may see.
+    """Search the conversations in the store that the caller may see.
 
-    If the store fails, return the reason in `wrong`, so that the page can show everything else.
+    `q` is the query. If the store fails, return a result with the reason in `wrong`, so that the
+    page can still show its other results.
     """
     try:
         return await find(_kept(request)._replace(owner=None), q)
@@ -126,7 +130,7 @@ async def find_kept(request: Ask, q: str) -> StoreSearchResult:
 
 
 def version_of(found: Conversation) -> str:
-    """Return a text that changes whenever a conversation looks different."""
+    """Return a short text that changes whenever a conversation or its metadata changes."""
     last = found.messages[-1].id if found.messages else ""
     told = json_codec.encode(
         [found.updated_at.isoformat(), len(found.messages), last, found.metadata]
@@ -170,15 +174,15 @@ def _kept(request: Ask) -> StoreListRequest:
 
 
 def _owner(request: Ask) -> str:
-    """Return the owner that makes the request. Requests without an owner do not get this far."""
+    """Return the owner who makes the request. `only_who_may` rejects requests without an owner."""
     scope: Any = request.scope
     return scope[OWNER]
 
 
 def _roles(request: Ask) -> dict[str, str]:
-    """Return the names of the roles.
+    """Return the names that the pages show for the roles of messages.
 
-    The reader is the "You" of a conversation only where an application knows its users.
+    A user's messages are labelled "You" if the application knows its users, otherwise "User".
     """
     return ROLES if _has_users(request) else {**ROLES, "user": "User"}
 

@@ -1,4 +1,4 @@
-"""A conversation of a store as a row of the list."""
+"""The row that the web page shows for a conversation in a store, and the row's title."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _UNSAID = "Nothing was said yet"
 
 
 class StoreRow(NamedTuple):
-    """A row of the list, with the title of its conversation."""
+    """A conversation in a store, as a row of the list on the web page.
+
+    `messages` is the number of messages, and `when` is the time of the last change.
+    """
 
     id: str
     title: str
@@ -31,7 +34,7 @@ def row_of(found: Conversation) -> StoreRow:
 def _titles(found: Conversation) -> Iterator[str]:
     """Yield possible titles of a conversation, the best first.
 
-    They are the title in its metadata, then the user's messages, then all messages.
+    These are the title in the metadata, then the user's messages, then all messages.
     """
     given = found.metadata.get("title")
     yield given if isinstance(given, str) else ""

@@ -1,7 +1,7 @@
-"""Search in the conversations of a service or a store.
+"""Search in the conversations of a store, for the web pages.
 
-There is no index for them. The most recently active conversations are read, as many as possible
-within a few seconds.
+A store has no search index. For this reason the search reads the most recently active
+conversations, as many as possible within a few seconds.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from cortext.web.store_pages.store_row import StoreRow, row_of
 
 _AT_ONCE = 50
 _WITHIN = 3.0
-"""Seconds after which no more conversations are read."""
+"""Seconds after which a search reads no more conversations."""
 _MOST_FOUND = 20
 _MOST_HITS = 3
 
 
 class MatchedMessage(NamedTuple):
-    """A message that matches a query, with its number from 1 and its role.
+    """A message that matches a query. `number` counts from 1.
 
-    `pieces` is its text, cut around the matches: every second piece is a match.
+    `pieces` is a part of its text, cut around the found words: every second piece is a found word.
     """
 
     number: int
@@ -40,10 +40,10 @@ class Match(NamedTuple):
 
 
 class StoreSearchResult(NamedTuple):
-    """The result of a search.
+    """The result of a search in a store.
 
-    `looked` of `total` conversations were read. If `more` is true, there may be more matches.
-    `wrong` is the reason why the search failed, "" if it did not fail.
+    `total` is the number of conversations, and `looked` is how many of these were read. If `more`
+    is True, there may be more matches. `wrong` is the reason why the search failed, or "".
     """
 
     matches: Sequence[Match] = ()
@@ -54,14 +54,15 @@ class StoreSearchResult(NamedTuple):
 
     @property
     def left(self) -> bool:
-        """Whether some conversations were not read."""
+        """Whether the search did not read all conversations."""
         return self.looked < self.total or self.total > MOST
 
 
 async def find(kept: StoreListRequest, words: str) -> StoreSearchResult:
-    """Return the conversations that match the query, the most recently active first.
+    """Return the conversations in a store that match a query, the most recently active first.
 
-    A conversation matches if one of its messages or its title does.
+    `kept` selects the conversations to search, and `words` is the query. A conversation matches if
+    its title or one of its messages matches.
     """
     asked = search_query.parse(words)
     entries = (await kept.entries())[:MOST]
@@ -97,7 +98,10 @@ def _matches(conversations: Sequence[Conversation], asked: search_query.Query) -
 
 
 def _is_in(text: str, part: search_query.Term | search_query.Clause) -> bool:
-    """Return whether a text contains the wanted parts of a query, and no unwanted part."""
+    """Return whether a text matches `part`, a term or a clause of a query.
+
+    A text matches a clause if it contains the wanted parts, and none of the unwanted parts.
+    """
     if isinstance(part, search_query.Term):
         return bool(search_query.find(text, (part,)))
     wanted = (_is_in(text, each) for each in part.wanted)

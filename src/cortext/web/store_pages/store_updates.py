@@ -1,7 +1,7 @@
-"""Server-sent events that tell a page when its part of a store has changed.
+"""Server-sent events that report to an open web page that a store has changed.
 
-Events of the store only wake the stream. Some stores report only changes by this process, and
-events can be lost. So the store is also checked regularly.
+An event of the store only wakes the stream. Some stores report only changes by this process, and
+events can be lost. For this reason the stream also checks the store regularly.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from cortext.service.stores.conversation_events import Subscription
 from cortext.web.live_updates import ALIVE, Ending
 
 LOOK = 1.0
-"""Seconds between two checks without an event."""
+"""Seconds between two checks of the store while it sends no event."""
 _REST = 10
-"""The pause after a check, as a multiple of the time that the check took.
+"""The pause after a check of the store, as a multiple of the time that the check took.
 
-So a long list is not read all the time.
+The pause prevents that a long list is read all the time.
 """
 _MOMENT = 0.2
 _log = logging.getLogger("cortext.web")
@@ -35,10 +35,17 @@ async def tell(
     ending: Ending,
     stays: Callable[[], bool],
 ) -> AsyncGenerator[dict[str, Any]]:
-    """Yield `grown` whenever `look` returns another version than the one that was `seen`.
+    """Yield the event `grown` whenever the list or the conversation on a page has changed.
 
-    When `look` returns "", yield `deleted` or `expired`, or `gone` if the store does not report
-    which, and stop. Stop also when the server stops or `stays` returns False.
+    When a conversation no longer exists, yield `deleted` or `expired` and stop. Yield `gone`
+    instead if the store does not report the reason. Also stop when the server stops.
+
+    Args:
+        look: Returns the current version; "" if the conversation no longer exists.
+        events: The subscription to the events of the store, which cause a check.
+        seen: The version that the page shows.
+        ending: The flag that is set when the server stops.
+        stays: Returns whether the client may still receive events. If not, the stream ends.
     """
     waking = _UpdateWaker(events)
     said = time.monotonic()
@@ -63,7 +70,7 @@ async def tell(
 
 
 async def _looked(look: Callable[[], Awaitable[str]], seen: str) -> str:
-    """Return the current version, or `seen` while the store fails."""
+    """Return the current version that `look` returns, or `seen` if the store fails."""
     try:
         return await look()
     except SessionStorageError as error:
@@ -72,9 +79,10 @@ async def _looked(look: Callable[[], Awaitable[str]], seen: str) -> str:
 
 
 class _UpdateWaker:
-    """A listener to the events of a store, in its own task.
+    """A task that wakes an event stream when the store reports a change.
 
-    The task can unsubscribe cleanly when the browser has left and everything else is cancelled.
+    Only a separate task can unsubscribe cleanly: the stream itself is cancelled when its browser
+    disconnects.
     """
 
     def __init__(self, events: Subscription) -> None:
@@ -83,7 +91,10 @@ class _UpdateWaker:
         self._task = asyncio.ensure_future(self._listen(events))
 
     async def rest(self, least: float, most: float, ending: Ending) -> None:
-        """Wait for an event, from `least` to `most` seconds, or until the server stops."""
+        """Wait at least `least` seconds, then until an event comes, but at most `most` seconds.
+
+        Return early if the server stops.
+        """
         began = time.monotonic()
         while not ending.is_near and time.monotonic() < began + most:
             if self._woken.is_set() and time.monotonic() >= began + least:

@@ -12,18 +12,18 @@ from cortext.model import json_codec as codec
 _BEGIN = re.compile(r'(?m)^[ \t\[,]*\{|\{\s*"(?:type|role|version|session_id|conversation_id|id)"')
 """Where an object may begin: at the start of a line, or with a key that our objects begin with."""
 _DEEP = 10_000
-"""The cost, in characters, of finding that a value is nested too deeply."""
+"""How many characters a failed scan counts if the value is nested too deeply."""
 _LEAST = 64
-"""The cost, in characters, of finding that there is no object."""
+"""How many characters a failed scan counts at least."""
 _WINDOW = 512
 _WORD = 16
-"""More characters than a JSON literal has: an error points to the start of a cut literal."""
+"""A length above that of any JSON literal. The error for a cut literal points to its start."""
 _NAME = re.compile(r'"([A-Za-z_]\w*)"\s*:\s*')
 _decoder = json.JSONDecoder()
 
 
 class JsonObject(NamedTuple):
-    """An object, and the positions where it starts and ends."""
+    """A decoded JSON object, and the positions in the text where it starts and ends."""
 
     value: dict[str, Any]
     start: int
@@ -31,15 +31,16 @@ class JsonObject(NamedTuple):
 
 
 def may_be_object(line: bytes) -> bool:
-    """Return whether a line begins and ends like an object, to avoid decoding it in vain."""
+    """Return whether a line starts with "{" and ends with "}", as a fast test before decoding."""
     bare = line.strip()
     return bare[:1] == b"{" and bare[-1:] == b"}"
 
 
 def find_objects(text: str) -> Iterator[JsonObject]:
-    """Yield each complete outermost object: in lists, several on a line, or across lines.
+    """Yield each complete JSON object in a text that is not inside another object.
 
-    The running time grows linearly with the text, whatever the text contains.
+    Objects may be in a list, share a line, or span several lines. The running time grows linearly
+    with the text, whatever the text contains.
     """
     at, left = 0, _patience(text)
     while left > 0 and (found := _BEGIN.search(text, at)):
@@ -56,7 +57,7 @@ def find_objects(text: str) -> Iterator[JsonObject]:
 
 
 def _object_at(text: str, start: int) -> tuple[JsonObject | None, int]:
-    """Return the object at a position or None, and how many characters were scanned in vain."""
+    """Return the object at a position, or None, and how many characters were scanned in vain."""
     found, cost = _value_at(text, start)
     return (JsonObject(found[0], start, found[1]) if found else None), cost
 
@@ -93,14 +94,18 @@ def _breaks_off(error: json.JSONDecodeError, size: int) -> bool:
 
 
 def _next(text: str, at: int) -> int:
-    """Return the position of an object that follows directly; -1 if none does."""
+    """Return the position of an object that follows after spaces and commas only; -1 if none."""
     while at < len(text) and text[at] in " \t\r\n,":
         at += 1
     return at if text[at : at + 1] == "{" else -1
 
 
 def encode_object_line(text: str, piece: JsonObject) -> bytes:
-    """Return an object as one line of JSON, unchanged if it is on one line already."""
+    """Return a found object as one line of JSON.
+
+    `text` is the text that the object was found in. An object that is on one line already is
+    returned unchanged.
+    """
     found = text[piece.start : piece.end]
     if "\n" not in found and "\r" not in found:
         return found.encode("utf-8", "surrogatepass")
@@ -112,10 +117,10 @@ def encode_object_line(text: str, piece: JsonObject) -> bytes:
 
 
 def find_fields(text: str) -> dict[str, Any]:
-    """Return the fields of one damaged object that can be read.
+    """Return the readable fields of one damaged JSON object.
 
-    Fields of a damaged inner object are included too. The running time grows linearly with the
-    text, whatever the text contains.
+    Fields of damaged inner objects are included. If a name occurs twice, the first value counts.
+    The running time grows linearly with the text, whatever the text contains.
     """
     found: dict[str, Any] = {}
     at, left = 0, _patience(text)
@@ -130,12 +135,15 @@ def find_fields(text: str) -> dict[str, Any]:
 
 
 def _patience(text: str) -> int:
-    """Return how many characters of a text may be scanned in vain."""
+    """Return how many characters of a text may be scanned in vain before the scan gives up."""
     return 5 * len(text) + (1 << 20)
 
 
 def inner_messages(value: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the records of a complete session that is where a record should be."""
+    """Return the objects in the list `messages` of a JSON object; [] if there is no such list.
+
+    A whole session may be where one record should be, and its messages are in that list.
+    """
     inner = value.get("messages")
     items = cast("list[Any]", inner) if isinstance(inner, list) else []
     return [cast("dict[str, Any]", item) for item in items if isinstance(item, dict)]

@@ -1,6 +1,6 @@
-"""The records of a line file, and a fast reader for files that are sound or only torn.
+"""The records salvaged from a file with one record per line, and a fast reader for sound files.
 
-This module reads and writes no files.
+A torn line is a last line that was not written to its end. This module reads and writes no files.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cortext.formats.record_lines import RecordTable, decode_lines
 from cortext.model.message import SessionMessage
 
 _ODD = re.compile(rb"\n[^{\n]")
-"""A line that begins differently from the lines that our writers write."""
+"""The start of a line that does not start with "{", as all lines of cortext do."""
 _OWN_RECORD = re.compile(rb'\{(?:"type":"turn",)?"role":')
 _SOME = 4096
 """Bytes at the start of a file that already show most damage."""
@@ -24,11 +24,12 @@ _SOME = 4096
 class SalvagedLines(NamedTuple):
     """The records that can be read from a file, and what is wrong with the file.
 
-    `lines` are the records without their newlines, and `messages` are their messages. `answered`
-    has the ids of the tool calls that the lines carry. `heads` are the heads in the file with their
-    line numbers. `torn` is the incomplete last line. `lost` is how many lines may have been
-    messages and cannot be read. `nothing` means that the file has content and no readable message,
-    so it must stay as it is. `in_git` is how many messages only git has.
+    `lines` are the records as bytes without newlines, and `messages` are the decoded messages.
+    `heads` are the session heads found in the file, with their line numbers. A head is everything
+    of a session but its messages. `torn` is the incomplete last line. `troubles` is the damage.
+    `answered` has the ids of tool calls whose results are in these lines. `lost` is the number of
+    unreadable lines that may have been messages. `nothing` means that the file has content but no
+    readable message, so it must stay as it is. `in_git` is how many messages came from git.
     """
 
     lines: Sequence[bytes]
@@ -43,16 +44,19 @@ class SalvagedLines(NamedTuple):
 
     @property
     def to_write(self) -> bool:
-        """Whether the file must be written again. A torn last line alone can be cut off instead."""
+        """Whether a repair must write the whole file again.
+
+        It need not if a torn last line is the only damage: the line can be cut off.
+        """
         mendable = sum(trouble.mends for trouble in self.troubles)
         return mendable > bool(self.torn)
 
 
 def read_sound_lines(data: bytes, table: RecordTable, first: int = 1) -> SalvagedLines | None:
-    """Return the records of lines that are sound, apart from a torn last line; otherwise None.
+    """Return the records of a file that is sound apart from a torn last line.
 
-    `first` is the number of the first line. Most files need no salvage: an append repairs a torn
-    last line.
+    Return None if there is any other damage; then use `salvage_lines`. `data` is the contents of
+    the file, `table` its record format, and `first` the line number at which `data` starts.
     """
     end = data.rfind(b"\n") + 1
     body, tail = data[:end], data[end:]
@@ -72,7 +76,7 @@ def read_sound_lines(data: bytes, table: RecordTable, first: int = 1) -> Salvage
 
 
 def _is_torn_record(tail: bytes) -> bool:
-    """Return whether a last line is the beginning of one record, and holds no complete record."""
+    """Return whether the last line is the start of one record and contains no complete record."""
     if not tail.startswith(b"{") or b"\0" in tail or tail.rstrip().endswith(b"}"):
         return False
     if b"}" not in tail:
@@ -82,14 +86,14 @@ def _is_torn_record(tail: bytes) -> bool:
 
 
 def describe_torn_tail(tail: bytes, line: int) -> Trouble:
-    """Return the damage that reports an incomplete last line."""
+    """Return the damage entry for an incomplete last line, `tail`, with the line number `line`."""
     size = "1 byte was" if len(tail) == 1 else f"{len(tail)} bytes were"
     end = "its end" if len(tail) == 1 else "their end"
     return Trouble(f"the last line is torn: {size} not written to {end}", line, WARNING)
 
 
 def describe_readable(rescued: SalvagedLines) -> str:
-    """Return how much of a file a repair will keep, for a repair plan."""
+    """Return a clause that says how many messages a repair will keep, for the repair plan."""
     text = f"the {pluralize(len(rescued.messages), 'message')} that can be read"
     if not rescued.messages:
         text = "no messages: none are there"
@@ -100,7 +104,7 @@ def describe_readable(rescued: SalvagedLines) -> str:
 
 
 def describe_written(rescued: SalvagedLines) -> str:
-    """Return how much of a file a repair kept, for the report after it."""
+    """Return a clause that says how many messages a repair kept, for the final report."""
     count = len(rescued.messages)
     text = f"with {pluralize(count, 'message') if count else 'no messages'}{_of_git(rescued)}"
     if rescued.lost:
@@ -113,7 +117,7 @@ def _of_git(rescued: SalvagedLines) -> str:
 
 
 def sort_by_time(rescued: SalvagedLines) -> SalvagedLines:
-    """Return the records in order of time, to join two sides of a git conflict."""
+    """Return the salvaged records in order of time, to join two sides of a git conflict."""
     both = zip(rescued.messages, rescued.lines, strict=True)
     pairs = sorted(both, key=lambda pair: pair[0].timestamp)
     return rescued._replace(lines=[p[1] for p in pairs], messages=[p[0] for p in pairs])

@@ -1,6 +1,6 @@
-"""Tool calls at the end of a conversation that have no result.
+"""Add a stub result for each tool call at the end of a conversation that has no result.
 
-A model refuses a whole conversation that contains a call without its result.
+A model refuses a whole conversation that contains a tool call without its result.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from cortext.model.ids import derived_id
 from cortext.model.message import SessionMessage
 
 RESTS = timedelta(hours=1)
-"""How long after a call its result may still arrive."""
+"""How long after the last message the result of a tool call may still arrive."""
 NO_RESULT = "(no result was recorded: the conversation ended before it came)"
 
 
 def stub_missing_results(
     messages: Sequence[SessionMessage], answered: Collection[str] = (), pending: object = None
 ) -> list[SessionMessage]:
-    """Return a stub message for each call at the end that has no result.
+    """Return a stub message for each tool call at the end of a conversation that has no result.
 
-    `answered` contains the ids of calls whose results are stored elsewhere. While a run is
-    `pending`, no result is missing: it arrives when a person approves the call, however long that
-    takes.
+    `answered` contains the ids of calls whose results are stored elsewhere. If `pending` is set,
+    return []: the run waits until a user approves the call, and the result comes then. Also return
+    [] within an hour after the last message.
     """
     if pending:
         return []
@@ -57,7 +57,7 @@ def stub_missing_results(
 def describe_missing_results(
     stubs: Sequence[SessionMessage], line: int | None = None
 ) -> list[Trouble]:
-    """Return the damage that reports missing results; nothing if no result is missing."""
+    """Return the damage entry for missing results of tool calls; [] if there are no `stubs`."""
     if not stubs:
         return []
     names = ", ".join(sorted({stub.name or "" for stub in stubs}))
@@ -66,7 +66,11 @@ def describe_missing_results(
 
 
 def describe_append(path: str, *, torn: bool, stubs: Sequence[SessionMessage]) -> str:
-    """Return a sentence that reports what an append did to a file."""
+    """Return a sentence that reports what an append repaired in a file.
+
+    `torn` says that the append moved a torn last line away. `stubs` are the results that were
+    appended for tool calls without a result.
+    """
     done = ["ends with its last whole line again"] if torn else []
     done += ["says that there was no result"] if stubs else []
     return f"{path} {' and '.join(done)}"

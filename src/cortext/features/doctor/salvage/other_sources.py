@@ -27,10 +27,10 @@ _Row = tuple[SessionMessage, bytes]
 
 
 def committed_versions(path: str) -> Iterator[bytes]:
-    """Yield the committed versions of a file, the newest first.
+    """Yield the contents of a file in each git commit, the newest first.
 
-    Git may still have secrets that were redacted later. If the user ever redacted anything, the
-    secrets in these versions are redacted too.
+    If the user ever redacted anything, the secrets in these contents are redacted. Otherwise old
+    commits would bring them back.
     """
     masked = os.path.exists(paths.redaction_key())
     for data in committed(path):
@@ -40,10 +40,10 @@ def committed_versions(path: str) -> Iterator[bytes]:
 def add_from_git(
     path: str, table: RecordTable, rescued: SalvagedLines, most: int | None
 ) -> SalvagedLines:
-    """Return salvaged lines with the messages added that only git has.
+    """Return the salvaged lines of a file, with the messages added that only git has.
 
-    Return `rescued` unchanged if there are none, or more than `most`: a person may have removed
-    them.
+    Return `rescued` unchanged if git has no other messages, or more than `most`. In the second
+    case the user may have removed them on purpose. None means no limit.
     """
     for data in committed_versions(path):
         found = salvage_lines(data, table)
@@ -68,7 +68,10 @@ def add_from_git(
 
 
 def _filled(rescued: SalvagedLines, found: SalvagedLines) -> list[_Row]:
-    """Return the rows of both, each missing row after the row that it followed in git."""
+    """Return the rows of `rescued`, with each row that only `found` has inserted at its place.
+
+    The inserted row follows the same row as in `found`, the version in git.
+    """
     there = {message.id for message in rescued.messages}
     after: dict[str, list[_Row]] = {}
     last = ""
@@ -88,10 +91,11 @@ def _masked(path: str, data: bytes) -> bytes:
 
 
 def capture_again(root: str, place: ConversationPath, most: int | None) -> str:
-    """Capture lost messages from the tool again, and return a clause that says how many.
+    """Capture lost messages of a conversation from its AI tool again; return a clause for a report.
 
-    Return "" if there are none, or more than `most`: a person may have removed them. If the user
-    ever redacted anything, the secrets in these messages are redacted.
+    The clause says how many messages came back, or why the capture failed. Return "" if none are
+    missing, or more than `most`: then the user may have removed them on purpose. None means no
+    limit. If the user ever redacted anything, the secrets in these messages are redacted.
     """
     try:
         missing = _forget_missing(root, place, most)
@@ -109,9 +113,9 @@ def capture_again(root: str, place: ConversationPath, most: int | None) -> str:
 
 
 def _mask(root: str, place: ConversationPath, ids: set[str]) -> int:
-    """Redact the secrets in messages that were captured again, and return how many there were.
+    """Redact all secrets in the messages with these ids, and return the number of secrets.
 
-    It is unknown which of these secrets were redacted before, so all of them are.
+    Nobody knows which of these secrets were redacted before, so all of them are redacted.
     """
     mask = Redactor()
 
@@ -124,9 +128,9 @@ def _mask(root: str, place: ConversationPath, ids: set[str]) -> int:
 
 
 def _forget_missing(root: str, place: ConversationPath, most: int | None) -> set[str]:
-    """Remove lost messages from the capture ledger, and return their ids.
+    """Remove lost messages from the capture ledger, so that a capture takes them again.
 
-    A capture takes only messages that are not in the ledger.
+    Return their ids. The ledger lists the messages that were captured before.
     """
     store = FolderStore(root)
     head = store.head_at(place)
@@ -145,9 +149,10 @@ def _forget_missing(root: str, place: ConversationPath, most: int | None) -> set
 def read_set_aside(
     path: str, table: RecordTable, is_head: IsHead | None = None
 ) -> SalvagedLines | None:
-    """Return the messages of all set-aside files of a path in order of time, or None.
+    """Return the messages in the set-aside versions of a file, in order of time.
 
-    Raises OSError.
+    An earlier repair set these versions aside. Return None if they contain no message. `is_head`
+    says whether a line is a session head. Raises OSError if a version cannot be read.
     """
     if not os.path.isdir(os.path.dirname(path)):
         return None

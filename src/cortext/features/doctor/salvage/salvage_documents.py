@@ -1,4 +1,7 @@
-"""Salvage the records of a document that is not valid JSON. The functions work on bytes."""
+"""Salvage the records of a session document that is not valid JSON.
+
+The functions work on the bytes of the document. They read and write no files.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,10 @@ _RECORDS = re.compile(r'"(?:messages|tool_history)"\s*:|\{\s*"role"')
 
 
 def salvage_records(data: bytes, id: str) -> Session:
-    """Return a session with every message and tool call that can be found in a text."""
+    """Return a session with every message and tool call found in the bytes of a document.
+
+    `id` becomes the id of the session.
+    """
     session = document.salvage(data, id)[0]
     messages = {message.id: message for message in session.messages}
     calls = {call.id: call for call in session.tool_history}
@@ -58,7 +64,7 @@ def _record(value: dict[str, Any]) -> SessionMessage | ToolInvocation:
 
 
 def salvage_head_fields(data: bytes) -> dict[str, Any]:
-    """Return the fields that come before the records."""
+    """Return the readable fields of the head: those before the first record of the document."""
     text = data.decode("utf-8", "replace")
     found = _RECORDS.search(text)
     return find_fields(text[: found.start()] if found else text)

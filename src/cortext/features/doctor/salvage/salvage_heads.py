@@ -1,4 +1,7 @@
-"""Salvage the fields of a damaged head. The functions work on bytes, not on files."""
+"""Salvage the fields of a damaged head, which is everything of a session but its messages.
+
+The functions work on bytes. They read and write no files.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ _FIELDS = {key.path[0] for table in (HEAD, LOG.head, FOLDER.head) for key in tab
 
 
 class SalvagedHead(NamedTuple):
-    """A head, empty if nothing of it can be read, and what is wrong with it."""
+    """The fields of a session head, and its damage. `head` is {} if no field can be read."""
 
     head: Head
     troubles: Sequence[Trouble]
@@ -48,9 +51,10 @@ class SalvagedHead(NamedTuple):
 def salvage_head(
     data: bytes, decode: Callable[[bytes], Head], line: int | None = None
 ) -> SalvagedHead:
-    """Return the head in a file or line, with every field that can be read.
+    """Return the session head in the bytes of a file or line, with every field that can be read.
 
-    `decode` raises ValueError for bytes that are not a head.
+    `decode` decodes a sound head and raises ValueError for other bytes. `line` is the line number
+    for the damage report, or None.
     """
     try:
         head = decode(data)
@@ -90,9 +94,10 @@ def _also(found: SalvagedHead, text: str, line: int | None) -> SalvagedHead:
 def build_session(
     head: Head, name: str, messages: Sequence[SessionMessage], when: datetime, format: Format
 ) -> Session:
-    """Return a session from the fields of a head that can be read.
+    """Return a session with these messages and the valid fields of a damaged head.
 
-    If neither the head nor a message has a time, the session began at `when`.
+    `name` becomes the id of the session. Missing fields are made up from the messages. If neither
+    the head nor a message has a time, the session began at `when`.
     """
     head = {key: value for key, value in head.items() if key not in TOKENS}
     lines = RecordBlock(list(messages), [], [])
@@ -113,7 +118,7 @@ def build_session(
 def merge_fitting_fields(
     head: Head, known: Head, fits: Callable[[Head], object], nested: Mapping[str, str] | None = None
 ) -> Head:
-    """Return `known`, updated with every field of a head that is valid.
+    """Return the valid head `known`, updated with every valid field of the damaged head `head`.
 
     `fits` raises ValueError for a head with an invalid field. `nested` maps the name of an inner
     field to the name of the field that contains it.
@@ -127,7 +132,7 @@ def merge_fitting_fields(
 def _fit(
     parts: Sequence[_Part], known: Head, fits: Callable[[Head], object], holders: frozenset[str]
 ) -> None:
-    """Add all fields if they fit; otherwise try each half.
+    """Add all fields in `parts` to `known` if they are valid; otherwise try each half of them.
 
     Halving finds one damaged field among thousands in a few steps.
     """
@@ -146,7 +151,10 @@ def _fit(
 
 
 def _with(known: Head, parts: Sequence[_Part], holders: frozenset[str]) -> Head:
-    """Return a head with these fields added; inner fields are merged into their holder."""
+    """Return a head with these fields added. Inner fields are merged into their outer field.
+
+    `holders` are the names of the outer fields.
+    """
     new = dict(known)
     copied: set[str] = set()
     for name, value in parts:
@@ -162,7 +170,7 @@ def _with(known: Head, parts: Sequence[_Part], holders: frozenset[str]) -> Head:
 
 
 def _parts(head: Head, nested: Mapping[str, str]) -> Iterator[_Part]:
-    """Yield the fields one by one, and the inner fields of a holder one by one too."""
+    """Yield the fields of a head one by one, and each inner field separately."""
     for name, value in head.items():
         if name in nested.values() and isinstance(value, dict):
             yield from ((name, {key: item}) for key, item in cast("Head", value).items())
@@ -173,7 +181,7 @@ def _parts(head: Head, nested: Mapping[str, str]) -> Iterator[_Part]:
 
 
 def refuse_newer_head(data: bytes, path: str) -> None:
-    """Raise NewerVersionError for the head of a later release, even if it is damaged."""
+    """Raise NewerVersionError if a later release of cortext wrote this head, sound or damaged."""
     try:
         value: Any = codec.decode(data)
     except ValueError:
@@ -182,13 +190,13 @@ def refuse_newer_head(data: bytes, path: str) -> None:
 
 
 def version_at_start(data: bytes) -> Head:
-    """Return the version at the start of an unreadable file; {} if there is none."""
+    """Return the field `version` at the start of an unreadable file, as a dict; {} if missing."""
     found = _VERSION.match(data)
     return {"version": found[1].decode()} if found else {}
 
 
 def choose_newest(heads: Sequence[Head]) -> Head:
-    """Return the head that was written last."""
+    """Return the head with the latest time; of several with the same time, the last one."""
     latest = max(range(len(heads)), key=lambda place: (_time(heads[place]), place))
     return heads[latest]
 
@@ -202,21 +210,22 @@ def _is_head(value: Head) -> bool:
 
 
 def has_fields(head: Head) -> bool:
-    """Return whether a field that only a head has can be read."""
+    """Return whether a salvaged head has a readable field besides the status and the id."""
     return bool((_FIELDS - {"status"}) & head.keys())
 
 
 def cut_before_records(data: bytes) -> bytes:
-    """Return the bytes before the first record, even if the record shares a line with other text.
+    """Return the bytes before the first message record, wherever in a line that record starts.
 
-    Fields of a record must not become fields of the head.
+    The caller searches these bytes for fields of the head. Fields of a record must not be among
+    them.
     """
     found = _RECORD.search(data)
     return data[: found.start()] if found else data
 
 
 def decode_objects(text: str) -> Iterator[Head]:
-    """Yield the JSON objects in a text one after the other, up to the first invalid one."""
+    """Yield the outermost JSON objects in a text in order, up to the first invalid object."""
     import json
 
     decoder, at = json.JSONDecoder(strict=False), text.find("{")
@@ -231,9 +240,10 @@ def decode_objects(text: str) -> Iterator[Head]:
 
 
 def make_up_session(name: str, messages: Sequence[SessionMessage], when: datetime) -> Session:
-    """Return a session with a head made from its messages and its name.
+    """Return a session whose head is made up from its messages and its name.
 
-    Without messages, the session began at `when`.
+    The name may state a type and a topic, as in `001-debug-slow-parser`. Without messages, the
+    session began at `when`.
     """
     times = [message.timestamp for message in messages] or [when]
     session = Session(name, created_at=times[0], updated_at=max(times), status="paused")

@@ -1,4 +1,4 @@
-"""Salvage the records of damaged lines, and say what is wrong with each line.
+"""Salvage the records of a damaged file with one JSON record per line, and describe the damage.
 
 This module reads and writes no files.
 """
@@ -61,7 +61,11 @@ IsHead = Callable[[bytes], bool]
 def salvage_lines(
     data: bytes, table: RecordTable, is_head: IsHead | None = None, *, first: int = 1
 ) -> SalvagedLines:
-    """Return every record that can be read from lines; the first line has the number `first`."""
+    """Return every record that can be read from a damaged file with one record per line.
+
+    `table` is the record format of the file. `is_head` says whether a line is a session head; None
+    if the file has no heads. `first` is the number of the first line.
+    """
     sound = read_sound_lines(data, table, first)
     if sound is not None:
         return sound
@@ -75,7 +79,10 @@ def salvage_lines(
 
 
 def unify_text(data: bytes, first: int = 1) -> tuple[bytes, list[Trouble]]:
-    """Return the lines in UTF-8, with both sides of a git conflict, and the damage found."""
+    """Return a file in UTF-8 without git conflict markers, and the damage found.
+
+    The lines of both sides of a conflict are kept. `first` is the number of the first line.
+    """
     troubles: list[Trouble] = []
     data, was = convert_to_utf8(data)
     if was:
@@ -89,7 +96,7 @@ def unify_text(data: bytes, first: int = 1) -> tuple[bytes, list[Trouble]]:
 
 
 class _BadLine(NamedTuple):
-    """A line that is not a record."""
+    """A line that is not a complete record, and its number."""
 
     number: int
     line: bytes
@@ -128,7 +135,7 @@ class _LineSalvage:
             self._piece(piece, number)
 
     def _goes_on(self, line: bytes, after: bytes) -> bool:
-        """Return whether a newline splits one message into these two lines."""
+        """Return whether these two lines are one message with a newline in the middle."""
         if not line.startswith(b"{") or line.endswith(b"}") or after.startswith(b"{"):
             return False
         return after.rstrip().endswith(b"}") and self._is_record(line + after)
@@ -158,7 +165,7 @@ class _LineSalvage:
         self._got.take(whole or piece, record, number)
 
     def _is_of_another_role(self, line: bytes, number: int) -> bool:
-        """Take a line as a message if only its role is unknown; return whether it was taken."""
+        """Add a line as a message if only its role is unknown; return whether it was added."""
         key = self._table.names.get("role", "role")
         try:
             value = record_dicts.as_dict(json_codec.decode(line_checksum.unseal(line)))
@@ -176,7 +183,7 @@ class _LineSalvage:
         return True
 
     def _look_into_waiting(self) -> None:
-        """Find records in lines that are no records on their own.
+        """Search the waiting lines, which are not records on their own, for records.
 
         Such records are in a list, several on a line, or spread over many lines.
         """
@@ -212,14 +219,11 @@ class _LineSalvage:
                 self._got.say("brackets stand here, and no message", row.number, WARNING)
 
     def _wants(self, value: dict[str, Any]) -> bool:
-        """Return whether an object may be a head or a record.
-
-        Skipping other objects early saves time.
-        """
+        """Return whether an object may be a head or a record. Skipping others saves time."""
         return self._is_head is not None or self._table.names.get("role", "role") in value
 
     def _found(self, line: bytes, number: int) -> bool:
-        """Take an object if it is a head or a record, and return whether it was taken."""
+        """Add an object if it is a head or a record, and return whether it was added."""
         if self._is_head is not None and self._is_head(line):
             self._got.heads.append((number, line))
             return True
@@ -238,7 +242,10 @@ class _LineSalvage:
         return True
 
     def _dated(self, line: bytes) -> tuple[bytes, Record] | None:
-        """Return a message without a readable time, with the time of the message before it."""
+        """Return a message that lacks a readable time, with the time of the message before it.
+
+        Return None if there is no message before it, or the line has other damage.
+        """
         if not self._got.messages:
             return None
         try:
@@ -262,7 +269,7 @@ class _LineSalvage:
         self._got.say(f"this is no message that can be read: {why}", row.number)
 
     def _checked(self, line: bytes, number: int) -> bytes:
-        """Return a line with one flipped bit repaired, and report a checksum mismatch."""
+        """Report a checksum mismatch; return the line, repaired if one flipped bit explains it."""
         if line_checksum.is_sound(line):
             return line
         better = line_checksum.mended(line)
@@ -277,7 +284,7 @@ class _LineSalvage:
         return line
 
     def _resealed(self, line: bytes, number: int) -> bytes:
-        """Return a record that another program encoded differently, with a valid checksum or none.
+        """Return a record that another program may have rewritten, with a valid checksum or none.
 
         A checksum matches only our own encoding of the record.
         """
@@ -297,7 +304,7 @@ class _LineSalvage:
         return json_codec.encode(remove_checksum(value))
 
     def _tail(self, tail: bytes, number: int) -> bytes:
-        """Return the torn last line; b"" if it is complete or completes the lines before it."""
+        """Return the torn last line; b"" if that line is complete, alone or with lines before."""
         if self._is_whole(tail.strip(b"\0")):
             self._line(tail, number)
             return b""
@@ -325,16 +332,17 @@ class _LineSalvage:
 
 
 _OTHERS = {"human": "user", "ai": "assistant", "model": "assistant", "developer": "system"}
-"""Names of roles in other programs."""
+"""Role names of other programs, and the roles of cortext that they mean."""
 _NEAR = 0.7
-"""How similar two words are that differ by one flipped or added letter."""
+"""The similarity of two words that differ by one flipped or added letter."""
 
 
 def with_known_role(value: dict[str, Any], key: str = "role") -> dict[str, Any] | None:
-    """Return a message with the role that was meant; None if its own role is valid.
+    """Return a message record whose invalid role is corrected; None if its role is valid.
 
-    A message with an unknown role becomes one of the assistant, named after that role. It is then
-    never taken for the words of the user or for an instruction.
+    A misspelt role, or a role name of another program, becomes the role that it means. Any other
+    role becomes "assistant" with the old role as name, so that nobody takes the message for words
+    of the user or for an instruction. `key` is the field with the role.
     """
     role = value.get(key)
     if not isinstance(role, str) or not role or role in ROLES:
@@ -348,7 +356,10 @@ def with_known_role(value: dict[str, Any], key: str = "role") -> dict[str, Any] 
 
 
 class LineCollector:
-    """The heads and records found so far, and what is wrong with their lines."""
+    """The session heads and records found in a file so far, and the damage of its lines.
+
+    `lost` is the number of lines that cannot be read.
+    """
 
     def __init__(self) -> None:
         self.heads: list[tuple[int, bytes]] = []
@@ -362,7 +373,7 @@ class LineCollector:
         self._again: list[int] = []
 
     def take(self, line: bytes, record: Record, number: int) -> None:
-        """Add a record, unless an identical line was added before."""
+        """Add the record of line `number`, unless an identical line was added before."""
         self._answered.update(call.id for call in record.invocations)
         message = record.message
         known = self._known.setdefault(message.id, line)
@@ -378,7 +389,7 @@ class LineCollector:
         self._troubles.append(Trouble(text, line, severity, mends))
 
     def lose(self, number: int) -> bool:
-        """Count a line that cannot be read, and return whether to report the reason.
+        """Count line `number` as unreadable, and return whether to report the reason.
 
         After many such lines the reasons are not reported one by one: nobody reads them, and they
         take time.

@@ -1,4 +1,4 @@
-"""Repair bytes that are not UTF-8, characters that are cut, and text that git left in conflict.
+"""Repair text that is not UTF-8, has cut characters, or contains git conflict markers.
 
 This module reads and writes no files.
 """
@@ -16,15 +16,15 @@ from cortext.model import json_codec, record_dicts
 _MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be", b"\xef\xbb\xbf": "utf-8"}
 _BEGINS = {b"{\0": "utf-16-le", b"[\0": "utf-16-le", b"\0{": "utf-16-be", b"\0[": "utf-16-be"}
 _APPENDED = re.compile(rb'\{"(?:type|role)":')
-"""How our lines begin. A program that writes UTF-16 has a NUL between these letters."""
+"""The start of a line that cortext appended. In UTF-16, NUL bytes are between these letters."""
 _HIGH = re.compile(rb"[\x80-\xff]+")
 _CUT = re.compile(rb"[\xc2-\xf4][\x80-\xbf]+|[\x80-\xbf]{2,}")
-"""A part of one UTF-8 character."""
+"""Several bytes that can only be a part of one UTF-8 character."""
 _MARKERS = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 
 
 class ConflictSides(NamedTuple):
-    """A text with git conflict markers, as each side has it, and with both sides.
+    """The versions of a text with git conflict markers: our side, their side, and both together.
 
     All versions keep the line numbers of the file. `lines` are the line numbers of the markers.
     """
@@ -36,7 +36,10 @@ class ConflictSides(NamedTuple):
 
 
 def convert_to_utf8(data: bytes) -> tuple[bytes, str]:
-    """Return a file in UTF-8, and the name of its encoding; "" if nothing had to change."""
+    """Return the contents of a file in UTF-8, and the name of the encoding that it had.
+
+    The name is "" if the contents did not have to change.
+    """
     mark = next((mark for mark in _MARKS if data.startswith(mark)), b"")
     encoding = _MARKS.get(mark) or _BEGINS.get(data[:2], "")
     if not encoding or (not mark and not _is_wide(data)):
@@ -64,8 +67,8 @@ def _is_wide(data: bytes) -> bool:
 def decode_text(data: bytes) -> tuple[str, str]:
     """Return the text of bytes that should be UTF-8, and what is wrong: "cut", "Latin-1" or "".
 
-    Single high bytes where UTF-8 has several for a letter mean Latin-1. A character that is cut
-    becomes U+FFFD.
+    "Latin-1" means that letters are single bytes above 127, which UTF-8 never has. "cut" means that
+    some bytes of a character are missing; the character becomes U+FFFD.
     """
     try:
         return data.decode("utf-8"), ""
@@ -99,7 +102,10 @@ def _is_utf8(run: bytes) -> bool:
 
 
 def split_conflict(data: bytes) -> ConflictSides | None:
-    """Return the sides of a git conflict; None if there is no complete conflict."""
+    """Split a file with git conflict markers into its sides.
+
+    Return None if there are no markers, or if a conflict is not closed.
+    """
     if _MARKERS[0] not in data or _MARKERS[3] not in data:
         return None
     kept: list[tuple[bytes, bytes, bytes]] = []
@@ -127,10 +133,10 @@ _CUT_TEXT = "a character is cut in the middle"
 
 
 def repair_characters(line: bytes) -> bytes | None:
-    """Return a line of JSON in UTF-8 with each lone surrogate as U+FFFD.
+    """Return a line of JSON in UTF-8, with each lone surrogate replaced by U+FFFD.
 
-    Return None if nothing had to change or the line is not JSON. A line that had a checksum gets a
-    new one.
+    A lone surrogate is half of a character that was cut. Return None if nothing had to change or
+    the line is not JSON. A line that had a checksum gets a new checksum.
     """
     data = decode_text(line)[0].encode("utf-8")
     if data == line and not HALF.search(line):
@@ -147,9 +153,10 @@ def repair_characters(line: bytes) -> bytes | None:
 
 
 def repair_record_characters(line: bytes, table: RecordTable) -> bytes | None:
-    """Return a record as `repair_characters` does, with its id unchanged.
+    """Repair the characters of a record line as `repair_characters` does, but keep its message id.
 
-    The id of a line without an id field is derived from its words, so the repair would change it.
+    The id of a line without an id field is derived from its text, so a repair alone would change
+    the id.
     """
     whole = repair_characters(line)
     if whole is None:
@@ -174,12 +181,12 @@ def remove_checksum(value: Any) -> Any:
 
 
 def describe_bad_text(line: bytes) -> str:
-    """Return the damage that `repair_characters` repairs, in words."""
+    """Return a clause that describes the damage that `repair_characters` repairs in a line."""
     return "this is Latin-1, not UTF-8" if decode_text(line)[1] == "Latin-1" else _CUT_TEXT
 
 
 def repair_value_characters(value: Any) -> Any:
-    """Return a value in which each lone surrogate is U+FFFD, however deeply it is nested."""
+    """Return a copy of a JSON value in which U+FFFD replaces each lone surrogate, at any depth."""
     box: list[Any] = [value]
     todo: list[list[Any] | dict[Any, Any]] = [box]
     while todo:

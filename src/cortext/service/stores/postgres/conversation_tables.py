@@ -32,7 +32,7 @@ MIGRATIONS = (
     );
     """,
 )
-"""The SQL that creates each version of the tables from the one before.
+"""SQL statements that upgrade the tables, each from one version to the next.
 
 Never change an entry; only add new ones.
 """
@@ -63,7 +63,10 @@ _PARTS = {
 
 
 class Statements:
-    """The SQL statements of the store, for the tables of one schema."""
+    """The SQL statements of the conversation store, for the tables of one schema.
+
+    Each attribute is one statement. ValueError is raised for an invalid name of a schema.
+    """
 
     def __init__(self, schema: str) -> None:
         if not _SCHEMA.fullmatch(schema):

@@ -1,7 +1,7 @@
-"""A durable conversation store in PostgreSQL, for any number of processes.
+"""The conversation store in PostgreSQL: durable, and shared by any number of processes.
 
-The window is only a view: the table has every message. By default nothing expires and there is no
-limit. The tables are in `conversation_tables.py`.
+The window limits only what is returned: the table has every message. By default nothing expires and
+there is no limit. `conversation_tables.py` defines the tables.
 """
 
 from __future__ import annotations
@@ -44,10 +44,11 @@ _LONGEST_ID = 200
 
 
 class PostgresConversationStore(Conversations):
-    """Conversations in the tables of one schema, which are created at the first call.
+    """A conversation store in a PostgreSQL database.
 
-    Every call takes one round trip; `create` with a limit and `set_metadata` take two. The first
-    call that changes the number of conversations takes one more, to count them for the log.
+    The tables are in `schema`; the first call creates them. Every call takes one round trip;
+    `create` with a limit and `set_metadata` take two. The first call that changes the number of
+    conversations takes one more, to count them for the log.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class PostgresConversationStore(Conversations):
         return id
 
     async def _evict(self) -> int:
-        """Remove the oldest conversations above the limit. Return how many."""
+        """Remove the oldest conversations above the limit, and return how many were removed."""
         if self._limit is None:
             return 0
         gone = await self._link.rows(self._sql.evict, limit=self._limit)
@@ -135,10 +136,10 @@ class PostgresConversationStore(Conversations):
             await self._usage.count_changed(-1)
 
     def events(self, id: str | None = None) -> PostgresFollowing:
-        """Return the events in the tables, caused by any process.
+        """Return a subscription to the events that any process causes in this store.
 
-        All followers share one connection. Events that occur while it is lost are missed, and a
-        warning is logged.
+        All subscriptions share one connection. Events that occur while the connection is lost are
+        missed, and a warning is logged.
         """
         return PostgresFollowing(self._listening, None if id is None else check_id(id))
 
@@ -180,7 +181,10 @@ class PostgresConversationStore(Conversations):
             ) from None
 
     async def _sweep(self) -> None:
-        """Remove and log overdue conversations. Then sleep until the next one is due."""
+        """Remove conversations whose TTL has passed, and log each of them.
+
+        Then set the timer to the next deadline.
+        """
         delay = LONGEST_SLEEP
         try:
             [(gone, wait)] = await self._link.rows(self._sql.expire, ttl=self._ttl)
@@ -219,9 +223,10 @@ def _check_text(owner: str) -> None:
 
 
 def _key(id: str) -> str:
-    """Return the key of a message: its id, or a hash if the id is long or has odd characters.
+    """Return the key of a message in the table: its id, or a hash of the id.
 
-    The stored message has its id in both cases.
+    The hash is used if the id is long or has characters that PostgreSQL cannot store. The stored
+    JSON of the message contains the id itself in both cases.
     """
     if len(id) <= _LONGEST_ID and _is_plain(id):
         return id

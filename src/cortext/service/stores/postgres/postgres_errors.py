@@ -1,4 +1,4 @@
-"""Errors of PostgreSQL, each as one sentence with a hint."""
+"""Error messages for errors of PostgreSQL, each with a hint that says what to do."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from cortext.service.stores.server_urls import scrubbed
 
 
 class _PostgresErrorRule(NamedTuple):
-    """The hint for an error with this code, or with text that matches the pattern.
+    """The hint for errors of PostgreSQL with this `code`, or whose text matches `pattern`.
 
-    While libpq connects, an error has no code, only the text of the server. A `passing` error may
-    end soon, so it is reported only after the time-out.
+    An error while connecting has no code, only a text. `passing` means that the cause may end soon.
+    Such an error is reported only after the time-out.
     """
 
     code: str
@@ -77,13 +77,16 @@ _KNOWN = (
 
 
 def will_stay(error: Exception) -> bool:
-    """Return whether an error is known to persist, so that a retry cannot help."""
+    """Return whether an error of PostgreSQL is known to be permanent, so a retry cannot help."""
     known = _known(error)
     return known is not None and not known.passing
 
 
 def refused(error: Exception, where: str, secrets: list[str]) -> SessionStorageError:
-    """Return the error for a call that the server at `where` refused."""
+    """Return the error to raise if the server at `where` answered a call with `error`.
+
+    `secrets` are the passwords to remove from the message.
+    """
     known = _known(error)
     sentence = f"PostgreSQL at {where} refused: {scrubbed(_sentence(error), secrets)}"
     return SessionStorageError(sentence, hint=known.hint if known else "")
@@ -92,7 +95,11 @@ def refused(error: Exception, where: str, secrets: list[str]) -> SessionStorageE
 def no_answer(
     error: Exception, where: str, timeout: float, secrets: list[str]
 ) -> SessionStorageError:
-    """Return the error for a call that got no answer in time. It includes the last failure."""
+    """Return the error to raise if the server at `where` did not answer within `timeout` seconds.
+
+    `error` is the error of the last attempt. `secrets` are the passwords to remove from the
+    message.
+    """
     known, said = _known(error), scrubbed(_sentence(error), secrets)
     if known is not None:
         sentence = f"PostgreSQL at {where} refused for {timeout:g} s: {said}"
@@ -110,6 +117,6 @@ def _known(error: Exception) -> _PostgresErrorRule | None:
 
 
 def _sentence(error: Exception) -> str:
-    """Return the message of the server without the text that libpq adds around it."""
+    """Return the server's own message in an error, without the text that libpq adds around it."""
     said = str(error).strip().rpartition("FATAL: ")[2].partition("\n")[0].strip()
     return said.removeprefix("connection failed: ").rstrip(".")

@@ -1,4 +1,7 @@
-"""Subscriptions to the events of conversations in PostgreSQL."""
+"""Subscriptions to the events of conversations in PostgreSQL.
+
+A *follower* is a subscription of a caller in this process.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,10 @@ _PAUSE = 0.2
 
 
 class _Notice(msgspec.Struct, rename="camel"):
-    """The content of a notification. A message too long for it is named by its number."""
+    """The decoded payload of a PostgreSQL notification about one change of a conversation.
+
+    If a message is too long for a notification, `number` is its number in the table of messages.
+    """
 
     kind: Kind
     id: str
@@ -37,14 +43,14 @@ _notices = msgspec.json.Decoder(_Notice)
 
 
 class PostgresListener:
-    """One connection that receives events for all followers of a store in this process.
+    """The one connection that receives events for all followers of a store in this process.
 
-    The connection is open while there are followers. After a lost connection, a warning says that
-    events were lost, and a new connection is opened soon.
+    The connection is open while there are followers. If it is lost, a warning says that events were
+    lost, and a new connection is opened soon.
 
-    A follower receives the events from the moment when it joins, and none from before. For that,
-    the listener sends a mark on a channel of its own. Notifications arrive in the order of their
-    commits, so the follower is added when the mark arrives.
+    A follower receives no events from before it joined. For that, the listener sends itself a
+    notification with a new id, the mark. Notifications arrive in the order of their commits, so the
+    follower is added when the mark arrives.
     """
 
     def __init__(self, linked: Callable[[], PostgresPool], sql: Statements) -> None:
@@ -58,7 +64,10 @@ class PostgresListener:
         self._task: asyncio.Task[None] | None = None
 
     async def join(self, follower: PostgresFollowing) -> None:
-        """Add a follower. SessionStorageError is raised if the server does not answer in time."""
+        """Add a follower, and return when it receives events.
+
+        SessionStorageError is raised if the server does not answer in time.
+        """
         link = self._linked()
         mark, joining = new_id(), _Joining(self.hub, follower)
         self._waiting[mark] = joining
@@ -84,16 +93,17 @@ class PostgresListener:
             await asyncio.wait([task])
 
     def drop(self) -> None:
-        """Forget all connections and followers, because another event loop is used now."""
+        """Forget the connection and all followers, because the store has a new event loop."""
         self._connection = self._task = None
         self._connecting = asyncio.Lock()
         self._waiting.clear()
         self.hub.followers.clear()
 
     async def _connect(self) -> bool:
-        """Open a connection unless one is open. Return whether a new one was opened.
+        """Open the connection if it is not open. Return whether it was opened.
 
-        After a new connection, all waiting followers are added at once.
+        All followers that wait to join are added at once, because a new connection receives no
+        earlier events.
         """
         async with self._connecting:
             if self._connection is not None:
@@ -107,7 +117,7 @@ class PostgresListener:
         return True
 
     def _rest(self) -> None:
-        """Close the connection if nobody follows."""
+        """Close the connection if the store has no followers."""
         if not self.hub.followers and not self._waiting:
             self._stop()
 
@@ -139,9 +149,9 @@ class PostgresListener:
                 log.warning("no events: %s", error)
 
     async def _hear(self, connection: Any) -> str:
-        """Pass on notifications; after a silence, check the server.
+        """Wait for a notification and pass it to its followers. After a silence, check the server.
 
-        Return what went wrong, or "".
+        Return "", or the reason if the connection is lost.
         """
         from psycopg import Error
 
@@ -176,7 +186,10 @@ class PostgresListener:
         self.hub.tell(notice.kind, notice.id, message)
 
     async def _fetched(self, id: str, number: int) -> Message | None:
-        """Return a message that was too long for a notification; None if it cannot be read."""
+        """Read a message that was too long for its notification from the table.
+
+        Return None if the message was deleted or cannot be read.
+        """
         while True:
             try:
                 found = await self._linked().rows(self._sql.message, id=id, number=number)
@@ -196,7 +209,10 @@ class PostgresListener:
 
 
 class PostgresFollowing(StoreSubscription):
-    """The events that the server sends, received over the one connection of the store."""
+    """A subscription to the events of any process, which the PostgreSQL server sends.
+
+    All subscriptions of a store share the connection of its PostgresListener.
+    """
 
     def __init__(self, listening: PostgresListener, id: str | None) -> None:
         super().__init__(listening.hub, id)
@@ -212,7 +228,10 @@ class PostgresFollowing(StoreSubscription):
 
 
 class _Joining:
-    """A follower that waits until no earlier event can arrive any more."""
+    """A follower that waits to join until no earlier event can arrive any more.
+
+    `done` is set when the follower has joined.
+    """
 
     def __init__(self, hub: Hub, follower: PostgresFollowing) -> None:
         self._hub = hub

@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL: each call returns an answer or raises an error within its time-out."""
+"""The connections of the conversation store to PostgreSQL: every call ends within its time-out."""
 
 from __future__ import annotations
 
@@ -23,10 +23,13 @@ MOST_CONNECTIONS = 16
 
 
 class PostgresPool:
-    """Connections to a database, opened when they are needed, with a time-out in seconds.
+    """A pool of connections to a database, with a time-out in seconds for each call.
 
-    A call that lost its connection is repeated until the time-out. So a statement may reach the
-    server twice and must be safe to repeat. The tables are created before the first call.
+    A call that loses its connection is repeated until the time-out. So a statement may reach the
+    server twice and must be safe to repeat.
+
+    The tables in `schema` are created before the first call. `with_ttl` says whether conversations
+    expire; then an index for that is created as well.
     """
 
     def __init__(self, url: str, *, timeout: float, schema: str, with_ttl: bool) -> None:
@@ -54,7 +57,10 @@ class PostgresPool:
         self._ending: set[asyncio.Task[Any]] = set()
 
     def connect(self) -> None:
-        """Attach the pool to the running loop. Nothing is sent yet."""
+        """Prepare the pool for the running event loop. Nothing is sent yet.
+
+        Connections of an earlier event loop are closed.
+        """
         for connection in self._idle:
             connection.pgconn.finish()
         self._idle.clear()
@@ -70,7 +76,7 @@ class PostgresPool:
             await asyncio.wait(self._ending)
 
     async def rows(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
-        """Execute a statement and return its rows."""
+        """Execute an SQL statement with named `values` and return the rows of its result."""
 
         async def ask(connection: Any) -> list[tuple[Any, ...]]:
             return await (await connection.execute(statement, values, prepare=True)).fetchall()
@@ -78,7 +84,10 @@ class PostgresPool:
         return await self._until_answered(lambda: self._with_connection(ask))
 
     async def listener(self, statement: str) -> Any:
-        """Return a separate connection that listens. The caller closes it."""
+        """Open a separate connection for notifications. The caller closes it.
+
+        `statement` is the LISTEN statement that is executed on the connection.
+        """
 
         async def begin() -> Any:
             connection = await self._open()
@@ -101,7 +110,10 @@ class PostgresPool:
         return True
 
     def no_answer(self, error: Exception) -> SessionStorageError:
-        """Return the error for a call that got no answer in time. It includes the last failure."""
+        """Return the error to raise if the server did not answer in time.
+
+        `error` is the error of the last attempt.
+        """
         return no_answer(error, self._where, self.timeout, self._secrets)
 
     async def _until_answered(self, work: Callable[[], Awaitable[T]]) -> T:
@@ -139,9 +151,9 @@ class PostgresPool:
         return answer
 
     async def _guarded(self, connection: Any, work: Awaitable[T]) -> T:
-        """Run the work in a separate task. If the caller is cancelled, cut the connection.
+        """Await `work`, which uses `connection`. If the caller is cancelled, cut the connection.
 
-        psycopg would instead wait for the server to cancel the statement.
+        Without this, psycopg would wait for the server to cancel the statement.
         """
         task = asyncio.ensure_future(work)
         try:
@@ -164,7 +176,7 @@ class PostgresPool:
         )
 
     async def _prepare(self) -> None:
-        """Create or upgrade the tables for this version of cortext."""
+        """Create the tables, or upgrade them to this version of cortext, before the first call."""
         if self._ready:
             return
         async with self._making:
@@ -199,7 +211,10 @@ class PostgresPool:
 
 
 def _where(place: dict[str, Any]) -> str:
-    """Return the host and the database for messages. ValueError if the address is invalid."""
+    """Return `HOST:PORT/DATABASE` for messages. ValueError is raised if the address is invalid.
+
+    `place` has the connection parameters of libpq.
+    """
     host, port = place.get("host") or "its socket", place.get("port") or 5432
     database = place.get("dbname") or ""
     check_ports("PostgreSQL", [f":{each}" for each in str(port).split(",")], database)
@@ -207,7 +222,7 @@ def _where(place: dict[str, Any]) -> str:
 
 
 def _cut(connection: Any) -> None:
-    """Shut the connection down at once, so that a task that waits for the server gets an error."""
+    """Shut down the socket of a connection, so that a task that waits for data gets an error."""
     try:
         with socket.socket(fileno=os.dup(connection.pgconn.socket)) as found:
             found.shutdown(socket.SHUT_RDWR)

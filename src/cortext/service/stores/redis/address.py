@@ -1,4 +1,4 @@
-"""The address of Redis: one server, a cluster, or the master that sentinels name."""
+"""The address of Redis in a URL: one server, a cluster, or Redis Sentinel."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ _OF_POOLS = frozenset(("connection_class", "max_connections", "db"))
 
 
 class ServerAddress(NamedTuple):
-    """The parts of a Redis URL.
+    """The parsed URL of a Redis store.
 
     - `kind`: "" for one server, otherwise "cluster" or "sentinel"
-    - `hosts`: the server, or the first nodes or sentinels to contact
-    - `options`: the options of a connection
-    - `secrets`: texts that must never be shown
+    - `hosts`: the server, or the nodes or sentinels to contact first
+    - `service`: the name of the master that sentinels know, or ""
+    - `options`: the options of redis-py for a connection
+    - `secrets`: the passwords, which must never be shown
     """
 
     kind: str
@@ -37,16 +38,16 @@ class ServerAddress(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The hosts and the service, for messages. They never contain a password."""
+        """The hosts and the service, or the path of a socket, for messages: without a password."""
         hosts = ",".join(f"{host}:{port}" for host, port in self.hosts)
         return self.options.get("path") or hosts + (f"/{self.service}" if self.service else "")
 
 
 def parse(redis: Any, url: str) -> ServerAddress:
-    """Parse the URL of Redis. ValueError says what is wrong.
+    """Parse the URL of a Redis store. ValueError is raised for an invalid URL or option.
 
-    The URL is one of these, with `rediss` instead of `redis` for TLS. Options of redis-py may
-    follow after `?`.
+    The URL has one of these forms, with `rediss` instead of `redis` for TLS. Options of redis-py
+    may follow after `?`. `redis` is the imported package redis.
 
     - `redis://HOST:PORT/DB`
     - `redis+cluster://HOST:PORT,HOST:PORT`
@@ -104,9 +105,9 @@ def _check_options(redis: Any, place: ServerAddress) -> None:
 
 
 def open_client(redis: Any, place: ServerAddress, timeout: float) -> Any:
-    """Return a redis-py client for the running loop. Nothing is sent yet.
+    """Create a redis-py client for the running event loop. Nothing is sent yet.
 
-    The client does not retry, because only its caller knows the time-out of a call.
+    The client does not retry, because only its caller knows how much of the `timeout` is left.
     """
     never = redis.asyncio.retry.Retry(redis.backoff.NoBackoff(), 0)
     options = dict(place.options)

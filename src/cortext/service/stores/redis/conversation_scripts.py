@@ -1,8 +1,8 @@
-"""The Lua scripts of the Redis store. Each runs in one round trip, completely or not at all.
+"""The Lua scripts of the Redis conversation store.
 
-The keys of a conversation share a hash tag, `PREFIX:{ID}`, so they are in one slot of a cluster.
-The lists of all conversations are in a slot of their own. Times are in microseconds, by the clock
-of the server.
+Each script runs in one round trip and takes effect completely or not at all. The keys of one
+conversation share a hash tag, `PREFIX:{ID}`, so they are in one slot of a cluster. The lists of all
+conversations are in another slot. Times are in microseconds, by the clock of the server.
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ from typing import NamedTuple
 
 
 class ConversationScript(NamedTuple):
-    """A script, and the hash by which a server that has run it knows it."""
+    """The text of a Lua script, and its SHA-1 hash.
+
+    A server that has run the script before accepts the hash instead of the text.
+    """
 
     text: str
     sha: str

@@ -1,4 +1,4 @@
-"""A connection to Redis that receives events and sends new subscriptions at the same time."""
+"""A connection to Redis that receives events and can subscribe to more channels meanwhile."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ class Lost(Exception):
 
 
 class Joining:
-    """A follower that waits for the server's answer to its subscription."""
+    """A subscription of a caller for which the server has not answered SUBSCRIBE yet.
+
+    `done` is set when the server has answered. `error` is its error, or None.
+    """
 
     def __init__(self, hub: Hub, follower: StoreSubscription) -> None:
         self.id: str | None = follower.id
@@ -36,10 +39,10 @@ class Joining:
 
 
 class Wire:
-    """One redis-py connection for events, which nothing else uses. It never reconnects.
+    """A redis-py connection that is used only for events and never reconnects.
 
-    Any task may send a command; one task reads. The server answers commands in their order and
-    sends events in between.
+    Any task may send a command, but only one task reads. The server answers commands in the order
+    in which they were sent, and sends events in between.
     """
 
     def __init__(self, connection: Any) -> None:
@@ -49,18 +52,18 @@ class Wire:
         self._is_pinged = False
 
     async def ask(self, *words: str, joining: Joining | None = None) -> None:
-        """Send a command.
+        """Send a command, such as SUBSCRIBE, without waiting for the answer.
 
-        `joining` gets the answer. Lost is raised if the command cannot be sent.
+        `joining` is notified of the answer. Lost is raised if the command cannot be sent.
         """
         # Send in a separate task: redis-py closes a connection if its user is cancelled.
         await asyncio.shield(asyncio.ensure_future(self._ask(words, joining)))
 
     async def heard(self, seconds: float) -> tuple[bytes, list[bytes]] | None:
-        """Return the next answer or event as its kind and its words, or None.
+        """Read the next event or answer, and return its kind and its other words.
 
-        None means an answer with an error, or no data for `seconds`. The server is then pinged;
-        Lost is raised if the next call gets no data either.
+        Return None if the server answered with an error, or sent no data for `seconds`. After such
+        a silence, the server is pinged. If the next call gets no data either, it raises Lost.
         """
         from redis.exceptions import RedisError, ResponseError
 
@@ -99,7 +102,10 @@ class Wire:
                 raise Lost(str(error)) from None
 
     async def _ping(self) -> None:
-        """Ping the server: a server that hangs looks like a server without events."""
+        """Send PING, because a server that hangs looks like a server without events.
+
+        Lost is raised if the last PING was not answered.
+        """
         if self._is_pinged:
             raise Lost("no answer")
         self._is_pinged = True

@@ -1,4 +1,4 @@
-"""The connection to Redis: each call returns an answer or raises an error within its time-out."""
+"""The Redis client of the conversation store: every call ends within its time-out."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ MOST_CONNECTIONS = 64
 
 
 class ReplicationError(SessionStorageError):
-    """A write that reached the server, but fewer replicas than requested.
+    """The error for a write that reached the server, but fewer replicas than `wait_replicas`.
 
-    The write stays on the server unless it was `undone`.
+    `have` of `wanted` replicas have the write. The write stays on the server unless `undone`.
     """
 
     def __init__(self, have: int, wanted: int, *, undone: bool = False) -> None:
@@ -42,10 +42,11 @@ class ReplicationError(SessionStorageError):
 
 
 class RedisClient:
-    """A redis-py client, opened by URL or passed in by the caller, with a time-out in seconds.
+    """Calls to Redis with a time-out in seconds and retries.
 
-    A call that lost its connection is repeated until the time-out. So a request may reach the
-    server twice and must be safe to repeat. With `replicas`, a write waits for so many replicas.
+    `url_or_client` is a URL, or a redis-py client of the caller. A call that loses its connection
+    is repeated until the time-out. So a request may reach the server twice and must be safe to
+    repeat. Each `write` waits until `replicas` replicas have it.
     """
 
     def __init__(self, url_or_client: Any, *, timeout: float, replicas: int) -> None:
@@ -63,7 +64,7 @@ class RedisClient:
         self._turns = asyncio.Semaphore(MOST_CONNECTIONS)
 
     def connect(self) -> None:
-        """Create a client for the running loop. Nothing is sent yet."""
+        """Prepare the client for the running event loop. Nothing is sent yet."""
         # Limit calls before the pool: a pool that makes callers wait costs a third of a round trip.
         self._turns = asyncio.Semaphore(MOST_CONNECTIONS)
         redis, client = self._redis, self._given
@@ -78,11 +79,11 @@ class RedisClient:
 
     @property
     def sent(self) -> int:
-        """How often something was sent, over all calls. If it has not changed, nothing was sent."""
+        """How often commands were sent. If a failed call did not change this, it had no effect."""
         return self._way.sent if self._way else 0
 
     async def call(self, name: str, key: Any, *arguments: Any) -> Any:
-        """Send a command that belongs to a key, and return its answer."""
+        """Send the command `name` with a key and arguments, and return its answer."""
 
         async def work(way: Way) -> Any:
             answers = await way.exchange(key, (name, key, *arguments))
@@ -91,9 +92,10 @@ class RedisClient:
         return await self._until_answered(work)
 
     async def each(self, commands: Sequence[Command], *, key_at: int = 1) -> list[Any]:
-        """Send many commands at once, each as for `call`, and return their answers.
+        """Send many commands at once and return their answers.
 
-        `key_at` is the index of the key among the words of a command.
+        A command is a sequence of words, and `key_at` is the index of the key in it. If a command
+        fails, its error is raised.
         """
 
         async def work(way: Way) -> list[Any]:
@@ -107,11 +109,14 @@ class RedisClient:
     async def run(
         self, script: ConversationScript, keys: Sequence[str | bytes], *arguments: Any
     ) -> Any:
-        """Run a script and return its answer."""
+        """Run a Lua script on the server with these keys and arguments, and return its answer."""
         return (await self._run(script, keys, arguments))[0]
 
     async def write(self, script: ConversationScript, keys: Sequence[str], *arguments: Any) -> Any:
-        """Run a script and wait for the replicas. ReplicationError is raised if too few have it."""
+        """Run a Lua script that writes, wait for the replicas, and return the script's answer.
+
+        ReplicationError is raised if too few replicas have the write in time.
+        """
         if not self._replicas:
             return (await self._run(script, keys, arguments))[0]
         # WAIT must be on the same connection, because it waits for the writes of that connection.
@@ -124,9 +129,9 @@ class RedisClient:
         return answer
 
     async def listener(self, lost: Exception | None = None) -> Any:
-        """Return a separate connection for events, to a server that answers.
+        """Open a separate connection for events. The caller closes it.
 
-        `lost` is the error that ended an earlier connection.
+        `lost` is the error that ended an earlier connection, or None.
         """
 
         async def work(way: Way) -> Any:
@@ -173,14 +178,18 @@ class RedisClient:
         )
 
     def no_answer(self, last: Exception) -> SessionStorageError:
-        """Return the error for a call that got no answer in time. `last` is the last failure."""
+        """Return the error to raise if the server did not answer in time.
+
+        `last` is the error of the last attempt.
+        """
         secure = self._place is not None and self._place.secure
         return no_answer(last, self._where, self.timeout, self._secrets, secure=secure)
 
     async def _attempt(self, work: Callable[[Way], Awaitable[Any]], lost: Exception | None) -> Any:
-        """Make one attempt after the error `lost`.
+        """Call `work` once. `lost` is the error of the previous attempt, or None.
 
-        An error that a retry cannot fix becomes ours.
+        An error that a retry cannot fix is raised as SessionStorageError. Other errors of redis-py
+        are raised unchanged, so that the caller tries again.
         """
         errors, way = self._redis.exceptions, self._way
         if way is None:
@@ -207,13 +216,13 @@ class RedisClient:
         return answer
 
     def refused(self, error: BaseException) -> SessionStorageError:
-        """Return the error for a call that the server refused."""
+        """Return the error to raise if the server answered a call with `error`."""
         return refused(error, self._where, self._secrets)
 
     async def _checked(self, way: Way, keys: Sequence[Any], answers: list[Any]) -> list[Any]:
-        """Return the answers, or raise the first error among them.
+        """Return the answers of the server, or raise the first error among them.
 
-        For a key with a wrong type, the server is asked which key it is.
+        If one of `keys` has a value of the wrong type, the raised error names that key.
         """
         for answer in answers:
             if not isinstance(answer, Exception):
@@ -227,7 +236,10 @@ class RedisClient:
 
 
 def _passing(errors: Any) -> tuple[type[Exception], ...]:
-    """Return the errors that may end soon: a lost connection, a failover, a slot being moved."""
+    """Return the error classes of redis-py for problems that may end soon.
+
+    Examples are a lost connection, a failover, or a slot that is being moved.
+    """
     return (
         errors.ConnectionError,
         errors.TimeoutError,

@@ -1,11 +1,11 @@
-"""A conversation store on a Redis server or cluster, for any number of processes.
+"""The conversation store on a Redis server or cluster, for any number of processes.
 
-A conversation ID has three keys, which expire together: `conv:{ID}` (a hash), `conv:{ID}:messages`
-and `conv:{ID}:ids` (lists).
+Each conversation has three keys, which expire together: `conv:{ID}` (a hash with times, owner and
+metadata), `conv:{ID}:messages` and `conv:{ID}:ids` (lists).
 
-All conversations together have `conv:{all}:created` and `conv:{all}:due` (sorted sets),
-`conv:{all}:owner` (a hash), and for each owner `conv:{all}:owner:NAME` and `conv:{all}:below:NAME`
-(sorted sets).
+The lists of conversation ids are `conv:{all}:created` and `conv:{all}:due` (sorted sets by time)
+and `conv:{all}:owner` (a hash of ids and owners). For each owner there are `conv:{all}:owner:NAME`
+and `conv:{all}:below:NAME`, the latter for owners named `NAME/...` (sorted sets).
 """
 
 from __future__ import annotations
@@ -48,29 +48,32 @@ from cortext.service.stores.usage_log import StoreUsage, UsageLog, UsageMeter
 log: logging.Logger = logging.getLogger("cortext.conversations")
 
 REMEMBERED = 100
-"""The minimum number of message ids that are remembered, so that no message is stored twice."""
+"""How many message ids of a conversation are stored at least, so that none is added twice."""
 _PREFIX = re.compile(r"[A-Za-z0-9:._-]+")
 _AT_ONCE = 100
 _UNLISTED = 600_000
 _MOMENT = 0.5
 _MOST_CHANGES = 20
-"""The number of changes after which the lines of metadata are joined into one."""
+"""The maximum number of stored metadata changes before they are merged into one JSON object."""
 _SAMPLE = 20
-"""The number of conversations whose memory is measured to estimate that of all."""
+"""The number of conversations whose memory is measured to estimate the memory of all."""
 
 
 class RedisConversationStore(Conversations):
-    """Conversations on a Redis server, shared by any number of processes.
+    """A conversation store on a Redis server, shared by any number of processes.
 
     `create` and `delete` take two round trips, and every other call takes one. `create` without a
     TTL takes three. The first call that changes the number of conversations takes two more, to
     estimate their memory for the log.
 
-    The limit holds over all processes when none of them is creating a conversation.
+    The limit counts the conversations of all processes. It may be exceeded for a moment while a
+    process creates a conversation.
 
-    With `wait_replicas`, `create`, `add_message` and `delete` return when so many replicas have the
-    change. They raise ReplicationError if that does not happen in time. A client that the caller
-    passed in is not closed.
+    With `wait_replicas=N`, `create`, `add_message` and `delete` return only when N replicas have
+    the change. They raise ReplicationError if that does not happen in time.
+
+    `url_or_client` is a URL or a redis-py client. `aclose` does not close a client that the caller
+    passed in.
     """
 
     def __init__(
@@ -183,10 +186,10 @@ class RedisConversationStore(Conversations):
             await self._strike(id)
 
     def events(self, id: str | None = None) -> RedisFollowing:
-        """Return the events on the server, caused by any process.
+        """Return a subscription to the events that any process causes in this store.
 
-        All followers share one connection. Events that occur while it is lost are missed, and a
-        warning is logged.
+        All subscriptions share one connection. Events that occur while the connection is lost are
+        missed, and a warning is logged.
         """
         return RedisFollowing(self._listening, None if id is None else check_id(id))
 
@@ -199,9 +202,9 @@ class RedisConversationStore(Conversations):
         self._loop = None
 
     async def _finish(self) -> None:
-        """Wait a moment for the clean-up of failed creates, then cancel it.
+        """Wait a moment for the clean-up after failed calls of `create`, then cancel it.
 
-        A server that works needs no longer than that.
+        A server that works needs no longer than that moment.
         """
         if self._undoing:
             _, late = await asyncio.wait(self._undoing, timeout=min(_MOMENT, self._link.timeout))
@@ -221,7 +224,7 @@ class RedisConversationStore(Conversations):
             self._alarm.set(min(1.0, self._ttl) * random.random())  # noqa: S311  no secret
 
     async def _measure(self) -> StoreUsage:
-        """Estimate the memory by a random sample of conversations."""
+        """Return the number of conversations, and estimate their memory from a random sample."""
         every = self._all[0]
         count, ids = await self._link.each([("ZCARD", every), ("ZRANDMEMBER", every, _SAMPLE)])
         keys = [key for id in ids for key in self._keys(id.decode())]
@@ -258,9 +261,10 @@ class RedisConversationStore(Conversations):
         )
 
     async def _begin(self, id: str, owner: str, metadata: bytes) -> tuple[int, list[bytes]]:
-        """Create a conversation, then list it. Return the count and the oldest ids above the limit.
+        """Store a new conversation, then add its id to the lists of ids.
 
-        It exists before it is listed, so a process that evicts a listed conversation finds it.
+        Return the number of conversations, and the ids of the oldest ones above the limit. This
+        order ensures that a process that removes a listed conversation finds it.
         """
         head, whose, event = self._keys(id)[:1], _bytes(owner), self._event("created", id)
         # Until it is listed nobody would remove it, so it expires in any case.
@@ -274,7 +278,10 @@ class RedisConversationStore(Conversations):
         return found
 
     def _taking_back(self, id: str) -> asyncio.Task[None]:
-        """Start to remove what a failed `create` may have left, which would count for the limit."""
+        """Start a task that removes the conversation that a failed `create` may have stored.
+
+        Otherwise it would count towards the limit.
+        """
         task = asyncio.ensure_future(self._take_back(id))
         self._undoing.add(task)
         task.add_done_callback(self._undoing.discard)
@@ -296,7 +303,7 @@ class RedisConversationStore(Conversations):
         return bool(await send(scripts.DELETE, self._keys(id), *event))
 
     async def _strike(self, id: str) -> bool:
-        """Remove a conversation from the lists. Return whether this call removed it."""
+        """Remove a conversation id from the lists of ids. Return whether this call removed it."""
         struck, count = await self._link.run(scripts.STRIKE, self._all, id)
         if struck:
             await self._usage.count_is(count)
@@ -308,7 +315,10 @@ class RedisConversationStore(Conversations):
         await self._strike(id)
 
     async def _sweep(self) -> None:
-        """Unlist and log what the server has expired. Then sleep until the next one is due."""
+        """Remove conversations that the server has expired from the lists, and log each of them.
+
+        Then set the timer to the next deadline.
+        """
         delay = LONGEST_SLEEP
         try:
             found, milliseconds = await self._link.run(scripts.DUE, self._all[1:2], _AT_ONCE)
@@ -347,7 +357,11 @@ class RedisConversationStore(Conversations):
         return [_entry(id, *head) for id, head in zip(ids, heads, strict=True) if head[0]]
 
     async def _listed(self, owner: str | None, last: int, *, below: bool) -> list[str]:
-        """Return the ids of a list up to the index `last`, where -1 means all."""
+        """Return the ids of the conversations of `owner`, newest first; None means any owner.
+
+        `last` is the index of the last id to return; -1 means all. With `below`, owners whose names
+        start with `OWNER/` are included.
+        """
         key = self._all[0] if owner is None else _bytes(f"{self._all[2]}:{owner}")
         if below:
             beside = _bytes(f"{self._all[3]}:{owner}")

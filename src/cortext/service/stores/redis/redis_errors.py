@@ -1,4 +1,4 @@
-"""Errors of Redis, each as one sentence with a hint."""
+"""Error messages for errors of Redis, each with a hint that says what to do."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from cortext.service.stores.server_urls import scrubbed
 
 
 class _RedisErrorRule(NamedTuple):
-    """The sentence and the hint for an error whose text matches the pattern.
+    """The message and the hint for errors of Redis whose text matches `pattern`.
 
-    A `passing` error may end soon, so it is reported only after the time-out.
+    `passing` means that the cause may end soon. Such an error is reported only after the time-out.
     """
 
     pattern: str
@@ -124,13 +124,16 @@ def is_wrong_type(error: BaseException) -> bool:
 
 
 def will_stay(error: BaseException) -> bool:
-    """Return whether an error is known to persist, so that a retry cannot help."""
+    """Return whether an error of Redis is known to be permanent, so that a retry cannot help."""
     known = _known(error)
     return known is not None and not known.passing
 
 
 def refused(error: BaseException, where: str, secrets: list[str]) -> SessionStorageError:
-    """Return the error for a call that the server at `where` refused."""
+    """Return the error to raise if the server at `where` answered a call with `error`.
+
+    `secrets` are the passwords to remove from the message.
+    """
     known, text = _known(error), scrubbed(_said(error), secrets)
     if known is None:
         return SessionStorageError(f"Redis at {where} refused: {text}")
@@ -141,9 +144,11 @@ def refused(error: BaseException, where: str, secrets: list[str]) -> SessionStor
 def no_answer(
     error: BaseException, where: str, timeout: float, secrets: list[str], *, secure: bool
 ) -> SessionStorageError:
-    """Return the error for a call that got no answer in time. It includes the last failure.
+    """Return the error to raise if the server at `where` did not answer within `timeout` seconds.
 
-    If only one side uses TLS, both sides usually wait for each other, so a hint names TLS.
+    `error` is the error of the last attempt, `secrets` are the passwords to remove from the
+    message, and `secure` says whether our side uses TLS. If it seems that only one side uses TLS,
+    the hint says so.
     """
     known, text = _known(error), scrubbed(_said(error), secrets)
     if known is not None:
@@ -159,9 +164,9 @@ def no_answer(
 
 
 def wrong_type(where: str, found: Sequence[tuple[str, str]]) -> SessionStorageError:
-    """Return the error for keys that hold values of another type than cortext stores there.
+    """Return the error to raise if another program stored a value of another type under our keys.
 
-    `found` has each key with its type on the server.
+    `found` has the keys of the failed call, each with the type of its value on the server.
     """
     for key, kind in found:
         if kind not in ("none", _kind_of(key)):
@@ -190,7 +195,10 @@ def _known(error: BaseException) -> _RedisErrorRule | None:
 
 
 def _said(error: BaseException) -> str:
-    """Return the message of the server or the system in one line, without the name of a script."""
+    """Return the text of an error in one line, without the hash of a Lua script.
+
+    For a failed connection, return only the reason, such as "Connection refused".
+    """
     text = " ".join(_SCRIPT.sub("", str(error)).split()).rstrip(".")
     if found := _CONNECTING.match(text):
         return strerror(int(found[1])) if found[1] != "1" else found[2]

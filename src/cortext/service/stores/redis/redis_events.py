@@ -1,4 +1,7 @@
-"""Subscriptions to the events of conversations in Redis."""
+"""Subscriptions to the events of conversations in Redis.
+
+A *follower* is a subscription of a caller in this process.
+"""
 
 from __future__ import annotations
 
@@ -22,17 +25,16 @@ _events = msgspec.json.Decoder(Event)
 
 
 class RedisListener:
-    """One connection that receives events for all followers of a store in this process.
+    """The one connection that receives events for all followers of a store in this process.
 
-    It subscribes to the channel of each followed conversation. For followers of all conversations
-    it subscribes to a pattern of all channels.
+    The connection subscribes to the channel of each followed conversation. For followers of all
+    conversations, it subscribes to a pattern of all channels.
 
-    The connection is open while there are followers. After a lost connection, a warning says that
-    events were lost, and a new connection is opened soon. In a cluster it goes to another node.
+    The connection is open while there are followers. If it is lost, a warning says that events were
+    lost, and a new connection is opened soon, in a cluster to another node.
 
-    A follower receives the events from the moment when it joins, and none from before. The server
-    answers every subscription, even a repeated one, and this answer separates the earlier events
-    from the later ones.
+    A follower receives no events from before it joined. The server answers every SUBSCRIBE, even a
+    repeated one, and this answer separates the earlier events from the later ones.
     """
 
     def __init__(self, linked: Callable[[], RedisClient], channels: str) -> None:
@@ -45,7 +47,10 @@ class RedisListener:
         self._task: asyncio.Task[None] | None = None
 
     async def join(self, follower: RedisFollowing) -> None:
-        """Add a follower. SessionStorageError is raised if the server does not answer in time."""
+        """Subscribe to the events of a follower, and return when the server has answered.
+
+        SessionStorageError is raised if the server refuses or does not answer in time.
+        """
         link = self._linked()
         joining = Joining(self.hub, follower)
         self._waiting.add(joining)
@@ -71,16 +76,17 @@ class RedisListener:
         await self._stop()
 
     def drop(self) -> None:
-        """Forget all connections and followers, because another event loop is used now."""
+        """Forget the connection and all followers, because the store has a new event loop."""
         self._wire = self._task = None
         self._connecting = asyncio.Lock()
         self._waiting.clear()
         self.hub.followers.clear()
 
     async def _connect(self, lost: Exception | None = None) -> bool:
-        """Open a connection unless one is open. Return whether a new one was opened.
+        """Open the connection if it is not open. Return whether it was opened.
 
-        A new connection subscribes for all followers, and for those that wait.
+        A new connection subscribes for all followers, including those that still wait to join.
+        `lost` is the error that ended the last connection.
         """
         async with self._connecting:
             if self._wire is not None:
@@ -111,7 +117,10 @@ class RedisListener:
                 return
 
     async def _rest(self, id: str | None) -> None:
-        """Unsubscribe from what nobody follows. Without any follower, close the connection."""
+        """Unsubscribe from the conversation `id` if it has no followers.
+
+        If the store has no followers at all, close the connection.
+        """
         if not self.hub.followers and not self._waiting:
             await self._stop()
         elif self._wire is not None and not self._is_wanted(id):
@@ -156,7 +165,10 @@ class RedisListener:
                 log.exception("no events")
 
     async def _hear(self, found: Wire) -> Exception | None:
-        """Pass on the next event. Return the error if the connection is lost, otherwise None."""
+        """Wait for the next event and pass it to its followers.
+
+        Return the error if the connection is lost, otherwise None.
+        """
         try:
             said = await found.heard(_LISTEN)
             if said is not None:
@@ -183,7 +195,10 @@ class RedisListener:
 
 
 class RedisFollowing(StoreSubscription):
-    """The events that the server publishes, received over the one connection of the store."""
+    """A subscription to the events of any process, which the Redis server publishes.
+
+    All subscriptions of a store share the connection of its RedisListener.
+    """
 
     def __init__(self, listening: RedisListener, id: str | None) -> None:
         super().__init__(listening.hub, id)

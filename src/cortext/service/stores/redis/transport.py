@@ -1,4 +1,4 @@
-"""Transport of commands to one Redis server or to a cluster.
+"""Sending commands to one Redis server or to a cluster.
 
 This module uses the connections, pools and cluster map of redis-py. It does not use the command
 methods of redis-py, because their retries, metrics and conversions cost time.
@@ -16,28 +16,31 @@ Command = Sequence[Any]
 
 
 class Way(ABC):
-    """A transport for commands that belong to one key. Errors are those of redis-py."""
+    """A way to send commands to Redis. Subclasses choose the server by the key of a command.
+
+    The methods raise the errors of redis-py.
+    """
 
     def __init__(self, redis: Any, client: Any) -> None:
         self._redis = redis
         self._client = client
         self.sent: int = 0
-        """How often something was sent. A call that failed before that had no effect."""
+        """How often commands were sent. If a failed call did not change this, it had no effect."""
 
     @abstractmethod
     async def exchange(self, key: Any, *commands: Command) -> list[Any]:
-        """Send commands over one connection in one round trip, and return their answers.
+        """Send commands in one round trip to the server that has `key`, and return their answers.
 
-        An error that the server answers is one of the answers.
+        If the server answers a command with an error, the exception is in the list of answers.
         """
 
     @abstractmethod
     async def mend(self, error: Exception) -> None:
-        """Prepare for another attempt after an error."""
+        """Prepare for another attempt after `error`, for example by loading the cluster map."""
 
     @abstractmethod
     async def listener(self) -> Any:
-        """Return a separate connection for events. It is not connected yet."""
+        """Return a separate connection object for events, which the caller connects and closes."""
 
     @abstractmethod
     async def each(self, commands: Sequence[Command], key_at: int) -> list[Any]:
@@ -64,7 +67,7 @@ class Way(ABC):
 
 
 class ToServer(Way):
-    """The transport to one server, or to the master that sentinels name."""
+    """Sends commands to one server, or to the master that Redis Sentinel names."""
 
     async def exchange(self, key: Any, *commands: Command) -> list[Any]:
         pool = self._client.connection_pool
@@ -78,7 +81,7 @@ class ToServer(Way):
         return await self.exchange("", *commands) if commands else []
 
     async def mend(self, error: Exception) -> None:
-        """Do nothing: the pool checks its connections."""
+        """Do nothing: the connection pool of redis-py replaces broken connections itself."""
 
     async def listener(self) -> Any:
         return self._client.connection_pool.make_connection()
@@ -91,7 +94,7 @@ class ToServer(Way):
 
 
 class IntoCluster(Way):
-    """The transport to a cluster: each command goes to the node that has the slot of its key."""
+    """Sends each command to the node of a cluster that has the slot of the command's key."""
 
     def __init__(self, redis: Any, client: Any) -> None:
         super().__init__(redis, client)
@@ -121,13 +124,13 @@ class IntoCluster(Way):
         return [answers[0] for answers in found]
 
     async def mend(self, error: Exception) -> None:
-        """Load the map of slots again, because an error may mean that slots have moved."""
+        """Load the map of slots and nodes again, because slots may have moved to other nodes."""
         await self._learn()
 
     async def listener(self) -> Any:
-        """Return a connection to a node, if possible to another one than last time.
+        """Return a connection for events to a random node, if possible not to the last one.
 
-        The last node may be gone or may hang. Every node receives the events that are published at
+        The last node may be down or may hang. Every node receives the events that are published at
         any other node.
         """
         if not self._learned:
@@ -160,7 +163,7 @@ class IntoCluster(Way):
             node.release(connection)
 
     async def _learn(self) -> None:
-        """Load the map of slots. Concurrent callers share one request."""
+        """Load the map of slots and nodes. Concurrent callers share one request."""
         before = self._learned
         async with self._learning:
             if self._learned == before:
@@ -169,7 +172,10 @@ class IntoCluster(Way):
 
 
 def packed(words: Command) -> bytes:
-    """Encode a command for Redis. The encoder of redis-py takes an eighth of a round trip."""
+    """Encode a command in the Redis protocol.
+
+    This is faster than the encoder of redis-py, which takes an eighth of a round trip.
+    """
     parts = [b"*%d\r\n" % len(words)]
     for word in words:
         data = word if type(word) is bytes else str(word).encode()
