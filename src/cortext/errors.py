@@ -165,7 +165,7 @@ class SessionOwnerError(SessionStorageError, PermissionError):
 
 
 class CheckpointTypeError(SessionStorageError, TypeError):
-    """A LangGraph checkpoint contains a type that is not allowed. No object of it was created."""
+    """A LangGraph checkpoint contains a type that is not allowed. Nothing was loaded or written."""
 
     def __init__(
         self, type: str, *, thread: str, checkpoint: str = "", is_kind: bool = False

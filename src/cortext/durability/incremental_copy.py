@@ -146,9 +146,9 @@ class TailBuffer:
 def extend(target: str, base: CopyState, blocks: Iterable[bytes], *, temp_dir: str) -> CopyState:
     """Compress blocks, append them durably to a copy, and return `base` with new sizes.
 
-    `base` is the state of the copy. Bytes after its size `packed` come from an unfinished write and
-    are removed first. A failed write leaves the copy as it was. Only the fields `packed` and
-    `added` of the result are new.
+    `base` is the last known state of the copy. If the copy is now larger than `base.packed`, the
+    rest is from an unfinished write and is removed first. A failed write leaves the copy as it was.
+    The result differs from `base` only in `packed` and `added`.
     """
     make_private_dir(os.path.dirname(target))
     fd = os.open(target, _APPEND, 0o600)

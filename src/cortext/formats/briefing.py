@@ -1,9 +1,9 @@
-"""The history of a conversation as text for an agent that resumes it.
+"""The history of a conversation as text for an agent that continues the conversation.
 
-The text is data only. Each message begins with a line that starts with a nonce. Its text follows,
-and every line of the text starts with `| `. So no text can look like the end of the history,
-another message or an instruction of cortext. A line with the nonce and `omitted` describes what was
-left out. Control characters and hidden characters are written as `␛{HEX}`.
+Each message starts with a line that contains a nonce, a random text. Every line of the message then
+starts with `| `. So no message can look like another message, like the end of the history, or like
+an instruction of cortext. A line with the nonce and `omitted` describes messages that were left
+out. Control characters and hidden characters are escaped as `␛{HEX}`.
 """
 
 from __future__ import annotations
@@ -38,13 +38,17 @@ class Past(NamedTuple):
 
 
 class Left(NamedTuple):
-    """A description of messages that were left out of a history."""
+    """A line that describes messages that were left out of a history."""
 
     text: str
 
 
 def context_block(*, kind: str, title: str, last_active: str, exchanges: int, summary: str) -> str:
-    """Return the block that tells an agent what it continues, with one line for each field."""
+    """Return text that tells an agent which conversation it continues.
+
+    `kind` is the type of the conversation, such as "plan". `exchanges` is the number of exchanges,
+    each a message of the user with its answers.
+    """
     return "\n".join(
         (
             "[RESUMED CONVERSATION]",
@@ -65,9 +69,9 @@ def context_block(*, kind: str, title: str, last_active: str, exchanges: int, su
 def render_history(
     history: Sequence[Past | Left], nonce: str, *, shown: int = 0, total: int = 0
 ) -> str:
-    """Return the history as text between two marker lines.
+    """Return the history as text between a first and a last line with the nonce.
 
-    `nonce` must be new for each text, so that no author of a message can know it. If messages were
+    `nonce` must be a new random text, so that no author of a message can know it. If messages were
     left out, the first line says how many of `total` messages are `shown`.
     """
     count = f"{shown} of {total}" if shown < total else f"{total or len(history)}"
@@ -78,7 +82,7 @@ def render_history(
 
 
 def render_record(record: Past | Left, nonce: str) -> str:
-    """Return one record as it appears in a history."""
+    """Return a message, or a line for omitted messages, as text in the form of `render_history`."""
     if isinstance(record, Left):
         return f"{nonce} {_OMITTED} {escape(record.text)}"
     return f"{nonce} {record.role} {record_dicts.iso(record.timestamp)}\n{render_text(record.text)}"
@@ -91,7 +95,7 @@ def render_text(text: str) -> str:
 
 
 def parse_history(text: str, nonce: str) -> list[Past | Left]:
-    """Parse a text of `render_history`; ValueError for any other text."""
+    """Parse text that `render_history` returned; ValueError for any other text."""
     lines = text.split("\n")
     if not lines[0].startswith(f"[HISTORY {nonce}] ") or lines[-1] != f"[END HISTORY {nonce}]":
         raise ValueError("not a whole history")
@@ -120,14 +124,14 @@ def _parse_mark(rest: str) -> Left | tuple[str, datetime, list[str]]:
 
 
 def escape(line: str) -> str:
-    """Escape the hidden characters of one line; `unescape` restores them."""
+    """Escape hidden and control characters of one line as `␛{HEX}`; `unescape` restores them."""
     if not _hides(line, "\t"):
         return line
     return "".join(map(_shown, line))
 
 
 def escape_lines(text: str) -> str:
-    """Escape the hidden characters in every line of a text."""
+    """Escape hidden and control characters in every line of a text, as `escape` does."""
     return "\n".join(map(escape, text.replace("\r\n", "\n").split("\n")))
 
 
@@ -136,18 +140,18 @@ def unescape(line: str) -> str:
 
 
 def is_inert(text: str) -> bool:
-    """Return whether a text is one line without hidden characters and without our markers."""
+    """Return whether a text is one visible line that cannot look like a marker such as `[END`."""
     return "\t" not in text and not _MARKER.search(text) and all(map(_is_visible, text))
 
 
 def escape_field(text: str) -> str:
-    """Return an id, a name or a path as one inert line; `unescape` restores it."""
+    """Escape an id, a name or a path, so that `is_inert` is true; `unescape` restores it."""
     line = escape(text).replace("\t", _escaped("\t"))
     return _MARKER.sub(_escaped("["), line)
 
 
 def one_line(text: str) -> str:
-    """Return a field of the context block on one line, without the block's markers."""
+    """Return text on one line, with hidden characters and markers such as `[END` escaped."""
     return _MARKER.sub(_escaped("["), escape(" ".join(text.split())))
 
 
@@ -166,7 +170,7 @@ def _shown(character: str) -> str:
 
 
 def _is_visible(character: str) -> bool:
-    """Return whether a character is visible, and not a control character."""
+    """Return whether a character is a tab, a space or visible, and needs no escape."""
     # `isprintable` alone is not enough: it is false for spaces other than " ".
     return (
         character == "\t"

@@ -1,4 +1,7 @@
-"""The document format: head and records in one JSON object, with one record on each line."""
+"""The document format: a whole session in one JSON object, with one message on each line.
+
+The head, which is everything but messages and tool calls, is on the first line.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +26,15 @@ from cortext.model.session_head import HEAD, decode_head, encode_head
 
 
 class EncodedRecords(NamedTuple):
-    """Records with their encoded bytes, so that no record is encoded twice."""
+    """Messages or tool calls with their encoded bytes, so that a save encodes only new ones."""
 
     items: tuple[Any, ...] = ()
     data: bytes | memoryview = b""
 
     def extended(self, items: Sequence[SessionMessage | ToolInvocation]) -> EncodedRecords:
-        """Return the block for `items`; only items that are not in this block yet are encoded.
+        """Return `items` with their encoded bytes, and encode only the items that are new.
 
-        If `items` does not begin with the items of this block, all of them are encoded again.
+        If `items` does not start with the items of this object, all of them are encoded again.
         """
         # Copy the list, because another thread may append to it.
         items = tuple(items)
@@ -43,7 +46,11 @@ class EncodedRecords(NamedTuple):
 
 
 class DecodedDocument(NamedTuple):
-    """The session of a document, with the encoded blocks that it was read from."""
+    """A session that was read from a document file.
+
+    `messages` and `history` hold the messages and tool calls with their bytes in the file.
+    `version` is the version that the file states. `notes` describes unusual things in the file.
+    """
 
     session: Session
     messages: EncodedRecords
@@ -55,7 +62,10 @@ class DecodedDocument(NamedTuple):
 def encode(
     session: Session, messages: EncodedRecords, history: EncodedRecords
 ) -> list[bytes | memoryview]:
-    """Return the file in chunks. The two blocks must contain all records of the session."""
+    """Return the content of a document file, in chunks.
+
+    `messages` and `history` must contain all messages and tool calls of the session.
+    """
     head = json_codec.encode(encode_head(session, HEAD))
     return [
         head[:-1], _MESSAGES, messages.data, _HISTORY, history.data, _END,
@@ -63,7 +73,7 @@ def encode(
 
 
 def decode(data: bytes) -> DecodedDocument:
-    """Return the session of a file; ValueError says what is wrong with the file."""
+    """Parse the content of a document file; ValueError says what is wrong with the file."""
     cuts = _cuts(data)
     if cuts is None or may_hide_type(data, cuts[0]):
         return _decode_slowly(data)
@@ -90,7 +100,7 @@ def decode(data: bytes) -> DecodedDocument:
 
 
 def decode_version(data: bytes) -> dict[str, Any]:
-    """Return a dict with only the version of a file; empty if the file cannot be read."""
+    """Return `{"version": …}` from the content of a document file, or {} if it is not JSON."""
     try:
         return {"version": _version.decode(data).version}
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -98,9 +108,10 @@ def decode_version(data: bytes) -> dict[str, Any]:
 
 
 def salvage(data: bytes, id: str) -> tuple[Session, list[Damage]]:
-    """Return a session with all readable records of a damaged file, and the damages.
+    """Return a session with everything that is readable in a damaged document file.
 
-    The file is read line by line, because each record is on its own line.
+    Also return the damages: one for each line with an unreadable message or tool call. `id` becomes
+    the id of the session.
     """
     damages: list[Damage] = []
     messages: list[SessionMessage] = []
@@ -138,7 +149,10 @@ _history = msgspec.json.Decoder(list[ToolInvocation])
 
 
 def _cuts(data: bytes) -> tuple[int, int] | None:
-    """Return where messages and history begin in our own layout; None for another layout."""
+    """Return the offsets of the messages and of the tool calls in a document file.
+
+    None if the file does not have the layout that `encode` writes.
+    """
     messages, history = data.find(_MESSAGES), data.rfind(_HISTORY)
     if messages > 0 and messages + len(_MESSAGES) - 1 <= history and data.endswith(_END):
         return messages, history
@@ -168,7 +182,7 @@ def _decode_slowly(data: bytes) -> DecodedDocument:
 def _salvaged(
     data: bytes, id: str, messages: list[SessionMessage], history: list[ToolInvocation]
 ) -> Session:
-    """Return a session of the readable records, with the head if its line can be completed."""
+    """Return a session with the given messages and tool calls, and the head if it is readable."""
     head: dict[str, Any] = {}
     cut = data.find(b',"messages":[')
     if cut > 0:

@@ -1,4 +1,8 @@
-"""The folder format: `session.json` is the head, `messages.jsonl` has one record on each line."""
+"""The folder format, which stores the conversations of a workspace.
+
+`session.json` has the head, which is everything but the messages. `messages.jsonl` has one message
+on each line.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +50,11 @@ FOLDER = Format(
 
 
 def encode_head(session: Session, stored: StoredRecords | None = None) -> bytes:
-    """Return the content of `session.json`, indented for people and for diffs."""
+    """Return the content of `session.json`, on indented lines.
+
+    `stored` describes the messages and tool calls on disk, if only the head is written. None means
+    that the whole session is written.
+    """
     data = head_to_dict(session, FOLDER, stored)
     messages = session.messages if stored is None else stored.messages
     tokens = tokens_of(session, messages)
@@ -56,7 +64,10 @@ def encode_head(session: Session, stored: StoredRecords | None = None) -> bytes:
 
 
 def decode_head(data: bytes, notes: list[str]) -> dict[str, Any]:
-    """Return the head in `session.json`; ValueError says what is wrong with it."""
+    """Parse the content of `session.json`; ValueError if it is not a JSON object.
+
+    Sentences about unusual things in the JSON are added to `notes`.
+    """
     head = record_dicts.as_dict(json_codec.decode(data, notes))
     for derived in TOKENS:
         head.pop(derived, None)

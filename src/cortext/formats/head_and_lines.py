@@ -1,4 +1,8 @@
-"""Sessions stored as a head and lines: the common part of the log, folder and service formats."""
+"""Sessions stored as a head and lines: the common part of the log, folder and service formats.
+
+The head is everything of a session but its messages. Each line is a message, with the tool calls
+that were recorded before it. Tool calls after the last message are in the head.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +17,10 @@ from cortext.model.session_head import HeadTable, decode_head, encode_head
 
 
 class Format(NamedTuple):
-    """One way to store the head and the records of a session.
+    """The definition of a file format: its names for the fields of the head and of the records.
 
-    `count_key` is the key for the number of records that existed when the head was written. If
-    `always_counts` is true, every head has this key.
+    `count_key` is the key in the head for the number of messages that existed when the head was
+    written. If `always_counts` is true, every head has this key.
     """
 
     head: HeadTable
@@ -31,10 +35,10 @@ def with_checksums(format: Format) -> Format:
 
 
 class StoredRecords(NamedTuple):
-    """The records that are already on disk when only a head is written.
+    """The messages and tool calls that are already on disk when only a head is written.
 
-    `in_lines` contains the ids of the tool calls in lines. `in_head` contains the tool calls in the
-    head, each with the number of messages before it.
+    `in_lines` contains the ids of the tool calls that are stored in lines. `in_head` contains the
+    tool calls that are stored in the head, each with the number of messages before it.
     """
 
     messages: Sequence[SessionMessage]
@@ -45,10 +49,10 @@ class StoredRecords(NamedTuple):
 def head_to_dict(
     session: Session, format: Format, stored: StoredRecords | None = None
 ) -> dict[str, Any]:
-    """Return the head as a dict, with the tool calls that are in no line.
+    """Return the head as a dict, with the tool calls that are not stored in a line.
 
-    These are the tool calls after the last message. If records are already `stored`, they are all
-    tool calls that are not in the stored lines.
+    If the whole session is written, these are the tool calls after the last message. If lines are
+    already `stored`, these are all tool calls that the stored lines do not contain.
     """
     data = encode_head(session, format.head)
     placed = place_invocations(session)
@@ -70,7 +74,7 @@ def head_to_dict(
 
 
 def encode_records(session: Session, format: Format) -> list[bytes]:
-    """Return each message as a line, together with the tool calls that came before it."""
+    """Return a line of JSON for each message, with the tool calls that came just before it."""
     riding: dict[int, list[ToolInvocation]] = {}
     for position, invocation in place_invocations(session):
         riding.setdefault(position, []).append(invocation)
@@ -81,7 +85,10 @@ def encode_records(session: Session, format: Format) -> list[bytes]:
 
 
 def place_invocations(session: Session) -> list[tuple[int, ToolInvocation]]:
-    """Return each tool call with the number of messages before it, by time, in recorded order."""
+    """Return each tool call with its position, the number of messages that are older.
+
+    The tool calls stay in the order in which they were recorded.
+    """
     placed: list[tuple[int, ToolInvocation]] = []
     position, messages = 0, session.messages
     for invocation in session.tool_history:
@@ -92,7 +99,10 @@ def place_invocations(session: Session) -> list[tuple[int, ToolInvocation]]:
 
 
 def join(head: dict[str, Any], lines: RecordBlock, format: Format) -> Session:
-    """Return the session of a head and its lines; ValueError says what is wrong with the head."""
+    """Create a session from its decoded lines and its head, which is everything but the messages.
+
+    ValueError says what is wrong with the head.
+    """
     riding = {call.id for _, call in lines.invocations}
     trailing = [pair for pair in calls_in_head(head) if pair[1].id not in riding]
     head = {name: value for name, value in head.items() if name != INVOCATIONS}
@@ -109,7 +119,7 @@ def join(head: dict[str, Any], lines: RecordBlock, format: Format) -> Session:
 
 
 def calls_in_head(head: dict[str, Any]) -> list[tuple[int, ToolInvocation]]:
-    """Return the tool calls in a head, each with the number of messages before it."""
+    """Return the tool calls stored in a head, each with the number of messages before it."""
     return [_trailing(item) for item in record_dicts.dicts(head.get(INVOCATIONS), INVOCATIONS)]
 
 

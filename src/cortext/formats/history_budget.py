@@ -1,7 +1,8 @@
-"""Selection of the messages for an agent when the whole history would be too long.
+"""Selection of the messages that an agent gets when the whole history is too long.
 
-The first request and the latest exchanges are always included. The newest other exchanges fill the
-rest of the budget. Each request that is left out gets a line with the command that shows it.
+An exchange is a message of the user with everything up to the next one. The first message of the
+user and the latest exchanges are always included. The newest other exchanges fill the rest of the
+budget. For each omitted exchange, a line has the command that shows it.
 """
 
 from __future__ import annotations
@@ -25,17 +26,20 @@ from cortext.model.session import Session
 
 BUDGET = 200_000
 LEAST = 4_000
-"""The smallest budget. A smaller value counts as this one, so that the main requests fit."""
+"""The smallest budget in characters. A smaller budget counts as this one."""
 _LATEST = 3  # the number of latest exchanges that are always included
 _REQUEST = 100  # characters shown of a request that is left out
-_HOLES = _LATEST + 2  # the largest number of gaps in the part that is always included
+_HOLES = _LATEST + 2  # the most lines for omitted messages among those always included
 
 Record = Past | Left
 Placed = tuple[int, Record]  # the index of the part that the record shows, and the record
 
 
 class View(NamedTuple):
-    """The records to show of a history, and the number of messages that they contain."""
+    """The selected part of a history: messages, and lines for omitted messages, in order.
+
+    `messages` is the number of messages of the session that `records` contains.
+    """
 
     records: list[Record]
     messages: int
@@ -44,9 +48,10 @@ class View(NamedTuple):
 def render_briefing_history(
     session: Session, *, nonce: str, show: Show, budget: int = BUDGET
 ) -> str:
-    """Return the history of a session as text of at most `budget` characters (or `LEAST`).
+    """Return the history of a session as text of at most `budget` characters.
 
-    `show` returns the command that shows the message with a number, counted from 1.
+    A budget below `LEAST` counts as `LEAST`. `nonce` is a new random text that marks the lines
+    between messages. `show` returns the command that shows the message with a given number.
     """
     view = window(history(session, show, live=True), nonce=nonce, show=show, budget=budget)
     total = len(session.messages) - sum(map(is_abandoned, session.messages))
@@ -54,7 +59,10 @@ def render_briefing_history(
 
 
 def window(parts: Sequence[HistoryPart], *, nonce: str, show: Show, budget: int = BUDGET) -> View:
-    """Select the records of a history that fit into `budget` characters when rendered."""
+    """Select the parts of a history whose text has at most `budget` characters in total.
+
+    `show` returns the command that shows the message with a given number.
+    """
     total = sum(part.messages for part in parts)
     page = _BudgetedHistory(parts, nonce, show)
     room = max(budget, LEAST) - len(render_history([], nonce, shown=total, total=total + 1))
@@ -74,7 +82,10 @@ def window(parts: Sequence[HistoryPart], *, nonce: str, show: Show, budget: int 
 
 
 def _exchanges(parts: Sequence[HistoryPart]) -> tuple[list[int], list[range]]:
-    """Return the indexes that are always included, and the other exchanges, the oldest first."""
+    """Return the indexes of the parts that are always included, and the other exchanges.
+
+    Each exchange is a range of indexes. The oldest exchange is the first.
+    """
     asked = [place for place, part in enumerate(parts) if part.role == "user"]
     if not asked:
         return list(range(len(parts))), []
@@ -86,7 +97,7 @@ def _exchanges(parts: Sequence[HistoryPart]) -> tuple[list[int], list[range]]:
 
 
 class _BudgetedHistory:
-    """The sizes of records and lines in one rendering."""
+    """A history whose parts are measured, shortened and replaced by lines until they fit."""
 
     def __init__(self, parts: Sequence[HistoryPart], nonce: str, show: Show) -> None:
         self.parts, self.nonce, self.show = parts, nonce, show
@@ -100,21 +111,24 @@ class _BudgetedHistory:
         return len(render_record(record, self.nonce)) + 1
 
     def line_of(self, exchange: range) -> int:
-        """Estimate the size of the line that replaces an exchange."""
+        """Estimate the number of characters of the line that replaces an omitted exchange."""
         return self.line - max(_REQUEST - self.parts[exchange[0]].least, 0)
 
     def size(self, places: Sequence[int], enough: int) -> int:
-        """Return the size of the parts; if it is more than `enough`, a lower bound is returned."""
+        """Return the number of characters of the parts at the indexes `places`.
+
+        If the number exceeds `enough`, the result may be any smaller number above `enough`.
+        """
         least = len(places) * self.thin + sum([self.parts[place].least for place in places])
         if least > enough:
             return least
         return sum([self.measure(self.parts[place].past) for place in places])
 
     def pinned(self, places: Sequence[int], room: int) -> list[Placed]:
-        """Return the parts that are always included, shortened if they do not fit.
+        """Return the parts that are always included, shortened to `room` characters.
 
-        The longest texts lose their middle. If that is not enough, only requests and the newest
-        other parts remain.
+        First, the middle of the longest texts is left out. If that is not enough, only the user's
+        messages and the newest other parts remain.
         """
         if self.size(places, room) <= room:
             return [(place, self.parts[place].past) for place in places]
@@ -141,9 +155,10 @@ class _BudgetedHistory:
         return records
 
     def fill(self, others: Sequence[range], room: int) -> set[range]:
-        """Return the newest exchanges that fit beside the lines for the omitted ones.
+        """Return the newest exchanges that fit into `room` characters.
 
-        The search stops at the first exchange that does not fit, unless that exchange is very long.
+        Lines for the omitted exchanges must fit too. The search stops at the first exchange that
+        does not fit, but skips a very long exchange.
         """
         kept, most = set[range](), max(room // 2, self.line)
         left = sum(map(self.line_of, others))
@@ -159,10 +174,9 @@ class _BudgetedHistory:
         return kept
 
     def lines(self, left: Sequence[range], room: int) -> list[Placed]:
-        """Return a line for each omitted exchange.
+        """Return a line for each omitted exchange, in at most about `room` characters.
 
-        If there are too many, the first and the latest ones get a line each, and the others share
-        one.
+        If there are too many exchanges, those in the middle share one line.
         """
         first, last = 0, len(left)
         records: list[Placed] = []
@@ -182,7 +196,10 @@ class _BudgetedHistory:
         return records
 
     def _by_importance(self, places: Sequence[int]) -> list[int]:
-        """Return the latest request, the first, the other requests, and then the newest parts."""
+        """Return the indexes of the parts, the most important first.
+
+        The order is: the user's latest message, the first, the other ones, then the newest parts.
+        """
         newest = list(reversed(places))
         asked = [place for place in newest if self.parts[place].role == "user"]
         return list(dict.fromkeys((*asked[:1], *asked[-1:], *asked, *newest)))
@@ -200,7 +217,10 @@ class _BudgetedHistory:
         return Left(f"{what}: {self.show(start)}")
 
     def _cut(self, part: HistoryPart, longest: int) -> list[Record]:
-        """Return the beginning and the end of a message in at most `longest` characters."""
+        """Shorten a message to `longest` characters: its beginning, a line, and its end.
+
+        The line says how many characters are left out.
+        """
         text, past = part.past.text, part.past
         half = (longest - 2 * self.head - self.line) // 2
         head = tail = min(half, len(text))  # a rendered character has a length of at least one
@@ -220,13 +240,16 @@ class _BudgetedHistory:
 
 
 def _beginning(text: str) -> str:
-    """Return the first words of a request, without characters that need an escape."""
+    """Return the first words of a user's message, without hidden characters."""
     words = one_line(text, _REQUEST)
     return words if escape(words) == words else "".join(c for c in words if escape(c) == c)
 
 
 def _level(sizes: Sequence[int], room: int) -> int:
-    """Return the size to which the longest items must be cut so that all fit; `sizes` is sorted."""
+    """Return the largest size of an item for which all items together fit into `room`.
+
+    Larger items must be cut to this size. `sizes` must be sorted.
+    """
     for place, size in enumerate(sizes):
         share = room // (len(sizes) - place)
         if size > share:

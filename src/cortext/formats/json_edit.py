@@ -1,7 +1,7 @@
-"""Insertions into a person's JSON file, and their removal, without changing any other byte.
+"""Insertion and removal of values in a user's JSON file, without changing any other byte.
 
-Comments and trailing commas (JSONC) are accepted and preserved. Inserted text follows the
-indentation and the line ends of the file.
+Comments and trailing commas (JSONC) are accepted and preserved. Inserted text has the indentation
+and the line ends of the file.
 """
 
 from __future__ import annotations
@@ -24,14 +24,17 @@ Path = Sequence[str | int]
 
 
 class Insertion(NamedTuple):
-    """A text to insert before position `at`."""
+    """A text to insert into a file before the character at position `at`."""
 
     at: int
     text: str
 
 
 class JsonItem(NamedTuple):
-    """A member of an object, or an element of an array; `comma` is -1 if none follows."""
+    """A member of a JSON object, or an element of an array, with its position in the text.
+
+    `key` is the name or the index. `comma` is the position of the comma after the item, or -1.
+    """
 
     key: str | int
     start: int
@@ -40,7 +43,10 @@ class JsonItem(NamedTuple):
 
 
 class JsonSpan(NamedTuple):
-    """A value and its position. `items` is None unless the value is an object or an array."""
+    """A JSON value (`plain`) and its position in the text.
+
+    `items` is None unless the value is an object or an array.
+    """
 
     start: int
     end: int
@@ -48,14 +54,17 @@ class JsonSpan(NamedTuple):
     items: list[JsonItem] | None = None
 
     def at(self, key: str | int) -> JsonSpan | None:
-        """Return the value of a key, or None. If a key occurs twice, the last value counts."""
+        """Return the value of a key or index, or None. If a key occurs twice, the last counts."""
         found = [item.value for item in self.items or () if item.key == key]
         return found[-1] if found else None
 
 
 @lru_cache(maxsize=1)  # callers parse the same text several times
 def parse(text: str) -> JsonSpan:
-    """Return the whole text as one value; ValueError says where it is not JSON."""
+    """Parse JSON text and return its value with all positions; ValueError if it is not JSON.
+
+    The error names the line.
+    """
     start = _skip(text, 0)
     value = _value(text, start, 0)
     end = _skip(text, value.end)
@@ -67,8 +76,8 @@ def parse(text: str) -> JsonSpan:
 def append(text: str, path: Sequence[str], element: Any) -> list[Insertion]:
     """Return the insertions that add an element to the end of the array at `path`.
 
-    A missing array, and missing objects on the way to it, are created. ValueError if another kind
-    of value is there.
+    If the array or the objects around it are missing, they are created. ValueError if `path` leads
+    to a value that is not an array, or through a value that is not an object.
     """
     root = value = parse(text)
     for depth, key in enumerate(path):
@@ -87,10 +96,10 @@ def append(text: str, path: Sequence[str], element: Any) -> list[Insertion]:
 
 
 def put(text: str, path: Sequence[str], made: Any) -> list[Insertion]:
-    """Return the insertions that set the value at `path`, which must not exist yet.
+    """Return the insertions that add the value `made` at `path`, which must not exist yet.
 
-    Missing objects on the way are created. ValueError if `path` already has a value, or if a value
-    on the way is not an object.
+    Missing objects around the value are created. ValueError if `path` already has a value, or leads
+    through a value that is not an object.
     """
     root = value = parse(text)
     for depth, key in enumerate(path):
@@ -106,7 +115,10 @@ def put(text: str, path: Sequence[str], made: Any) -> list[Insertion]:
 
 
 def insert(text: str, insertions: Sequence[Insertion]) -> str:
-    """Return the text with these insertions; those at the same position keep their order."""
+    """Apply the insertions to the text, and return the new text.
+
+    Insertions at the same position stay in the given order.
+    """
     parts: list[str] = []
     last = 0
     for at, added in sorted(insertions, key=lambda each: each.at):
@@ -116,9 +128,9 @@ def insert(text: str, insertions: Sequence[Insertion]) -> str:
 
 
 def remove(text: str, path: Path) -> str:
-    """Return the text without the item at `path`; LookupError if there is none.
+    """Return the text without the value at `path`; LookupError if there is no such value.
 
-    Removing the item that `append` added last restores the text.
+    Removing the element that `append` added last restores the text.
     """
     container = parse(text)
     for key in path[:-1]:
@@ -178,14 +190,14 @@ def _written(element: Any, newline: str, unit: str, indent: str) -> str:
 
 
 def _indentation(text: str, at: int) -> str:
-    """Return the white space at the beginning of the line that contains a position."""
+    """Return the white space at the beginning of the line that contains the position `at`."""
     start = max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
     line = text[start:at]
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
 def _line_end(text: str, at: int) -> int:
-    """Return the position after the comments that follow on the same line."""
+    """Return the position after the comments that follow `at` on the same line."""
     found = _SAME_LINE.match(text, at)
     return found.end() if found else at
 

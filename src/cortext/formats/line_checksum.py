@@ -1,9 +1,8 @@
-"""Checksums at the end of lines, which reveal a flipped bit that leaves the JSON valid.
+"""Checksums at the end of JSON lines, which reveal damage that leaves the JSON valid.
 
-A sealed line ends with `,"crc":"1c291ca3"}` instead of `}`. The value is the CRC-32 of the line
-without the checksum. It covers bytes, not values, so a check does not depend on how JSON is
-formatted. Lines without a checksum are valid. Line ends of CRLF, as some editors write them, are
-not damage.
+A line with a checksum ends with `,"crc":"1c291ca3"}` instead of `}`. The value is the CRC-32 of the
+bytes of the line without the checksum. Lines without a checksum are valid. Line ends of CRLF, as
+some editors write them, are not damage.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ _SEALS = re.compile(rb',"crc":"[0-9a-f]{8}"\}(?=\r*\n)')
 
 
 def seal(line: bytes) -> bytes:
-    """Return a line with its checksum; the line is one JSON object without a newline."""
+    """Add a checksum to a line, which is one JSON object without a newline."""
     return b'%b,"crc":"%08x"}' % (line[:-1], crc32(line))
 
 
 def unseal(line: bytes) -> bytes:
-    """Return a line without its checksum; a line without a checksum is unchanged."""
+    """Remove the checksum from a line. A line without a checksum is returned unchanged."""
     return line.rstrip(b"\r")[:-_LENGTH] + b"}" if is_sealed(line) else line
 
 
@@ -41,26 +40,25 @@ def is_sound(line: bytes) -> bool:
 
 
 def reseal(line: bytes) -> bytes:
-    """Return a line that was changed on purpose with a new checksum, if it had a checksum."""
+    """Compute the checksum of a line again, after the line was changed on purpose.
+
+    A line without a checksum is returned unchanged.
+    """
     return seal(unseal(line)) if is_sealed(line) else line
 
 
 def unseal_lines(data: bytes, start: int, end: int) -> bytes | None:
-    """Return whole lines without their checksums; None if there are no checksums.
-
-    JSON has no raw quotes or newlines inside of strings, so only checksums at line ends are
-    removed.
-    """
+    """Return the lines from `start` to `end` without their checksums; None if they have none."""
     if data.find(_MARK, start, end) < 0:
         return None
     return _SEALS.sub(b"}", data[start:end])
 
 
 def mended(line: bytes) -> bytes | None:
-    """Return a sealed line with one flipped bit repaired; None if the damage is of another kind.
+    """Repair a line with a checksum in which one bit is wrong; None if there is other damage.
 
-    CRC-32 is linear, so the difference of the two checksums identifies the wrong bit. The chance
-    that other damage looks like one wrong bit is 8 x the length of the line to 2 ** 32.
+    The difference of the stored and the real CRC-32 identifies the wrong bit. Other damage looks
+    like one wrong bit with a probability of 8 * (length of the line) / 2 ** 32.
     """
     body = bytearray(unseal(line))
     wrong = crc32(body) ^ _sum_of(line)
@@ -83,7 +81,7 @@ def _sum_of(line: bytes) -> int:
 
 @cache
 def _table() -> list[int]:
-    """Return the lookup table of CRC-32, with an entry for each byte."""
+    """Return the lookup table of CRC-32, with an entry for each value of a byte."""
     found: list[int] = []
     for value in range(256):
         for _ in range(8):

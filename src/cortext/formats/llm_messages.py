@@ -1,9 +1,9 @@
-"""Conversion between messages of `llm` (from its `Message.to_dict`) and our records.
+"""Conversion between messages of the library `llm` (from its `Message.to_dict`) and our records.
 
-A message is equal after a round trip: a record's `extra` has what role and content cannot express.
-A message with several results becomes a record for each result, so that people and other programs
-find them. The last of these records has the whole message. A record of another program becomes a
-message with the same content.
+A record is a `SessionMessage`. Its `extra` stores the original message if role and text cannot
+express it, so a message is equal after a round trip. A message with several tool results becomes a
+record for each result. Only the last of these records stores the original message. A record of
+another program becomes a message with the same content.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from cortext.model.message import ROLES, Role, SessionMessage
 from cortext.model.record_dicts import as_dict
 
 KEY = "llm"
-"""The key in `extra` of the original message."""
+"""The key in `extra` under which the original message is stored."""
 PART = "part_of"
-"""The key in `extra`, instead of a message, of the id of the record that has the message."""
+"""The key inside `extra[KEY]` for the id of the record that stores the original message."""
 _NO_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 Json = dict[str, Any]
 
 
 def records_of(item: Any, id: str, **fields: Any) -> list[SessionMessage]:
-    """Return the records of a message; ValueError if the message is not a JSON object.
+    """Convert a message of `llm` to records; ValueError if the message is not a dict.
 
-    The last record has this id and `fields`.
+    The last record gets the given `id` and further `fields`, such as `timestamp`.
     """
     item = as_dict(item)
     parts = _parts(item)
@@ -50,7 +50,11 @@ def records_of(item: Any, id: str, **fields: Any) -> list[SessionMessage]:
 
 
 def items_of(records: Iterable[SessionMessage]) -> list[Json]:
-    """Return the original messages of records, or new ones for records of other programs."""
+    """Convert records to messages of `llm`.
+
+    A record from `records_of` gives the original message. A record of another program gives a new
+    message.
+    """
     items: list[Json] = []
     names: dict[str, str] = {}
     joined = False  # whether the last item contains results that another program recorded
@@ -71,7 +75,7 @@ def items_of(records: Iterable[SessionMessage]) -> list[Json]:
 
 
 def text_of(part: Json) -> str:
-    """Return the text of a part that a person can read."""
+    """Return the readable text of a text or an attachment in a message; "" for any other part."""
     kind = part.get("type")
     if kind == "text":
         return _text(part.get("text"))
@@ -135,7 +139,10 @@ def _result(part: Json) -> Json:
 
 
 def _made(record: SessionMessage, names: dict[str, str]) -> list[Json]:
-    """Return the messages for a record of another program; `names` maps call ids to names."""
+    """Return new messages for a record of another program.
+
+    `names` maps the ids of tool calls to tool names. Calls in this record are added to `names`.
+    """
     if record.role == "tool" and record.tool_call_id:
         name = names.get(record.tool_call_id) or _name(record.name or "")
         return [
@@ -168,7 +175,7 @@ def _made_result(id: str, name: str, value: Any) -> Json:
 
 
 def _name(name: str) -> str:
-    """Return a call's name with only the characters that providers accept."""
+    """Return the name of a tool with only the characters that model providers accept."""
     return _NO_NAME.sub("_", name)[:64] or "tool"
 
 

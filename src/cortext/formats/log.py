@@ -1,4 +1,7 @@
-"""The log format: line 1 is the head, and every later line is a turn."""
+"""The log format: one file with the head on line 1, and a message on every later line.
+
+The head is everything of a session but its messages.
+"""
 
 from __future__ import annotations
 
@@ -27,17 +30,24 @@ LOG = Format(
 
 
 def encode(session: Session, format: Format = LOG) -> bytes:
-    """Return the whole file."""
+    """Return the content of the log file of a session."""
     return encode_head_line(session) + b"".join(encode_records(session, format))
 
 
 def encode_head_line(session: Session, stored: StoredRecords | None = None) -> bytes:
-    """Return line 1, with its newline."""
+    """Return line 1 of a log file, which is the session's head, with its newline.
+
+    `stored` describes the messages and tool calls on disk, if only the head is written. None means
+    that the whole session is written.
+    """
     return json_codec.encode({"type": "metadata", **head_to_dict(session, LOG, stored)}) + b"\n"
 
 
 def decode_head_line(line: bytes, notes: list[str]) -> dict[str, Any]:
-    """Return the head in line 1; ValueError says what is wrong with the line."""
+    """Parse line 1 of a log file, which is the session's head; ValueError if it is invalid.
+
+    Sentences about unusual things in the JSON are added to `notes`.
+    """
     data = record_dicts.as_dict(json_codec.decode(line, notes))
     if data.pop("type", None) != "metadata":
         raise ValueError("line 1 is not the session's metadata")

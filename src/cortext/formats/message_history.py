@@ -1,4 +1,4 @@
-"""The history of a session in order: messages as text, tool calls as short stubs."""
+"""The history of a session in order: messages as text, and tool calls as short descriptions."""
 
 from __future__ import annotations
 
@@ -15,11 +15,17 @@ from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 
 Show = Callable[[int], str]
-"""A function that returns the command which shows the message with a number, counted from 1."""
+"""A function that gets the number of a message, and returns the command that shows the message.
+
+The first message has the number 1.
+"""
 
 
 class _Made:
-    """A tool call with its result, if there is one. The call is parsed only when it is needed."""
+    """A tool call with its result, if it has one. `number` is the number of the calling message.
+
+    The call is parsed only when it is needed.
+    """
 
     __slots__ = ("_call", "answer", "number", "reply", "result", "timestamp")
 
@@ -47,9 +53,9 @@ class _Made:
 class HistoryPart:
     """A part of a history: a message, or the tool calls of a message.
 
-    `number` is the number of the message, and `messages` is how many messages the part represents.
-    The text of tool calls is created on first use, because most parts of a long history are never
-    shown.
+    `number` is the number of the message. `messages` is the number of messages that the part shows,
+    because the results of tool calls are messages too. The text of tool calls is created on first
+    use, because most parts of a long history are never shown.
     """
 
     __slots__ = ("_calls", "_past", "_show", "messages", "number")
@@ -63,9 +69,9 @@ class HistoryPart:
 
     @classmethod
     def of_calls(cls, calls: Sequence[_Made], messages: int, show: Show) -> HistoryPart:
-        """Return the part for the calls of one message.
+        """Create the part for the tool calls of one message.
 
-        `messages` is 1 if no other part represents the message itself, and 0 otherwise.
+        `messages` is 0 if another part shows the text of this message, and 1 otherwise.
         """
         messages += sum([call.answer > 0 for call in calls])
         part = cls(calls[0].number, messages, Past("tool", calls[0].timestamp, ""))
@@ -78,7 +84,7 @@ class HistoryPart:
 
     @property
     def least(self) -> int:
-        """A lower bound for the number of characters of the text."""
+        """The smallest possible length of the text, which is known before the text is created."""
         return len(self._past.text)
 
     @property
@@ -90,16 +96,16 @@ class HistoryPart:
 
 
 def is_abandoned(message: SessionMessage) -> bool:
-    """Return whether the person went back before this message and continued differently."""
+    """Return whether the user went back to an earlier point and continued without this message."""
     return bool(message.extra) and message.extra.get("abandoned") is True
 
 
 def history(session: Session, show: Show, *, live: bool = False) -> list[HistoryPart]:
-    """Return every message and every recorded tool call, in order.
+    """Return all messages and tool calls of a session, in order.
 
-    A result is shown together with its call. A tool call that is recorded both in a message and
-    beside it appears once. With `live`, abandoned messages are left out, as a model should see the
-    history.
+    A tool result is in the same part as its call. A call that is both in a message and in
+    `session.tool_history` appears once. If `live` is true, abandoned messages are left out. `show`
+    returns the command that shows a message.
     """
     made, answers = _calls(session.messages)
     recorded = _recorded(session, made)
@@ -125,7 +131,10 @@ def history(session: Session, show: Show, *, live: bool = False) -> list[History
 
 
 def _calls(messages: Sequence[SessionMessage]) -> tuple[dict[int, list[_Made]], set[int]]:
-    """Return the calls by the number of their message, and the numbers of their result messages."""
+    """Return the tool calls of each message, by the message's number.
+
+    Also return the numbers of the messages that are results of these calls.
+    """
     made: dict[int, list[_Made]] = {}
     answers: set[int] = set()
     waiting: dict[str, _Made] = {}  # the latest call of each id: some tools reuse ids in each turn
@@ -145,13 +154,20 @@ def _calls(messages: Sequence[SessionMessage]) -> tuple[dict[int, list[_Made]], 
 
 
 def _unanswered(calls: list[_Made], name: str | None) -> _Made | None:
-    """Return the first call without a result, for a result without an id; None if there is none."""
+    """Return the first call without a result, to which a result without an id belongs, or None.
+
+    If the result names its tool (`name`), the call must be of the same tool.
+    """
     waiting = (call for call in calls if not call.answer and name in (None, call.call.name))
     return next(waiting, None)
 
 
 def _recorded(session: Session, made: dict[int, list[_Made]]) -> dict[int, list[_Made]]:
-    """Return the recorded tool calls that are in no message, by the number of the next message."""
+    """Return the calls of `session.tool_history` that are in no message.
+
+    The keys are the number of the next message. A call that is also in a message (`made`) only adds
+    its result there.
+    """
     if not session.tool_history:
         return {}
     same: dict[str, _Made] = {}

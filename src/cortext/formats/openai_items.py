@@ -1,7 +1,8 @@
 """Conversion between items of OpenAI's Responses API and our messages, for openai-agents.
 
-An item is equal after a round trip: a message's `extra` has what role and content cannot express. A
-long text is stored only once. A message of another program becomes items with the same content.
+The `extra` of a message stores the original item if role and text cannot express it, so an item is
+equal after a round trip. A long text is stored only once. A message of another program becomes
+items with the same content.
 """
 
 from __future__ import annotations
@@ -16,18 +17,21 @@ from cortext.model.message import ROLES, Role, SessionMessage
 from cortext.model.record_dicts import as_dict
 
 KEY = "openai_agents"
-"""The key in `extra` of the original item."""
+"""The key in `extra` under which the original item is stored."""
 _TEXT = f"{KEY}_text"
-"""The key in `extra` of the path in the item at which the message's content belongs."""
+"""The key in `extra` for the path of a long text in the item, such as `content/0/text`.
+
+The stored item has no text at this path, because the message has the text in `content`.
+"""
 _LONG = 64
 """The length in characters from which a text is not stored twice."""
 _PLAIN = ["content", "role"]
-"""The keys, in the runner's order, of an item that role and content express completely."""
+"""The keys of an item that role and text express completely, in the order of openai-agents."""
 _HOSTED = frozenset(
     ("code_interpreter_call", "file_search_call", "image_generation_call", "mcp_call",
      "mcp_list_tools", "web_search_call")
 )  # fmt: skip
-"""Types of calls that the server answers in the same item."""
+"""Types of tool calls that OpenAI's server runs. Their items also contain the result."""
 _OTHER_CALLS = frozenset(("mcp_approval_request", "program"))
 _ANSWERS = frozenset(("mcp_approval_response", "tool_search_output"))
 _GIVEN = ("arguments", "action", "operation", "input", "queries", "code")
@@ -35,7 +39,7 @@ _NO_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 def message_of(item: Any, **fields: Any) -> SessionMessage:
-    """Return the message of an item; ValueError if the item is not a JSON object.
+    """Convert an item to a message; ValueError if the item is not a dict.
 
     `fields` are further fields of the message, such as its timestamp or id.
     """
@@ -61,7 +65,11 @@ def message_of(item: Any, **fields: Any) -> SessionMessage:
 
 
 def items_of(message: SessionMessage) -> list[dict[str, Any]]:
-    """Return the original item of a message, or new items for a message of another program."""
+    """Convert a message to items.
+
+    A message from `message_of` gives the original item. A message of another program gives new
+    items.
+    """
     own = message.extra.get(KEY)
     if isinstance(own, dict):
         return [_whole(cast("dict[str, Any]", own), message)]
@@ -103,13 +111,16 @@ def _is_plain(item: dict[str, Any]) -> bool:
 
 
 def _extra(item: dict[str, Any], text: str) -> dict[str, Any]:
-    """Return the `extra` that preserves an item, without the text that the message already has."""
+    """Return the `extra` that stores an item, without a long text that the message already has."""
     path = _way_to(text, item) if len(text) >= _LONG else ""
     return {KEY: _with(item, path, None), _TEXT: path} if path else {KEY: item}
 
 
 def _way_to(text: str, item: dict[str, Any]) -> str:
-    """Return the path of a text in an item; "" if the text consists of several parts."""
+    """Return the path of a text in an item, such as `content/0/text`.
+
+    Return "" if the text was joined from several parts.
+    """
     for name in ("content", "output"):
         value = item.get(name)
         if value == text:
@@ -122,7 +133,7 @@ def _way_to(text: str, item: dict[str, Any]) -> str:
 
 
 def _with(item: dict[str, Any], path: str, text: str | None) -> dict[str, Any]:
-    """Return a copy of an item with `text` at a path."""
+    """Return a copy of an item that has `text` at a path such as `content/0/text`."""
     if "/" not in path:
         return {**item, path: text}
     name, at, last = path.split("/")
@@ -132,7 +143,10 @@ def _with(item: dict[str, Any], path: str, text: str | None) -> dict[str, Any]:
 
 
 def _whole(own: dict[str, Any], message: SessionMessage) -> dict[str, Any]:
-    """Return an item with its text; without the text if the path was changed and does not fit."""
+    """Return the stored item `own` with the text of the message at its path.
+
+    If the stored path is invalid, the item is returned without the text.
+    """
     path = message.extra.get(_TEXT)
     if not isinstance(path, str):
         return own
@@ -176,7 +190,10 @@ def _call_of(item: dict[str, Any], kind: str) -> dict[str, Any]:
 
 
 def _made_call(data: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the items of a call that another program recorded; none if the call has no id."""
+    """Return items for a tool call that another program recorded, and for its result.
+
+    Return no items if the call has no id.
+    """
     call = tool_call_stubs.read_call(data)
     if not call.id:
         return []

@@ -1,4 +1,7 @@
-"""Records as lines of JSON: the codec that the log, folder and service formats share."""
+"""Messages as lines of JSON: the codec that the log, folder and service formats share.
+
+A record is a message, together with the tool calls that were recorded just before it.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +29,11 @@ INVOCATIONS = "tool_invocations"
 
 
 class RecordTable(NamedTuple):
-    """One dialect of a record.
+    """The definition of a record's line in one file format.
 
-    `names` maps some fields to other names, and `type` is the value of the key that marks a record.
-    With `checksums`, lines are written with a checksum. Lines can always be read with and without.
+    `names` maps fields to other keys. `type` is the value of the key `type` in every line, or "" if
+    lines have no such key. If `checksums` is true, lines are written with a checksum. Lines with
+    and without a checksum can always be read.
     """
 
     names: Mapping[str, str] = {}
@@ -38,13 +42,13 @@ class RecordTable(NamedTuple):
 
     @property
     def reserved(self) -> frozenset[str]:
-        """The keys that a line uses itself."""
+        """The keys of a line that the format uses, so that no unknown key may have these names."""
         own = {"type", INVOCATIONS} if self.type else {INVOCATIONS}
         return record_dicts.message_keys(self.names) | own | {line_checksum.KEY}
 
 
 class Damage(NamedTuple):
-    """One problem of a file. A problem is fatal if data that was written is missing."""
+    """One problem in a session's file. A problem is fatal if data that was written is missing."""
 
     detail: str
     line: int | None = None
@@ -53,16 +57,16 @@ class Damage(NamedTuple):
 
 
 TORN = "the last line is torn"
-"""The beginning of `Damage.detail` for an incomplete last line."""
+"""The text with which `Damage.detail` starts if the last line of a file is incomplete."""
 _MORE = "more is wrong from here on than is told line by line"
 MOST_DAMAGES = 1000
-"""The largest number of damages listed for one file, so that they do not fill the memory."""
+"""The largest number of damages that are listed for one file, to save memory."""
 
 
 def add_damage(damages: list[Damage], damage: Damage) -> None:
-    """Add a damage to the list, up to a maximum number.
+    """Add a damage to the list, unless the list has `MOST_DAMAGES` entries.
 
-    After that, one last entry says that there are more, and whether any of them is fatal.
+    One further entry then says that there are more damages. The entry is fatal if one of them is.
     """
     if len(damages) < MOST_DAMAGES:
         damages.append(damage)
@@ -80,7 +84,10 @@ class Record(NamedTuple):
 
 
 class RecordBlock(NamedTuple):
-    """The records of a block of lines. Each invocation has the number of messages before it."""
+    """The messages, tool calls and damages found in a block of lines.
+
+    Each tool call in `invocations` has the number of messages before it in the block.
+    """
 
     messages: list[SessionMessage]
     invocations: list[tuple[int, ToolInvocation]]
@@ -90,7 +97,10 @@ class RecordBlock(NamedTuple):
 def encode_record(
     message: SessionMessage, table: RecordTable, invocations: Sequence[ToolInvocation] = ()
 ) -> bytes:
-    """Return one line, with its newline: a message, and the tool calls just before it."""
+    """Return a message as a line of JSON with its newline.
+
+    The line also contains `invocations`, the tool calls just before the message.
+    """
     if type(message) is not SessionMessage:
         raise ValueError(f"a message is a SessionMessage, not {type(message).__name__}")
     if not (message.extra or invocations or table.names):
@@ -105,12 +115,15 @@ def encode_record(
 
 
 def encode_plain(message: SessionMessage) -> bytes:
-    """Return a message without unknown keys as a JSON object."""
+    """Return a message as a JSON object without the key `type`. `extra` must be empty."""
     return b"{" + json_codec.encode(message)[len(_TURN) :]
 
 
 def decode_record(line: bytes, table: RecordTable, notes: list[str]) -> Record:
-    """Return the record of one line; ValueError says what is wrong with the line."""
+    """Parse one line as a record; ValueError says what is wrong with the line.
+
+    The checksum is not verified. Sentences about unusual things are added to `notes`.
+    """
     data = record_dicts.as_dict(json_codec.decode(line_checksum.unseal(line), notes))
     if table.type:
         found = data.pop("type", table.type)
@@ -124,9 +137,10 @@ def decode_record(line: bytes, table: RecordTable, notes: list[str]) -> Record:
 def decode_lines(
     data: bytes, table: RecordTable, first_line: int = 1, start: int = 0
 ) -> RecordBlock:
-    """Return every record of `data` from `start`.
+    """Parse all lines of `data` from the offset `start`.
 
-    A line that cannot be read is listed in `damages`, and does not affect the other lines.
+    A line that cannot be parsed is listed in `damages`, and does not affect the other lines.
+    `first_line` is the number of the first line in the file, for the line numbers in `damages`.
     """
     end = data.rfind(b"\n", start) + 1 or start
     messages = _decode_plain(data, start, end, table)
@@ -143,7 +157,7 @@ def decode_lines(
 
 
 def first_records(data: bytes, table: RecordTable, count: int) -> bytes:
-    """Return the lines of the first `count` records, unchanged."""
+    """Return the beginning of `data` that contains the first `count` messages, unchanged."""
     end = 0
     while count > 0 and end < len(data):
         stop = data.find(b"\n", end) + 1 or len(data)
@@ -158,7 +172,7 @@ def in_time_order(messages: Sequence[SessionMessage]) -> bool:
 
 
 def sorted_lines(data: bytes, table: RecordTable) -> bytes:
-    """Return the lines sorted by time; an unreadable line stays after the line before it."""
+    """Sort lines by the time of their message. An unreadable line stays after the previous line."""
     rows: list[tuple[datetime, bytes]] = []
     when = datetime.min.replace(tzinfo=UTC)
     for line in data.split(b"\n"):
@@ -169,7 +183,7 @@ def sorted_lines(data: bytes, table: RecordTable) -> bytes:
 
 
 def record_ids(data: bytes) -> list[str]:
-    """Return the ids in whole lines, to distinguish a retry from a new record."""
+    """Return the message ids in a block of lines, to recognize messages that are already stored."""
     try:
         return [found.id for found in _ids.decode_lines(data)]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -199,9 +213,9 @@ def _id_of(line: bytes) -> str:
 
 
 def may_hide_type(data: bytes, start: int = 0) -> bool:
-    """Return whether a record may have an unknown key `type` that looks like our own mark.
+    """Return whether a line may have a key `type` of another program with the value "turn".
 
-    Typed decoding would drop such a key.
+    The fast decoder takes this key for our own and drops it, so the slow decoder must be used.
     """
     return _UNKNOWN_TYPE.search(data, start) is not None
 
@@ -209,7 +223,7 @@ def may_hide_type(data: bytes, start: int = 0) -> bool:
 def _decode_plain(
     data: bytes, start: int, end: int, table: RecordTable
 ) -> list[SessionMessage] | None:
-    """Decode all lines in one pass; return None if a line differs from how we write lines."""
+    """Decode all lines in one fast pass; return None if a line needs the slow decoder."""
     if table.names or (not table.type and may_hide_type(data, start)):
         return None
     try:
@@ -222,7 +236,10 @@ def _decode_plain(
 def _decode_with_extra(
     data: bytes, start: int, end: int, table: RecordTable
 ) -> list[SessionMessage] | None:
-    """Decode lines in the form in which we write them, but with unknown keys; None for others."""
+    """Decode lines that have unknown keys, in one pass; return None if one needs the slow decoder.
+
+    Lines with tool calls, checksums or other values than we write need the slow decoder.
+    """
     known = _KEYS | {"type"} if table.type else _KEYS
     messages: list[SessionMessage] = []
     try:

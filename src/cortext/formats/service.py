@@ -1,4 +1,8 @@
-"""The service format: a head and a list of records in camelCase, for memory, Redis and Postgres."""
+"""The service format, in which the HTTP service stores sessions in memory, Redis and Postgres.
+
+A session is a head, which is everything but its messages, and a list of messages. All keys are in
+camelCase.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +35,12 @@ SERVICE = Format(
 
 
 def encode(session: Session) -> tuple[dict[str, Any], list[bytes]]:
-    """Return the head, and one line of JSON for each record."""
+    """Return the head of a session as a dict, and one line of JSON for each message."""
     return head_to_dict(session, SERVICE), encode_records(session, SERVICE)
 
 
 def decode(head: dict[str, Any], records: list[bytes]) -> Session:
-    """Return the session of a head and its records; ValueError says what is wrong."""
+    """Create a session from its head and its lines of messages; ValueError says what is wrong."""
     lines = decode_lines(b"".join(records), SERVICE.records)
     for damage in lines.damages:
         if damage.fatal:

@@ -1,8 +1,8 @@
-"""Frames around the text that a slash command puts into a prompt.
+"""Frames around the text that a slash command of cortext puts into a prompt.
 
-OpenCode and Gemini CLI store the expanded command in their transcripts, even if it contains a whole
-history. As a message of the person, this text would be repeated at every resume and grow each time.
-The frame says what the person typed, and readers of transcripts use that text instead.
+OpenCode and Gemini CLI store this text in their transcripts as the user's message, even if it
+contains a whole history. Without frames, the history would contain itself and grow at every resume.
+The frame contains what the user typed, and we use that as the user's message instead.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ AFTER = (
     "Do what stands above. If it is only an error, or nothing: say in one line that `cortext` did "
     "not run, and that it has to be installed and on the PATH."
 )
-"""The text that follows a frame in a command file."""
+"""The instruction that follows a frame in the file of a slash command."""
 _FRAMED = re.compile(r"\[cortext ([0-9a-f]{32})\] (/[^\n]+)\n.*\n\[end cortext \1\](.*)", re.DOTALL)
 _MENTION = re.compile(r"(?<![\w/.+-])@")
 _AT_SIGN = "\N{SYMBOL FOR ESCAPE}{40}"
@@ -23,24 +23,27 @@ _SHELL = ("[Shell command '", "' terminated by signal 0]")
 
 
 def without_mentions(text: str) -> str:
-    """Return a text without at signs that could attach a file; `unescape` restores them.
+    """Escape at signs, so that Claude Code does not attach a file for `@name`.
 
-    Claude Code reads `@name` as a file, even in the output of a command.
+    Claude Code does so even in the output of a command. `unescape` restores the at signs.
     """
     calm, count = _MENTION.subn(_AT_SIGN, text)
     return f"{calm}\n({_AT_SIGN} stands for an at sign.)" if count else text
 
 
 def frame(text: str, *, command: str, words: str, nonce: str) -> str:
-    """Return `text` in a frame that says that it is the expansion of `/COMMAND WORDS`."""
+    """Put a frame around `text`, the prompt that the slash command `/COMMAND WORDS` expands to.
+
+    `nonce` is a new random text that marks the start and end of the frame.
+    """
     typed = escape(f"/{command} {words.strip()}".rstrip())
     return f"[cortext {nonce}] {typed}\n{text}\n[end cortext {nonce}]"
 
 
 def as_typed(text: str) -> str:
-    """Return what a person typed if the text is a framed command; otherwise return the text.
+    """Return the slash command that the user typed, if `text` is a frame; otherwise return `text`.
 
-    If other text follows the frame, the whole text is returned, so that no words are lost.
+    If the user's own words follow the frame, the whole text is returned, so that none are lost.
     """
     found = _FRAMED.fullmatch(text.strip())
     if found is None:
@@ -50,7 +53,7 @@ def as_typed(text: str) -> str:
 
 
 def _without_shell(text: str) -> str:
-    """Return the text without Gemini CLI's note about a shell command that was ended."""
+    """Remove the note that Gemini CLI adds when a shell command was terminated."""
     start, end = text.find(_SHELL[0]), text.rfind(_SHELL[1])
     if start < 0 or end < start + len(_SHELL[0]):
         return text

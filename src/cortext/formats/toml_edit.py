@@ -1,4 +1,4 @@
-"""Insertions into a person's TOML file, and their removal, without changing any other byte."""
+"""Insertion and removal of values in a user's TOML file, without changing any other byte."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from cortext.formats.json_edit import Insertion
 
 _MOST_PARTS = 16
 _KEY = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.){0,40}+"|'[^'\n]{0,40}+')"""
-# The parser needs minutes for a key with very many parts.
+# tomllib needs minutes for a key with very many parts.
 _LONG_KEY = re.compile(rf"(?<![\w.-]){_KEY}(?:[ \t]*+\.[ \t]*+{_KEY}){{{_MOST_PARTS}}}")
 
 
 def put_first(text: str, key: str, values: Sequence[str]) -> list[Insertion]:
-    """Return the insertion of a top-level key with a list of strings.
+    """Return the insertion that adds `KEY = VALUES` as the first line, with a list of strings.
 
     ValueError if the text is not TOML or already has this key.
     """
@@ -34,7 +34,7 @@ def put_first(text: str, key: str, values: Sequence[str]) -> list[Insertion]:
 
 
 def take_out(text: str, key: str, values: Sequence[str]) -> str:
-    """Return the text without the line that `put_first` wrote, wherever the line is now."""
+    """Remove the line that `put_first` added, wherever in the text the line is now."""
     for newline in ("\r\n", "\n"):
         line = f"{key} = {json.dumps(list(values))}{newline}"
         at = text.find(line)
@@ -44,9 +44,10 @@ def take_out(text: str, key: str, values: Sequence[str]) -> str:
 
 
 def put_table(text: str, name: Sequence[str], values: Mapping[str, object]) -> list[Insertion]:
-    """Return the insertion of a new table at the end.
+    """Return the insertion that adds a table to the end of the text.
 
-    ValueError if the table exists already, or if the text cannot have such a table.
+    `name` has the parts of the table's name. ValueError if the table exists already, or if the text
+    is not TOML or cannot have such a table.
     """
     before = read_toml(text.removeprefix("\ufeff"))
     wanted: dict[str, object] = dict(values)
@@ -65,7 +66,7 @@ def put_table(text: str, name: Sequence[str], values: Mapping[str, object]) -> l
 
 
 def take_out_table(text: str, name: Sequence[str], values: Mapping[str, object]) -> str:
-    """Return the text without the table that `put_table` wrote, and without later additions to it.
+    """Remove the table that `put_table` added, also if the user added more keys to the table.
 
     The text is unchanged if it has no table with these values, or if the table cannot be removed.
     """
@@ -88,7 +89,7 @@ def take_out_table(text: str, name: Sequence[str], values: Mapping[str, object])
 
 
 def _without_block(text: str, name: Sequence[str], values: Mapping[str, object]) -> str:
-    """Remove exactly the lines that we wrote, and the empty line before them."""
+    """Remove exactly the lines that `put_table` added, and the empty line before them."""
     for newline in ("\r\n", "\n"):
         block = newline.join(table_lines(name, values)) + newline
         at = text.find(block)
@@ -99,7 +100,10 @@ def _without_block(text: str, name: Sequence[str], values: Mapping[str, object])
 
 
 def _without_lines(text: str, name: Sequence[str]) -> str:
-    """Remove all lines of a table and of its sub-tables, as most people write them."""
+    """Remove all lines of a table and of its sub-tables, judged by their header lines.
+
+    The result may be wrong for unusual TOML, so the caller must check it.
+    """
     kept: list[str] = []
     inside = False
     for line in re.split(r"(?<=\n)", text):
@@ -111,17 +115,17 @@ def _without_lines(text: str, name: Sequence[str]) -> str:
 
 
 def table_lines(name: Sequence[str], values: Mapping[str, object]) -> list[str]:
-    """Return the lines of a table whose values are strings and lists of strings."""
+    """Return the TOML lines of a table whose values are strings and lists of strings."""
     return [f"[{'.'.join(name)}]", *(f"{k} = {json.dumps(v)}" for k, v in values.items())]
 
 
 def value_of(text: str, key: str) -> object:
-    """Return the value of a top-level key, or None; ValueError if the text is not TOML."""
+    """Return the value of a top-level key in TOML text, or None; ValueError if it is not TOML."""
     return read_toml(text.removeprefix("\ufeff")).get(key)
 
 
 def read_toml(text: str) -> dict[str, object]:
-    """Return the content of a TOML text; ValueError if it is not TOML or too slow to parse."""
+    """Parse TOML text; ValueError if it is not TOML, or has a key that is too slow to parse."""
     if _LONG_KEY.search(text):
         raise ValueError(f"a key in it has more than {_MOST_PARTS} parts")
     try:

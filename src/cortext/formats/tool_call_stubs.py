@@ -72,7 +72,7 @@ _FAILURES = ("error", "failed", "<tool_use_error>", "apply_patch verification fa
 
 
 class ToolCall(NamedTuple):
-    """A tool call, independent of the form in which it was recorded."""
+    """A tool call in one form, although each AI tool records its calls differently."""
 
     name: str
     arguments: dict[str, Any]
@@ -80,7 +80,7 @@ class ToolCall(NamedTuple):
 
 
 class ToolResult(NamedTuple):
-    """The result of a call: any value, and whether the call failed."""
+    """The result of a tool call: any value, and whether the call failed."""
 
     value: Any
     failed: bool = False
@@ -88,7 +88,7 @@ class ToolResult(NamedTuple):
 
 
 def read_call(data: dict[str, Any]) -> ToolCall:
-    """Return the tool call of an entry of a message's `tool_calls`."""
+    """Convert an entry of a message's `tool_calls`, as any AI tool records it, to a `ToolCall`."""
     inner = data.get("function")
     inner = cast("dict[str, Any]", inner) if isinstance(inner, dict) else data
     name = first_of({**data, **inner}, ("name", "tool_name", "toolName", "tool", "type"))
@@ -96,12 +96,15 @@ def read_call(data: dict[str, Any]) -> ToolCall:
 
 
 def id_of(data: dict[str, Any]) -> str:
-    """Return the id of an entry of a message's `tool_calls`; "" if it has none."""
+    """Return the call id of an entry of a message's `tool_calls`; "" if it has none."""
     return text_of(first_of(data, _IDS))
 
 
 def own_result(data: dict[str, Any]) -> ToolResult | None:
-    """Return the result that some tools store inside an entry of `tool_calls`, or None."""
+    """Return the result inside an entry of a message's `tool_calls`; None if it has none.
+
+    Most AI tools store the result in a separate message instead.
+    """
     value = first_of(data, ("result", "output"))
     return None if value is None else ToolResult(value, data.get("status") == "error")
 
@@ -112,7 +115,7 @@ def read_invocation(invocation: ToolInvocation) -> tuple[ToolCall, ToolResult]:
 
 
 def read_result(message: SessionMessage) -> ToolResult:
-    """Return the result in a message with the role tool."""
+    """Return the tool result that a message with the role "tool" contains."""
     data = message.structured_data
     known = {**message.extra, **(cast("dict[str, Any]", data) if isinstance(data, dict) else {})}
     codes = {key: known[key] for key in _CODES if key in known}
@@ -121,7 +124,10 @@ def read_result(message: SessionMessage) -> ToolResult:
 
 
 def kind_of(call: ToolCall) -> str:
-    """Return `edit`, `shell`, `read` or `other`, by the call's name or else by its arguments."""
+    """Return what a tool call does: `edit`, `shell`, `read` or `other`.
+
+    The name of the tool decides, or its arguments if the name is unknown.
+    """
     given, name = call.arguments, call.name.lower()
     if patch_of(given):
         return "edit"
@@ -133,7 +139,10 @@ def kind_of(call: ToolCall) -> str:
 
 
 def stub(call: ToolCall, result: ToolResult | None, where: str) -> str:
-    """Return the stub of a call. `where` is the command that shows the full record."""
+    """Return a short description of a tool call and its result.
+
+    `where` is the command that shows the whole message.
+    """
     kind = kind_of(call)
     what, lines = _describe(kind, call.arguments)
     if result is None:
@@ -144,13 +153,16 @@ def stub(call: ToolCall, result: ToolResult | None, where: str) -> str:
 
 
 def deed(call: ToolCall) -> str:
-    """Return the stub of a call without its result."""
+    """Return a short description of a tool call without its result."""
     what, lines = _describe(kind_of(call), call.arguments)
     return _lay_out(call.name, what, "", lines)
 
 
 def lone_result(name: str, result: ToolResult, where: str) -> str:
-    """Return the stub of a result whose call was not recorded."""
+    """Return a short description of a tool result whose call was not recorded.
+
+    `where` is the command that shows the whole message.
+    """
     shell = KINDS.get(name.lower()) == "shell"
     return _lay_out(name, "a result without its call", where, _ending(result) if shell else [])
 
@@ -172,7 +184,10 @@ def _kind_by_shape(given: dict[str, Any]) -> str:
 
 
 def _describe(kind: str, given: dict[str, Any]) -> tuple[str, list[str]]:
-    """Return the text for the first line of a stub, and the lines below it."""
+    """Return the text after the tool's name on the first line of a stub, and the lines below.
+
+    `given` has the arguments of the call.
+    """
     if kind == "edit":
         found = changes(given)
         more = f" and {len(found) - _FILES} more files" if len(found) > _FILES else ""
@@ -201,7 +216,7 @@ def _lay_out(name: str, what: str, where: str, lines: list[str]) -> str:
 
 
 def _outcome(kind: str, result: ToolResult) -> list[str]:
-    """Return lines about the result; for an unknown tool these include the end of its output."""
+    """Return the lines of a stub that describe the result, such as the exit code or a failure."""
     if kind == "shell":
         return _ending(result)
     failure = _failure(kind, result)
@@ -211,7 +226,7 @@ def _outcome(kind: str, result: ToolResult) -> list[str]:
 
 
 def _ending(result: ToolResult) -> list[str]:
-    """Return how a command ended: its exit code and its last lines."""
+    """Return the exit code of a shell command and the last lines of its output."""
     value = _decoded(result.value)
     tail = _tail(value)
     begins = value[:_ENDS] if isinstance(value, str) else tail[:_ENDS]
@@ -239,7 +254,7 @@ def _failure(kind: str, result: ToolResult) -> list[str]:
 
 
 def _decoded(value: Any, longest: int = _WHOLE) -> Any:
-    """Return the JSON object that a string contains; otherwise return the value unchanged."""
+    """Parse a string that contains a JSON object. Any other value is returned unchanged."""
     if isinstance(value, str) and len(value) <= longest and value[:1] == "{":
         try:
             return json_codec.decode(value.encode("utf-8", "surrogatepass"))
@@ -257,7 +272,7 @@ def _code(value: Any, depth: int = 2) -> int | None:
 
 
 def _tail(value: Any, depth: int = 4) -> str:
-    """Return the end of a result of any form."""
+    """Return the last characters of a tool's output, which may be text, a list or a dict."""
     if isinstance(value, str):
         return value[-_TAIL:]
     if isinstance(value, list) and depth:

@@ -1,4 +1,7 @@
-"""The arguments of tool calls, under the names of many tools, and the changes of edits."""
+"""Access to the arguments of tool calls, which every AI tool names differently.
+
+`given` is always the dict of arguments.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +26,10 @@ _BEGINNING = 4000  # characters of a text to search for its first line
 
 
 class FileEdit(NamedTuple):
-    """The changes to one file.
+    """The changes that a tool call made to one file.
 
-    `removed` is None if the whole file was written, because its previous content is unknown.
-    `first` is the first changed line, with `+` or `-`.
+    `added` and `removed` are numbers of lines. `removed` is None if the whole file was written,
+    because its previous content is unknown. `first` is the first changed line after `+` or `-`.
     """
 
     path: str
@@ -36,7 +39,7 @@ class FileEdit(NamedTuple):
 
 
 def changes(given: dict[str, Any]) -> list[FileEdit]:
-    """Return the changes of an edit, one entry for each file."""
+    """Return the changes to each file, from the arguments of a tool call that edits files."""
     if patch := patch_of(given):
         return _patched(patch)
     edits = given.get("edits")
@@ -54,7 +57,7 @@ def changes(given: dict[str, Any]) -> list[FileEdit]:
 
 
 def patch_of(given: dict[str, Any]) -> str:
-    """Return the patch in the arguments, which may be in a shell command; "" if there is none."""
+    """Return the patch in the arguments of a tool call, or "". It may be in a shell command."""
     texts = [given.get(key) for key in _PATCHES]
     if any(key in given for key in COMMANDS):
         texts.append(command_of(given))
@@ -62,7 +65,7 @@ def patch_of(given: dict[str, Any]) -> str:
 
 
 def command_of(given: dict[str, Any]) -> str:
-    """Return the command for a shell, without the shell's own name."""
+    """Return the shell command in the arguments of a tool call, without a leading `bash -c`."""
     value = first_of(given, COMMANDS)
     if not isinstance(value, list):
         return text_of(value)
@@ -73,7 +76,7 @@ def command_of(given: dict[str, Any]) -> str:
 
 
 def first_of(given: dict[str, Any], keys: Sequence[str]) -> Any:
-    """Return the value of the first key that has a value, or None."""
+    """Return the value of the first of the `keys` whose value is not None, or None."""
     for key in keys:
         if (value := given.get(key)) is not None:
             return value
@@ -87,7 +90,7 @@ def text_of(value: Any) -> str:
 
 
 def one_line(value: Any, longest: int = _LONGEST_LINE) -> str:
-    """Return a value on one line of at most `longest` characters."""
+    """Return the text of a value on one line, cut to `longest` characters."""
     return cut(" ".join(text_of(value)[: 2 * longest].split()), longest)
 
 
@@ -114,7 +117,10 @@ def _patched(patch: str) -> list[FileEdit]:
 
 
 def _edited(edit: dict[str, Any]) -> tuple[int, int | None, str]:
-    """Return the lines added, the lines removed and the first changed line of one edit."""
+    """Return the number of added and removed lines of one edit, and its first changed line.
+
+    The number of removed lines is None if the whole file was written.
+    """
     if first_of(edit, OLD) is None and first_of(edit, NEW) is None:
         content = text_of(first_of(edit, CONTENT))
         return _count(content), None, _first_line(content, "+")

@@ -55,7 +55,7 @@ def table(
     words: Mapping[str, str] | None = None,
     nulls: bool = False,
 ) -> HeadTable:
-    """Create the dialect of a file format that has the fields `names` in this order.
+    """Define how a file format stores the fields `names` of a session's head, in this order.
 
     Fields in `always` are written even if they are empty. `rename` maps fields to a dotted path in
     the dict. `own` contains further keys that the format uses. `words` and `nulls` are those of
@@ -210,7 +210,7 @@ def newer_version(data: Mapping[str, Any]) -> str | None:
 
 
 def _is_no_version(found: str | float) -> bool:
-    """Return whether a version is too long to be a version, and slow to convert to a number."""
+    """Return whether a value is too long for a version, so that Python may refuse to convert it."""
     digits = 20
     return len(found) > digits if isinstance(found, str) else abs(found) >= 10**digits
 

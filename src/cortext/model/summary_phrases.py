@@ -1,4 +1,4 @@
-"""Phrases by which a summary recognises small talk, requests, decisions and open questions."""
+"""Words and phrases that mark small talk, requests, decisions and open questions in a text."""
 
 from __future__ import annotations
 

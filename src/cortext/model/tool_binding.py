@@ -20,8 +20,8 @@ _MOST_PID = 1 << 31
 class ToolBinding(Struct, frozen=True, kw_only=True):
     """The part of an AI tool's session that belongs to a conversation.
 
-    A field is None if the JSON object has no such key. `session_id` is "" until the tool's session
-    is known. Until then, `pid` and `process_start` identify the process that creates the session.
+    A field is None if the stored binding does not have it. `session_id` is "" until the tool's
+    session is known. Until then, `pid` and `process_start` identify the tool's process.
     """
 
     tool: str
@@ -47,7 +47,7 @@ class ToolBinding(Struct, frozen=True, kw_only=True):
     nonce: str | None = None
     """A random text that our command printed into the tool, to recognize the tool's transcript."""
     seen_digest: str | None = None
-    """A digest of the ids of the messages that the conversation had when the session was bound."""
+    """A digest of the message ids that the conversation had when the binding was created."""
     tokens: tuple[int, int] | None = None
     """The prompt and completion tokens of the tool's session, if all of it is the conversation."""
     malformed: tuple[str, ...] = ()

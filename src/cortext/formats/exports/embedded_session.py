@@ -1,7 +1,7 @@
-"""A session embedded in a file for people, as an invisible, escaped document.
+"""The JSON document that a markdown or HTML export contains invisibly, for a later import.
 
-A person reads the text of the file, but an import reads the embedded document. So the document has
-a digest of the text before it, which shows whether somebody edited only the text.
+People read the text of the file, but an import reads the embedded document. A digest of the text is
+stored with the document. It reveals that somebody edited the text, which the import ignores.
 """
 
 from __future__ import annotations
@@ -16,14 +16,17 @@ from cortext.model.session import Session
 
 
 class EmbeddedDocument(NamedTuple):
-    """The document embedded in a file; `edited` is true if the text around it was changed."""
+    """The session as JSON that was found in an export.
+
+    `edited` is true if somebody changed the text around the JSON.
+    """
 
     data: bytes
     edited: bool
 
 
 def document_of(session: Session) -> bytes:
-    """Return the document of a session."""
+    """Return the session as one JSON document, as exports embed it."""
     blocks = (
         EncodedRecords().extended(session.messages),
         EncodedRecords().extended(session.tool_history),
@@ -32,9 +35,9 @@ def document_of(session: Session) -> bytes:
 
 
 def escape(data: bytes, characters: str = "") -> str:
-    """Return equivalent JSON without these characters and without non-printable characters.
+    r"""Escape the given `characters` and all non-printable characters in JSON as `\uXXXX`.
 
-    JSON has such characters only inside of strings, where each can also be written as an escape.
+    The result is JSON with the same values. JSON has such characters only inside of strings.
     """
     text = data.decode("utf-8")
     unwanted = {
@@ -52,17 +55,20 @@ def _escaped(character: str) -> str:
 
 
 def seal(shown: str, session: Session, opening: str, closing: str) -> bytes:
-    """Return the shown text, and after it the session's data between `opening` and `closing`.
+    """Return the file of an export: the text `shown`, and then the session as invisible JSON.
 
-    `opening` has a placeholder for the digest. Neither `opening` nor `closing` can occur in the
-    data.
+    `opening` and `closing` are the text before and after the JSON. `opening` contains `{}`, which
+    is replaced by a digest of `shown`. The JSON is escaped, so it cannot contain `closing`.
     """
     data = escape(document_of(session), "<>&").replace("--", "\\u002d\\u002d")
     return (shown + opening.format(_digest(shown)) + data + closing).encode("utf-8")
 
 
 def unseal(text: str, opening: str, closing: str) -> EmbeddedDocument | None:
-    """Return the document that `seal` embedded, or None; ValueError if it is cut off."""
+    """Return the JSON that `seal` embedded in a file; None if there is none.
+
+    ValueError if the file was cut off inside the JSON.
+    """
     text = text.replace("\r\n", "\n")
     before, after = opening.split("{}")
     end, _, behind = closing.partition("\n")
@@ -78,5 +84,5 @@ def unseal(text: str, opening: str, closing: str) -> EmbeddedDocument | None:
 
 
 def _digest(shown: str) -> str:
-    """Return a digest that ignores a byte order mark and white space at the end of the text."""
+    """Return a digest of a text without its byte order mark and trailing white space."""
     return "sha256:" + hashlib.sha256(shown.lstrip("\ufeff").rstrip().encode()).hexdigest()

@@ -1,7 +1,7 @@
 """Exports: a session as one file, for people (md, html) or for programs (json, jsonl).
 
-Every export can be read back as an equal session. `json` is the document format and `jsonl` is the
-log format of the stores. The other two embed an invisible document.
+Every export can be imported again as an equal session. `json` is the document format and `jsonl` is
+the log format of the stores. `md` and `html` contain the session as invisible JSON.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from cortext.model.session import Session
 
 
 class NotAnExportError(ValueError):
-    """The file is not an export."""
+    """The file is not an export of a session. The message says what it is instead."""
 
 
 class Body(NamedTuple):
-    """The document or log that was found in an export.
+    """The data of the session that was found in an export.
 
-    `format` is the format of the export. If `edited` is true, the text around the data was changed.
+    `format` is the format of the export: md, html, json or jsonl. `data` is a JSON document, or a
+    log for jsonl. If `edited` is true, somebody changed the text around the data.
     """
 
     format: str
@@ -36,21 +37,21 @@ class Body(NamedTuple):
 
 
 class DecodedExport(NamedTuple):
-    """The session of an export, and notes about unusual things in the file."""
+    """A session that was read from an export, and notes about unusual things in the file."""
 
     session: Session
     notes: list[str]
 
 
 def encode(session: Session, format: str) -> bytes:
-    """Return the file. `format` is one of `FORMATS`."""
+    """Return the content of an export file for a session. `format` is a key of `FORMATS`."""
     return FORMATS[format](session)
 
 
 def find_body(data: bytes) -> Body:
-    """Find the data in an export of any format, which is recognized by its content.
+    """Recognize the format of an export file by its content, and find the session's data in it.
 
-    NotAnExportError if the data is not an export; ValueError if the export is cut off.
+    NotAnExportError if `data` is not an export; ValueError if the export is cut off.
     """
     data = data.removeprefix(b"\xef\xbb\xbf")
     start = data[:1000].lstrip()
@@ -73,14 +74,17 @@ def find_body(data: bytes) -> Body:
 
 
 def version_of(body: Body) -> Mapping[str, Any]:
-    """Return a mapping with the version of an export, if it has a version."""
+    """Return `{"version": …}` with the format version that an export states.
+
+    The version is None if the export states none. The mapping is empty if a document is not JSON.
+    """
     if body.format != "jsonl":
         return document.decode_version(body.data)
     return {"version": log.decode_head_line(body.data.partition(b"\n")[0], []).get("version")}
 
 
 def decode(body: Body) -> DecodedExport:
-    """Return the session of an export; ValueError says what is wrong with it."""
+    """Parse the data of an export and return its session; ValueError if the data is damaged."""
     if body.format == "jsonl":
         return _decode_log(body.data)
     found = document.decode(body.data)
@@ -109,7 +113,7 @@ FORMATS: dict[str, Callable[[Session], bytes]] = {
 
 
 class _Shape(msgspec.Struct):
-    """The keys that every document has."""
+    """The keys that every JSON document of a session has."""
 
     id: msgspec.Raw
     created_at: msgspec.Raw

@@ -1,4 +1,4 @@
-"""The content of a session for people, independent of the export format."""
+"""The content of a session as the markdown and HTML exports show it."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _LONGEST_LINE = 240
 
 
 class ShownCall(NamedTuple):
-    """A tool call on one line, and its full arguments and result.
+    """A tool call as an export shows it: a summary on one line, and its arguments and result.
 
-    The result is empty if it is in a separate message.
+    `given` has all arguments. `result` is "" if the result is shown as a separate message.
     """
 
     line: str
@@ -38,7 +38,10 @@ class ShownCall(NamedTuple):
 
 
 class ExportPart(NamedTuple):
-    """A message with its number from 1, or tool calls recorded beside messages, with number 0."""
+    """A message as an export shows it, or tool calls that are recorded outside of messages.
+
+    Messages have numbers from 1. Tool calls outside of messages have the number 0.
+    """
 
     number: int
     role: str
@@ -50,7 +53,10 @@ class ExportPart(NamedTuple):
 
 
 def facts(session: Session) -> list[tuple[str, str]]:
-    """Return the known facts about a session except title and summary, without empty values."""
+    """Return names and values such as `("Model", "gpt-5")` for the header of an export.
+
+    Empty values are left out. Title and summary are not included.
+    """
     known = (
         ("Id", session.id),
         ("Type", session.kind),
@@ -70,7 +76,7 @@ def facts(session: Session) -> list[tuple[str, str]]:
 
 
 def parts(session: Session) -> Iterator[ExportPart]:
-    """Yield all messages and tool calls in order."""
+    """Yield all messages and tool calls of a session in order."""
     results: dict[str, list[ToolResult]] = {}
     seen = set[str]()
     for message in session.messages:

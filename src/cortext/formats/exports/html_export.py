@@ -1,7 +1,7 @@
-"""The HTML export: one file that loads nothing, runs nothing and needs no server.
+"""The HTML export: one page that loads no other file, runs no script and needs no server.
 
-All text of a session is escaped, and the parser that renders messages does not accept HTML. The
-page's content security policy also forbids scripts, images, frames and requests.
+All text of a session is escaped, and HTML in messages is shown as text. The content security policy
+of the page also forbids scripts, images, frames and requests.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ALIGNED = {"text-align:right": "right", "text-align:center": "center"}
 
 
 def encode(session: Session) -> bytes:
-    """Return the whole file."""
+    """Return the HTML file of a session."""
     title = escape(one_line(session.title)) or "Untitled"
     lines = [*_head(title), "<body>", *_header(session, title), "<main>"]
     for part in parts(session):
@@ -51,12 +51,15 @@ def encode(session: Session) -> bytes:
 
 
 def find(text: str) -> EmbeddedDocument | None:
-    """Return the document in a page; None if there is none, ValueError if it is cut off."""
+    """Return the session's JSON in an HTML export; None if there is none.
+
+    ValueError if the file was cut off inside the JSON.
+    """
     return unseal(text, _OPENING, _CLOSING)
 
 
 def render(text: str) -> str:
-    """Render a message's markdown as HTML: text, lists, tables, code, and links to web pages."""
+    """Render the markdown of a message as HTML, without images and raw HTML."""
     parser = _parser()
     tokens = parse(parser, visible(text)) if len(text) <= LONGEST_MARKDOWN else None
     if tokens is None:
@@ -127,7 +130,7 @@ def _call(call: ShownCall) -> str:
 
 
 def _output(text: str) -> str:
-    """Render a text that is folded to its first characters if it is long."""
+    """Render the text of a tool or system message as HTML. The reader can unfold a long text."""
     lines = text.strip("\n").count("\n") + 1
     if lines == 1 and len(text) <= _SHORT:
         return _as_it_is(text.strip("\n"))
@@ -156,7 +159,10 @@ def _is_web_page(url: str) -> bool:
 
 
 def _adapt(tokens: Sequence[Token]) -> None:
-    """Make links send no referrer, and replace inline styles by classes for the policy."""
+    """Make links send no referrer, and replace inline styles by classes.
+
+    The content security policy of the page forbids inline styles.
+    """
     for token in tokens:
         if token.type == "link_open":
             token.attrSet("rel", "noopener noreferrer nofollow")

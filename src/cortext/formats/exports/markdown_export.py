@@ -1,7 +1,7 @@
-"""The markdown export. Each message is a quote, so that no text in a message can end it.
+"""The markdown export. Each message is a quote, so that no text can look like another message.
 
-Markdown inside a message keeps its meaning, except for parts with effects outside the message:
-HTML, link definitions, which apply to a whole document, and images.
+Markdown inside a message keeps its meaning, except for HTML, images and link definitions. These are
+escaped, because they have effects outside of the message.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PUNCTUATION = re.compile(r"([\\`*_{}\[\]<>#|~&!$^])")
 
 
 def encode(session: Session) -> bytes:
-    """Return the whole file."""
+    """Return the markdown file of a session."""
     lines = [f"# {_plain(session.title) or 'Untitled'}", ""]
     if session.summary.strip():
         lines += [f"> {_plain(session.summary)}", ""]
@@ -44,14 +44,17 @@ def encode(session: Session) -> bytes:
 
 
 def find(text: str) -> EmbeddedDocument | None:
-    """Return the document in a file; None if there is none, ValueError if it is cut off."""
+    """Return the session's JSON in a markdown file; None if there is none.
+
+    ValueError if the file was cut off inside the JSON.
+    """
     return unseal(text, _OPENING, _CLOSING)
 
 
 def quote(text: str) -> str:
-    """Return a message as a markdown quote that nothing can escape from.
+    """Return the text of a message as a markdown quote that no text in it can end.
 
-    If its markdown cannot be made safe, the message is quoted as code.
+    HTML, images and link definitions are escaped. If that fails, the message is quoted as code.
     """
     quoted = "\n".join(f"> {line}" if line else ">" for line in text.split("\n"))
     if not _MAY_REACH.search(quoted):
@@ -67,7 +70,7 @@ def quote(text: str) -> str:
 
 
 def quote_code(text: str) -> str:
-    """Return a text unchanged, as a code block in a quote."""
+    """Return a text as a code block in a markdown quote, without escaping anything."""
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
     return "\n".join(f"> {line}" for line in (fence, *text.split("\n"), fence))
 
@@ -81,14 +84,17 @@ def _parser() -> MarkdownIt:
 
 @cache
 def _block_parser() -> MarkdownIt:
-    """Return a parser that finds only blocks, in half the time."""
+    """Return a markdown parser that finds only blocks, which takes half the time."""
     from markdown_it import MarkdownIt
 
     return MarkdownIt("commonmark", {"maxNesting": DEEPEST}).disable(["inline", "text_join"])
 
 
 def _stays_inside(quoted: str) -> bool:
-    """Return whether a markdown reader finds only harmless text, also after decoding entities."""
+    """Return whether a quote has no effects outside: no HTML, images or link definitions.
+
+    Decoded entities must not be hidden characters either.
+    """
     env: dict[str, Any] = {}
     tokens = parse(_parser(), quoted, env)
     if tokens is None:
@@ -102,7 +108,10 @@ def _stays_inside(quoted: str) -> bool:
 
 
 def _calm(quoted: str, spans: bool) -> str:
-    """Escape active characters outside of code with a backslash; with `spans`, skip code spans."""
+    """Escape HTML, images and link definitions in a quote with backslashes.
+
+    Code blocks are not changed. If `spans` is true, code spans are not changed either.
+    """
     code = set[int]()
     for token in parse(_block_parser(), quoted) or ():
         if token.type in ("fence", "code_block") and token.map:

@@ -1,4 +1,4 @@
-"""Text that is safe to show: without hidden characters, cursor codes and direction changes."""
+"""Functions that make text safe to show: no hidden characters, cursor codes or text direction."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import datetime
 from cortext.model.safe_text import clean
 
 LONGEST_MARKDOWN = 200_000
-"""The longest text to parse as markdown, in characters. A longer text is shown unchanged."""
+"""The longest text that is parsed as markdown, in characters. A longer text is shown as code."""
 
 
 def visible(text: str) -> str:
@@ -21,5 +21,5 @@ def one_line(text: str) -> str:
 
 
 def utc(when: datetime) -> str:
-    """Return a time for people, to the second."""
+    """Return a UTC time as text such as "2025-01-31 12:00:00 UTC"."""
     return f"{when.isoformat(sep=' ')[:19]} UTC"

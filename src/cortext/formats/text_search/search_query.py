@@ -5,6 +5,8 @@ quotes, or joined by signs (`foo-bar`, `a/b.py`), must occur in this order. `AND
 `NOT` in capitals are operators, and parentheses group them. A minus before a word excludes the
 word. A `*` at the end of a word matches any ending. In scripts without spaces, every character
 counts as a word.
+
+A term is a word or a phrase of a query. Texts are compared folded: in lower case, without accents.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ _LAST = ".,;:!?*"
 """Punctuation at the end of a word, which is not part of the query."""
 _BEFORE, _AROUND = 60, 200
 _OFTEN = 100
-"""The largest number of positions of a term that are examined in one text."""
+"""The largest number of occurrences of a term that are examined in one text."""
 _PIECE, _BEYOND = 1 << 15, 500
 """The number of characters searched at once, and of further characters included after them."""
 _SEEN = 120
@@ -43,11 +45,11 @@ _SEEN = 120
 
 
 class Term(NamedTuple):
-    """Consecutive tokens, in the form of `folded`.
+    """A word or phrase of a query: `tokens` in lower case and without accents, in this order.
 
     If `is_prefix` is true, the last token may be the beginning of a word. `raw` is the text as
-    typed, which the index splits into tokens in the same way as the texts. `sign` is a pattern for
-    a `folded` text, if the term has signs that no token contains, as in `c++`.
+    typed, which the full-text index splits into tokens itself. `sign` is a pattern for a folded
+    text, if the term has signs that no token contains, as in `c++`.
     """
 
     tokens: tuple[str, ...]
@@ -60,7 +62,10 @@ class Term(NamedTuple):
 
     @property
     def pattern(self) -> str:
-        """The pattern of the term in a `folded` text with spaces around single-character words."""
+        """The regular expression that finds the term in a folded text.
+
+        The text must have spaces around characters that are words on their own, as in Chinese.
+        """
         first, *rest = map(re.escape, self.tokens)
         if not is_alone(self.tokens[0]):
             # The lookbehind comes after the letters: a pattern that begins with a literal is fast.
@@ -70,14 +75,18 @@ class Term(NamedTuple):
 
 
 class Clause(NamedTuple):
-    """A part of a query: all of `wanted` (or one, if `either`) and none of `unwanted`."""
+    """A part of a query with operators.
+
+    A text must contain all parts of `wanted`, or one of them if `either` is true. It must contain
+    none of `unwanted`.
+    """
 
     wanted: tuple[Term | Clause, ...]
     unwanted: tuple[Term | Clause, ...] = ()
     either: bool = False
 
     def __str__(self) -> str:
-        """Return the clause in the syntax of FTS5."""
+        """Return the clause in the query syntax of FTS5, SQLite's full-text search."""
         wanted = (" OR " if self.either else " AND ").join(f"({part})" for part in self.wanted)
         return f"({wanted})" + "".join(f" NOT ({part})" for part in self.unwanted)
 
@@ -86,7 +95,7 @@ class Clause(NamedTuple):
         return self.either or any(isinstance(p, Clause) and p.has_choice for p in self.wanted)
 
     def terms(self) -> Iterator[Term]:
-        """Yield the wanted terms."""
+        """Yield all words and phrases that a text should contain, without the excluded ones."""
         for part in self.wanted:
             yield from (part,) if isinstance(part, Term) else part.terms()
 
@@ -107,7 +116,7 @@ class Query(NamedTuple):
 
     @property
     def expression(self) -> str:
-        """The query in the syntax of FTS5."""
+        """The query in the syntax of FTS5, SQLite's full-text search."""
         return str(self.whole or "")
 
     @property
@@ -116,26 +125,29 @@ class Query(NamedTuple):
 
     @property
     def signs(self) -> tuple[str, ...]:
-        """The sign patterns of all terms; empty if the query has alternatives."""
+        """The patterns of all terms with signs, such as `c++`; empty if the query contains OR."""
         if self.whole is None or self.whole.has_choice:
             return ()
         return tuple(term.sign for term in self.terms if term.sign)
 
     def is_in(self, text: str) -> bool:
-        """Return whether a text that contains the words also contains their signs."""
+        """Return whether a text that contains the words also contains their signs, as in `c++`.
+
+        The full-text index ignores signs, so its results must be checked again.
+        """
         whole = folded(bare(text))
         return all(re.search(sign, whole) for sign in self.signs)
 
 
 class Snippet(NamedTuple):
-    """An excerpt of a text on one line, and the positions of the words in it."""
+    """An excerpt of a text on one line. `spans` has the start and end of each found word in it."""
 
     text: str
     spans: list[tuple[int, int]]
 
 
 def parse(text: str) -> Query:
-    """Return the query that a text represents; an empty query if it has no words."""
+    """Parse a search query as a user typed it. Without any words, the result is an empty query."""
     plain = _plain(text[:_LONGEST])
     reading = _Reading(_items(plain))
     whole = reading.either()
@@ -146,13 +158,13 @@ def parse(text: str) -> Query:
 
 
 def _plain(text: str) -> str:
-    """Return text without lone surrogates and with straight quotes."""
+    """Return text with straight quotation marks and without lone surrogates."""
     text = text.encode("utf-8", "replace").decode("utf-8")
     return text if text.isascii() else text.translate(_QUOTES)
 
 
 def _items(text: str) -> list[str | Term | Clause]:
-    """Return the words and the operators: AND, OR, NOT, ( and )."""
+    """Split a query into its words and phrases, and its operators: AND, OR, NOT, ( and )."""
     found: list[str | Term | Clause] = []
     depth = 0
     for _, item in zip(range(_MOST), _ITEM.finditer(text), strict=False):
@@ -177,7 +189,10 @@ def _items(text: str) -> list[str | Term | Clause]:
 
 
 def _part(quoted: str | None, word: str) -> Term | Clause | None:
-    """Return a word or a phrase; for a word that contains `|`, its alternatives."""
+    """Return the term of a quoted phrase or a word. A word with `|` becomes alternatives.
+
+    Return None if there are no letters or digits.
+    """
     if quoted is not None:
         return _term(quoted)
     terms = tuple(term for each in word.split("|") if (term := _term(each)))
@@ -192,7 +207,7 @@ def _term(text: str) -> Term | None:
 
 
 def _letter(text: str) -> str:
-    """Return the pattern of a letter in a word; for ASCII text, a faster one."""
+    """Return the regular expression of a letter; for ASCII text, it is a faster one."""
     return _LETTER if text.isascii() else f"(?:{_LETTER}|{_SIGN})"
 
 
@@ -202,7 +217,10 @@ def _sign(text: str) -> str:
 
 
 class _Reading:
-    """A parser of items: alternatives (OR), each of which is a list of parts (AND, NOT)."""
+    """A recursive parser of a query's words and operators.
+
+    `dropped` contains exclusions that were ignored, because nothing else was searched for.
+    """
 
     def __init__(self, items: Sequence[str | Term | Clause]) -> None:
         self._items, self._at = items, 0
@@ -246,7 +264,10 @@ class _Reading:
 
 
 class _Folded:
-    """A folded text in which terms are searched, with a map back to the original positions."""
+    """A text in lower case and without accents, in which terms are searched.
+
+    The positions that `find` yields are positions in the original text.
+    """
 
     def __init__(self, text: str, terms: tuple[Term, ...]) -> None:
         self.text = folded(text)
@@ -259,7 +280,10 @@ class _Folded:
         self.text = self._taken_apart() if has_one else ""
 
     def _taken_apart(self) -> str:
-        """Return the text without `odd` characters, with spaces around single-character words."""
+        """Return the text without separate accents, and record the original positions.
+
+        Characters that are words on their own, as in Chinese, get spaces around them.
+        """
         text, at, size = self.text, 0, 0
         parts: list[str] = []
         for found in special().finditer(text):
@@ -277,14 +301,17 @@ class _Folded:
         return "".join((*parts, text[at:]))
 
     def _place(self, at: int) -> int:
-        """Return the position of a character in the original text."""
+        """Convert a position in the folded text to a position in the original text."""
         number = bisect_right(self._begins, at) - 1
         was, step = self._pieces[number]
         offset = at - self._begins[number]
         return was + (max(offset - 1, 0) // 2 if step == 2 else offset * step)
 
     def find(self, terms: tuple[Term, ...]) -> Iterator[tuple[int, int]]:
-        """Yield the spans of terms without overlap; of two that overlap, the first one."""
+        """Yield the start and end of each occurrence of a term.
+
+        If two occurrences overlap, only the first one is yielded.
+        """
         spans = _spans(self.text, *terms) if len(terms) == 1 else _in_order(self.text, terms)
         return map(self._places_of, spans) if self._pieces else spans
 
@@ -295,12 +322,15 @@ class _Folded:
 
 
 def find(text: str, terms: Sequence[Term]) -> list[tuple[int, int]]:
-    """Return the positions of the terms in a text, in order."""
+    """Return the start and end of each occurrence of the terms in a text, in order."""
     return list(_places(text, tuple(terms))) if terms else []
 
 
 def _places(text: str, terms: tuple[Term, ...]) -> Iterator[tuple[int, int]]:
-    """Yield positions as `find` does, but search one piece of the text at a time."""
+    """Yield the start and end of each occurrence of the terms, in order.
+
+    A long text is searched in pieces, so that the first results come early.
+    """
     for start, end, piece in _pieces(text, terms):
         for first, last in piece.find(terms):
             if start + first < end:
@@ -308,7 +338,10 @@ def _places(text: str, terms: tuple[Term, ...]) -> Iterator[tuple[int, int]]:
 
 
 def _pieces(text: str, terms: tuple[Term, ...]) -> Iterator[tuple[int, int, _Folded]]:
-    """Yield the start and end of each piece of a text, and its folded text with some overlap."""
+    """Split a long text into pieces. Yield the start, the end and the folded text of each piece.
+
+    The folded text also contains the beginning of the next piece, for terms that cross the border.
+    """
     start = 0
     while start < len(text):
         end = len(text)
@@ -320,7 +353,7 @@ def _pieces(text: str, terms: tuple[Term, ...]) -> Iterator[tuple[int, int, _Fol
 
 
 def _starts(text: str, terms: tuple[Term, ...]) -> list[list[int]]:
-    """Return the first positions of each of the terms."""
+    """Return the positions of the first occurrences of each term, one list for each term."""
     found: list[list[int]] = [[] for _ in terms]
     for start, end, piece in _pieces(text, terms):
         for places, term in zip(found, terms, strict=True):
@@ -349,7 +382,11 @@ def _spans(text: str, term: Term) -> Iterator[tuple[int, int]]:
 
 
 def _words(text: str, word: str, *, is_prefix: bool) -> Iterator[tuple[int, int]]:
-    """Yield the spans of an ASCII word; faster than a compiled pattern for short texts."""
+    """Yield the start and end of each occurrence of an ASCII word in a folded text.
+
+    If `is_prefix` is true, the word may be the beginning of a longer word. For short texts, this
+    function is faster than a regular expression.
+    """
     at = text.find(word)
     while at >= 0:
         end = at + len(word)
@@ -367,9 +404,9 @@ def _compiled(term: Term) -> re.Pattern[str]:
 
 
 def _best(text: str, terms: Sequence[Term]) -> int:
-    """Return where the best snippet begins; 0 if the text has none of the terms.
+    """Return the position of the first term in the best snippet; 0 if the text has no term.
 
-    The best snippet shows the most terms, and prefers terms that are rare in the text.
+    The best snippet shows the most different terms, and among these the terms that are rare.
     """
     terms = tuple(dict.fromkeys(terms))
     if len(terms) < 2:
@@ -396,9 +433,9 @@ def _best(text: str, terms: Sequence[Term]) -> int:
 
 
 def _with_sign(text: str, term: Term) -> int:
-    """Return where the term occurs with its signs, as in `.net`; 0 if there is no such place.
+    """Return the first position of a term together with its signs, as in `.net`, or 0.
 
-    Only ASCII texts are searched, because positions in other texts may differ.
+    Only ASCII texts are searched. In other texts, folding may change the positions.
     """
     if not term.sign or not text.isascii():
         return 0
@@ -410,7 +447,10 @@ def _with_sign(text: str, term: Term) -> int:
 
 
 def snippet(text: str, terms: Sequence[Term]) -> Snippet:
-    """Return the excerpt of a text that shows the most terms, or the beginning of the text."""
+    """Return the excerpt of a text that shows the most terms of a query.
+
+    If the text contains no term, the excerpt is its beginning.
+    """
     at = _best(text, terms)
     # Take more than needed on both sides, because joining lines removes white space.
     start = max(at - 4 * _BEFORE, 0)

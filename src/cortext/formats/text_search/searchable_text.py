@@ -1,4 +1,4 @@
-"""The text of a message for the search index and for snippets."""
+"""The text of a message as the full-text index and the snippets of search results contain it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from cortext.model.message import SessionMessage
 
 
 def wording(message: SessionMessage) -> str:
-    """Return the text of a message, with a description of its tool calls."""
+    """Return the text of a message, followed by a short description of each tool call."""
     if not message.tool_calls:
         return message.content
     deeds = [deed(read_call(call)) for call in message.tool_calls]

@@ -12,7 +12,7 @@ _SINGLE = (
     "\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 )
 _UNWRITTEN = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u0652\u0670"
-"""Vowel signs of Hebrew and Arabic, and the tatweel. Few people type these characters."""
+"""Vowel signs of Hebrew and Arabic, and the tatweel. Few people type them, so they are ignored."""
 _SPELLED = "\ufb00-\ufb06\uff01-\uff5e"
 """Ligatures, as in texts from PDF files, and full-width characters."""
 _ODD = f"[\u0300-\u036f{_UNWRITTEN}{_SPELLED}]"
@@ -26,22 +26,24 @@ ALIKE = {
 
 @cache
 def alone() -> re.Pattern[str]:
-    """Return the pattern of a run of characters that are words on their own, as in Chinese.
+    """Return the regular expression of consecutive characters that are words on their own.
 
-    Compiling this pattern takes longer than a search, so ASCII texts do without.
+    Such characters occur in Chinese, Japanese, Korean, Thai and similar scripts. Compiling the
+    expression is slow, so it is not used for ASCII text.
     """
     return re.compile(f"[{_SINGLE}]+")
 
 
 def is_alone(token: str) -> bool:
-    """Return whether the first character of a token is a word on its own."""
+    """Return whether the first character of a token is a word on its own, as in Chinese."""
     return not token.isascii() and bool(alone().match(token))
 
 
 def spaced(text: str) -> str:
-    """Return the text in NFC and `bare`, with spaces around characters that are words on their own.
+    """Prepare text for the full-text index, which splits words at spaces.
 
-    `ё` becomes `е`, because many people write it like this and the index would distinguish them.
+    Characters that are words on their own, as in Chinese, get spaces around them. The text is
+    normalized to NFC, separate accents are removed, and `ё` becomes `е`, as many people write it.
     """
     if text.isascii():
         return text
@@ -51,28 +53,29 @@ def spaced(text: str) -> str:
 
 @cache
 def odd() -> re.Pattern[str]:
-    """Return the pattern of a character that is removed or replaced before words are compared.
+    """Return the regular expression of an odd character.
 
-    These are separate accents and vowel signs, ligatures, and full-width characters.
+    Odd characters are removed or replaced before words are compared. They are separate accents,
+    vowel signs, ligatures and full-width characters.
     """
     return re.compile(_ODD)
 
 
 @cache
 def special() -> re.Pattern[str]:
-    """Return the pattern of an `odd` character, or of a run of `alone` characters."""
+    """Return the regular expression that matches what `odd` or `alone` matches."""
     return re.compile(f"{_ODD}|[{_SINGLE}]+")
 
 
 @lru_cache(1024)
 def spelled(character: str) -> str:
-    """Return the replacement of an `odd` character; "" if the character is removed."""
+    """Return the replacement of an odd character, such as "fi" for a ligature; "" for accents."""
     is_mark = unicodedata.category(character) in ("Mn", "Lm")
     return "" if is_mark else unicodedata.normalize("NFKC", character)
 
 
 def bare(text: str) -> str:
-    """Return a text with every `odd` character removed or replaced."""
+    """Remove separate accents and vowel signs, and replace ligatures and full-width characters."""
     return text if text.isascii() else odd().sub(lambda found: spelled(found[0]), text)
 
 

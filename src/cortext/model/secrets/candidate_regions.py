@@ -1,9 +1,9 @@
 """A fast search for the regions of a text that may contain a secret.
 
-The slower patterns run only inside these regions, because most of a transcript is far from any
-secret. A key is a long word that contains a prefix of its provider. Any other secret follows a name
-or a sign. The search runs over a copy of the text with one byte for each character, at the speed of
-memory.
+The slower patterns run only inside these regions, because most of a transcript has no secrets. An
+API key is a long word with a prefix of its provider, such as `sk-`. Any other secret follows a name
+such as `password`, or a sign. The search uses a copy of the text with one byte for each character,
+because searching bytes is fast.
 """
 
 from __future__ import annotations
@@ -78,10 +78,10 @@ _LITERALS = (
 
 
 def regions(text: str) -> list[Span]:
-    """Return the regions of a text that may contain secrets, in order and without overlap.
+    """Return the start and end of each region of a text that may contain a secret.
 
-    There is no secret outside of them. A region begins and ends between words, unless a word is too
-    long.
+    The regions are in order and do not overlap. There is no secret outside of these regions. A
+    region starts and ends between words, unless a word is too long.
     """
     data = text.encode("ascii", "replace")
     found = [*_at_blocks(data), *(_around(data, *spot) for spot in _spots(text, data))]
@@ -95,7 +95,7 @@ def regions(text: str) -> list[Span]:
 
 
 def _spots(text: str, data: bytes) -> Iterator[Span]:
-    """Yield the position of each candidate, and the largest length that it can have."""
+    """Yield the position of each possible secret, and the largest length that it can have."""
     yield from _keys(text, data)
     yield from ((match.start(), _KEY) for match in _URL.finditer(data))
     for literal, pattern, longest in _LITERALS:
@@ -114,9 +114,9 @@ def _all(data: bytes, word: bytes) -> Iterator[int]:
 
 
 def _keys(text: str, data: bytes) -> Iterator[Span]:
-    r"""Yield the candidates for keys among the long words.
+    r"""Yield the position and largest length of each long word that may be an API key.
 
-    Escapes around a long word are decoded first: a `\n` before a key is not part of the key.
+    Escapes around a long word are decoded first, because the `n` of a `\n` is not part of a key.
     """
     by_word = _long_words(data)
     if not by_word:
@@ -149,7 +149,10 @@ def _tried(text: str, places: list[Span], rule: Rule) -> Iterator[Span]:
 
 
 def _long_words(data: bytes) -> dict[bytes, list[Span]]:
-    """Return the positions of each long word. The keys of the dict include a word's prefix."""
+    """Return each long word of the text with the start and end of all its occurrences.
+
+    The words in the dict include a prefix such as `SG.`; their positions do not.
+    """
     find = data.translate(_RUNS).find
     found: dict[bytes, list[Span]] = {}
     end = 0

@@ -1,7 +1,7 @@
-"""Secrets that are recognized by their context: passwords in URLs, headers, values with a name.
+"""Rules for secrets that only their context identifies: in URLs, headers and `NAME=VALUE`.
 
-Every pattern runs in linear time. It begins with a literal, its repeats are bounded or possessive,
-and nothing after a repeat can fail late.
+Every pattern runs in linear time. Each pattern starts with a literal, and its repeats are bounded
+or possessive, so that the search never backtracks far.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _SECRET_NAME = re.compile(f"(?i){_CREDENTIAL}")
 _ENDS_IN_CREDENTIAL = re.compile(rf"(?i)(?:{_CREDENTIAL}|secret[_.-]?key)s?\Z")
 _NAMING = ("key", "token", "secret", "pass", "pwd", "credential")
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-# A name with one of these words is about a secret, or means another kind of token.
+# A name with one of these words describes a secret (`token_count`) but does not hold one.
 _ABOUT = re.compile(
     r"(?i)algorithm|arn|budget|class|continuation|count|cursor|digest|expires|expiry|field|file"
     r"|hash|header|ids?|index|label|length|limit|max|min|name|next|offset|page|path|pattern|prefix"
     r"|public|ref|regex|sha|size|sync|type|uri|url|usage|version"
 )
-# Placeholders for a password where any word could be a password.
+# Placeholders for a password in a URL or `;Password=…;`, where any other word could be a password.
 _TEMPLATE = re.compile(
     r"(?i)\A(?:(?:my|the|db|some)?[_-]?(?:passw(?:or)?d|pass|pwd|pw|secret|token|user(?:name)?)|p"
     r"|test|dummy|changeme|(.)\1*)\Z|example|placeholder|your|redacted|removed|xxx|\*\*|\.\.\.|…"
@@ -64,14 +64,17 @@ _MASK = re.compile(r"\[(?:secret removed: |redacted )[a-z0-9 -]{0,60}\]?")
 
 
 def names_a_secret(name: str) -> bool:
-    """Return whether a value with this name would be a secret."""
+    """Return whether the value of a variable with this name is a secret, as for `api_key`."""
     if not _SECRET_NAME.search(name):
         return False
     return not any(_ABOUT.fullmatch(word) for word in _WORDS.findall(name))
 
 
 def _connections(text: str) -> Iterator[Found]:
-    """Yield passwords in `scheme://user:password@host` and `;Password=…;`, except placeholders."""
+    """Yield the kind and position of passwords in `scheme://user:password@host` and `;Password=…;`.
+
+    Placeholders such as `changeme` are ignored.
+    """
     for match in _URL.finditer(text) if "://" in text else ():
         if match[1].lower() != match[2].lower() and not _TEMPLATE.search(match[2]):
             yield "connection-password", *match.span(2)
@@ -81,7 +84,7 @@ def _connections(text: str) -> Iterator[Found]:
 
 
 def _headers(text: str) -> Iterator[Found]:
-    """Yield bearer tokens, and the user name and password of basic authorization."""
+    """Yield the kind and position of the secrets in `Bearer …` and `Authorization: Basic …`."""
     for match in _BEARER.finditer(text):
         if _is_mixed(match[1]) and not _stands_for_another(match[1]):
             yield "bearer-token", *match.span(1)
@@ -92,7 +95,7 @@ def _headers(text: str) -> Iterator[Found]:
 
 
 def _signed(text: str) -> Iterator[Found]:
-    """Yield tokens that can be identified by decoding them."""
+    """Yield the kind and position of tokens that are recognized by decoding them, such as JWTs."""
     for match in _JWT.finditer(text) if "eyJ" in text else ():
         if b'"alg"' in _decoded("eyJ" + match[1]):
             yield "jwt", *match.span()
@@ -102,7 +105,10 @@ def _signed(text: str) -> Iterator[Found]:
 
 
 def _assignments(text: str) -> Iterator[Found]:
-    """Yield values of `password = "…"`, `API_KEY=…` and `"token": "…"` that look random."""
+    """Yield the kind and position of values that look random and have the name of a secret.
+
+    Examples are the values of `password = "…"`, `API_KEY=…` and `"token": "…"`.
+    """
     for match in _ASSIGNED.finditer(text):
         start, group = match.start(), match.lastindex or 0
         before = text[max(0, start - 90) : start]
@@ -138,7 +144,10 @@ def _stands_for_another(value: str) -> bool:
 
 
 def _in_mask(text: str, index: int) -> bool:
-    """Return whether one of our masks ends just before `index`: its words name no secret."""
+    """Return whether a mask such as `[secret removed: token]` ends just before `index`.
+
+    The words of a mask do not count as the name of a value.
+    """
     around = text[max(0, index - 80) : index]
     return any(match.end() >= len(around) - 3 for match in _MASK.finditer(around))
 
@@ -159,7 +168,7 @@ def _is_strong(value: str, *, quoted: bool, is_credential: bool) -> bool:
 
 
 def _is_mixed(value: str) -> bool:
-    """Return whether a value has letters and digits, as almost every random value does."""
+    """Return whether a value has both letters and digits, as almost every random value does."""
     return bool(_DIGIT.search(value)) and len(_LETTER.findall(value[:256])) >= 2
 
 
@@ -172,7 +181,7 @@ def _group(character: str) -> str:
 
 
 def _decoded(text: str) -> bytes:
-    """Return the decoded base64 text, of either alphabet; empty if it is invalid."""
+    """Decode base64 text of the standard or the URL-safe alphabet; return b"" if it is invalid."""
     from base64 import b64decode
 
     try:

@@ -1,6 +1,7 @@
-"""The detector of keys, tokens and passwords in text, and the functions that mask them.
+"""Detection of keys, tokens and passwords in text, and functions that replace them by a mask.
 
-A mask says only the kind of the secret, because a hash of a weak password would help to guess it.
+By default, a mask names only the kind of the secret. A hash of a weak password would help an
+attacker to guess the password.
 """
 
 from __future__ import annotations
@@ -15,28 +16,31 @@ from cortext.model.secrets.key_formats import BLOCKS, KEYS, Found
 from cortext.model.secrets.unescape import Plain
 
 _EDGE = 40
-"""The length of the start of a region in which secrets are ignored, if it begins inside a word."""
+"""In a region that starts inside a word, secrets in this many first characters are ignored."""
 _WORDS = [(word, rule) for rule in (*BLOCKS, *KEYS) for word in rule.words]
 _PRINTED = re.compile(r"\[redacted ([a-z0-9-]+) [0-9a-f]{12}\]")
 Mask = Callable[[str, str], str | None]
-"""A function that returns the replacement for a secret, given its kind and text.
+"""A function that gets the kind and the text of a secret, and returns its replacement.
 
-If it returns None, the secret stays in the text.
+If the function returns None, the secret stays in the text.
 """
 
 
 def kind_only(kind: str, secret: str) -> str:
-    """Return a mask that says only the kind of the secret."""
+    """Return the replacement `[secret removed: KIND]` for a secret, without any hash of it."""
     return f"[secret removed: {kind}]"
 
 
 def without_prints(text: str) -> str:
-    """Replace every mask that has a fingerprint by the mask of `kind_only`, and return the text."""
+    """Remove the fingerprints from all masks in a text.
+
+    `[redacted KIND FINGERPRINT]` becomes `[secret removed: KIND]`.
+    """
     return _PRINTED.sub(lambda match: kind_only(match[1], ""), text)
 
 
 class Secret(NamedTuple):
-    """A secret of a certain kind, at characters `start` to `end` of a text."""
+    """The kind of a secret, such as "jwt", and its position from `start` to `end` in a text."""
 
     kind: str
     start: int
@@ -46,7 +50,8 @@ class Secret(NamedTuple):
 def find_secrets(text: str) -> list[Secret]:
     """Return every secret in a text, in order and without overlap.
 
-    Secrets are also found in text with escapes of JSON or code, however deeply nested.
+    Secrets are also found in text that is escaped for JSON or code, even if it is escaped several
+    times.
     """
     return [secret for start, end in regions(text) for secret in _in_region(text, start, end)]
 
@@ -71,9 +76,9 @@ def _apart(found: Iterator[Found]) -> list[Found]:
 
 
 def mask_text(text: str, mask: Mask = kind_only) -> tuple[str, list[str]]:
-    """Return the text with a mask in place of each secret, and the kinds of these secrets.
+    """Replace each secret in a text by a mask; return the new text and the kinds of secrets found.
 
-    Masking the result again changes nothing.
+    `mask` returns the replacement for a secret. Masking the result again changes nothing.
     """
     kinds: list[str] = []
     done = -1
@@ -93,9 +98,10 @@ def mask_text(text: str, mask: Mask = kind_only) -> tuple[str, list[str]]:
 
 
 def mask_value(value: Any, mask: Mask = kind_only) -> tuple[Any, list[str]]:
-    """Return a JSON value with every string and key in it masked, and the kinds of secrets found.
+    """Mask the secrets in all strings and keys of a JSON value.
 
-    The key of a value counts as its name: `{"password": "…"}` is masked like `password = "…"`.
+    Return a new value and the kinds of secrets found. The key of a string counts as its name:
+    `{"password": "…"}` is masked like `password = "…"`.
     """
     kinds: list[str] = []
     holder: list[Any] = [value]

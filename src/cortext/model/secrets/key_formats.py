@@ -1,11 +1,11 @@
-"""The formats of keys and tokens, as their providers publish them.
+"""The formats of API keys and tokens, as their providers publish them.
 
-A rule has a kind, words and a pattern. The pattern is tried only if the text contains one of the
-words. The secret is the group `secret` of the match, or the whole match. A key is one long word; a
-block consists of several lines.
+Each rule has a kind, words and a pattern. The pattern is tried only if a text contains one of the
+words. The secret is the group `secret` of the match, or the whole match. `KEYS` has the rules for
+keys of one long word. `BLOCKS` has the rules for keys of several lines.
 
-Every pattern runs in linear time. It begins with a literal, its repeats are bounded or possessive,
-and nothing after a repeat can fail late.
+Every pattern runs in linear time. Each pattern starts with a literal, and its repeats are bounded
+or possessive, so that the search never backtracks far.
 """
 
 from __future__ import annotations
@@ -20,13 +20,16 @@ Found = tuple[str, int, int]
 
 
 def is_example(text: str) -> bool:
-    """Return whether a text is obviously not a key: an example, or a few repeated characters."""
+    """Return whether a key is not a real one: an example, or a few repeated characters."""
     return "EXAMPLE" in text.upper() or len(set(text[-16:])) <= 3
 
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """One kind of secret that has a known format."""
+    """A rule that finds one kind of secret by its format.
+
+    The pattern `expression` is tried only if a text contains one of the `words`.
+    """
 
     kind: str
     words: tuple[str, ...]
@@ -38,7 +41,7 @@ class Rule:
         return re.compile(self.expression)
 
     def find(self, text: str) -> Iterator[Found]:
-        """Yield the kind and the position of each secret that is not an example."""
+        """Yield the kind and position of each secret in a text, except for obvious examples."""
         group = "secret" if "secret" in self.pattern.groupindex else 0
         for match in self.pattern.finditer(text):
             if not is_example(match[group]):

@@ -1,18 +1,19 @@
-"""A quick check whether a short text can contain a secret, without the rules.
+"""A quick check whether a short text, such as a title, can contain a secret.
 
-Lists check every new title. Importing the rules takes longer than checking a whole list.
+Lists of conversations check every new title. This module does not import the detection rules,
+because importing them takes longer than checking all titles of a list.
 """
 
 from __future__ import annotations
 
 _SHORTEST = 20
-"""The length of the shortest run of key characters in any key."""
+"""The length of the shortest run of letters, digits, `-`, `_` and `%` in any key."""
 _RUNS = bytes(
     97 if chr(n).isascii() and (chr(n).isalnum() or n in b"_-%") else 32 for n in range(256)
 )
 _RUN = b"a" * _SHORTEST
 _VALUE = 8
-"""The length of the shortest value that counts as a secret by its name; it contains a digit."""
+"""The shortest value in `NAME=VALUE` that counts as a secret, if it contains a digit."""
 _DIGITS = frozenset("0123456789")
 
 

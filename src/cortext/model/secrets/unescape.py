@@ -1,4 +1,4 @@
-"""Decoding of escapes in text, with a way back to the original positions."""
+r"""Decoding of escapes such as `\n` in text, and conversion of positions to the original text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _ESCAPE = re.compile(r"\\{1,16}(?:u00([2-7][0-9a-fA-F])|([nrtbf\"'/]))")
 
 
 class Plain:
-    """A text with its escapes decoded; `span` returns the original position of a part."""
+    """A text with decoded escapes. `span` converts a position to one in the original text."""
 
     def __init__(self, given: str) -> None:
         self.text: str = given
