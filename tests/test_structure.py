@@ -23,8 +23,7 @@ _PER_TOOL = "each AI tool has one, with the same part of its support"
 _ARRANGEMENT = "the codec in formats/ and the store in stores/ of the same arrangement"
 _OLD_PATH = "conversations/ keeps the import paths that the documentation of 0.1.0 shows"
 SHARED_FILE_NAMES = {
-    "archive.py": _PER_TOOL,
-    "detection.py": _PER_TOOL,
+    "archived_files.py": _PER_TOOL,
     "headless.py": _PER_TOOL,
     "launch.py": _PER_TOOL,
     "mcp_servers.py": _PER_TOOL,

@@ -11,7 +11,6 @@ from typing import Any
 from cortext import paths
 from cortext.cli.commands.hook import command as hook_command
 from cortext.features.archive.archive_copies import Memory
-from cortext.features.secrets.archive_redactions import ArchiveRedactions
 from cortext.features.secrets.redact_value import (
     Redactor,
     decode_line,
@@ -19,6 +18,7 @@ from cortext.features.secrets.redact_value import (
     redact_file_bytes,
     suspect_lines,
 )
+from cortext.features.secrets.redaction_record import ArchiveRedactions
 from cortext.features.transfer.import_file import parse_export, save_imported
 from cortext.formats import llm_messages, openai_items
 from cortext.model import json_codec

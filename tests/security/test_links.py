@@ -14,7 +14,7 @@ from cortext.features.doctor.checkup import SoundFiles, fingerprints_of
 from cortext.features.doctor.inventory import CheckItem
 from cortext.features.doctor.problem import CheckResult
 from cortext.features.errors_log import write_error
-from cortext.features.secrets import archive_redactions
+from cortext.features.secrets import redaction_record
 from cortext.features.secrets.redact_value import redaction_key
 from cortext.features.setup.install_manifest import SetupRecord
 from cortext.workspace.known_folders import remember_documents, remember_program, remember_workspace
@@ -24,7 +24,7 @@ VICTIM = b"somebody else's\n"
 
 
 def _mask() -> None:
-    masks = archive_redactions.ArchiveRedactions("claude")
+    masks = redaction_record.ArchiveRedactions("claude")
     masks.add("a.jsonl", ["0123456789ab"])
     masks.save()
 
@@ -53,7 +53,7 @@ WRITERS: dict[str, tuple[Callable[[], str], Callable[[], object]]] = {
     "workspaces": (paths.known_workspaces, lambda: remember_workspace("/x")),
     "program-folders": (paths.known_programs, lambda: remember_program("/x")),
     "document-folders": (paths.known_documents, lambda: remember_documents("/x")),
-    ".masked": (archive_redactions.redactions_path, _mask),
+    ".masked": (redaction_record.redactions_path, _mask),
     ".known": (lambda: f"{paths.archive()}/.known/claude.json", _know),
     "errors.log": (paths.log_file, lambda: write_error("it", ValueError("x"))),
     "redaction.key": (paths.redaction_key, redaction_key),

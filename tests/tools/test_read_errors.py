@@ -85,7 +85,7 @@ def test_parts_up_to_the_one_that_cannot_be_read() -> None:
 def test_what_sync_could_not_look_into(unread_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (unread_home / "opencode").mkdir()
     monkeypatch.setattr(OpenCodeBridge, "databases", lambda self: ["/a/opencode.db"])
-    monkeypatch.setattr("cortext.tools.opencode.archive.read_database", _broken)
+    monkeypatch.setattr("cortext.tools.opencode.archived_files.read_database", _broken)
     failures: dict[str, str] = {}
     assert list(archive_source("opencode").items(failures)) == []
     assert failures == {"/a/opencode.db": "input/output error"}

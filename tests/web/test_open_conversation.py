@@ -11,7 +11,7 @@ import pytest
 from cortext import SessionMessage, SessionNotFoundError, SessionStorage, open_session_store
 from cortext.catalog.row import ConversationRow
 from cortext.features.listing.conversation_list import ConversationList
-from cortext.features.watch.live_sources import LiveConversation
+from cortext.features.watch.followed_sources import LiveConversation
 from cortext.model import json_codec
 from cortext.tools.opencode.reader import OpenCodeBridge
 from cortext.tools.reader_protocol import TranscriptSource

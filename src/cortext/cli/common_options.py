@@ -16,7 +16,7 @@ from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.listing.time_ranges import since, until
 from cortext.model import json_codec
 from cortext.stores.store_registry import SERVERS, STORES, open_session_store
-from cortext.workspace.conversation_types import Types
+from cortext.workspace.type_templates import Types
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

@@ -11,7 +11,7 @@ from weakref import WeakSet
 
 import httpx
 
-from cortext.client import client_errors, client_options, requests
+from cortext.client import client_argument_checks, client_errors, requests
 from cortext.client.deadlines import Patience
 from cortext.client.event_follower import EventFollower
 from cortext.client.event_stream import FollowedConversation
@@ -44,15 +44,15 @@ class AsyncClient:
         url: str,
         token: str = "",
         *,
-        timeout: float = client_options.TIMEOUT,
+        timeout: float = client_argument_checks.TIMEOUT,
         retries: int | None = None,
         **others: Never,
     ) -> None:
-        client_options.no_others("AsyncClient", others)
-        self._url = client_options.base_url(url)
-        self._headers = client_options.headers_of(token)
-        self._timeout = client_options.seconds(timeout)
-        self._retries = client_options.repetitions(retries)
+        client_argument_checks.no_others("AsyncClient", others)
+        self._url = client_argument_checks.base_url(url)
+        self._headers = client_argument_checks.headers_of(token)
+        self._timeout = client_argument_checks.seconds(timeout)
+        self._retries = client_argument_checks.repetitions(retries)
         self._tls = tls_of(self._url)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._http: httpx.AsyncClient | None = None
@@ -69,7 +69,7 @@ class AsyncClient:
         `owner` is any name by which you group your conversations, such as the id of one of your
         users.
         """
-        client_options.no_others("create", others)
+        client_argument_checks.no_others("create", others)
         call = requests.create(metadata, owner)
         return requests.conversation(call, await self._ask(call)).id
 
@@ -94,7 +94,7 @@ class AsyncClient:
         A new conversation gets a new id, this owner and this metadata. None as `owner` accepts a
         conversation of any owner. A new conversation then has no owner.
         """
-        client_options.no_others("get_or_create", others)
+        client_argument_checks.no_others("get_or_create", others)
         call = requests.create(metadata, owner, id)
         return requests.conversation(call, await self._ask(call))
 
@@ -271,7 +271,7 @@ class AsyncClient:
         None as `limit` returns all conversations. With `owner`, return only the conversations of
         this owner. "" selects conversations without an owner.
         """
-        client_options.no_others("list", others)
+        client_argument_checks.no_others("list", others)
         pages = requests.Pages(limit, owner)
         patience = Patience(self._timeout, self._retries)
         while (call := pages.call) is not None:

@@ -26,7 +26,7 @@ from cortext.features.search.search_results import Finder
 from cortext.formats.briefing import escape_field, unescape
 from cortext.mcp.own_session import Own, own_session
 from cortext.model.session import Session
-from cortext.workspace.conversation_types import Types, UnknownTypeError
+from cortext.workspace.type_templates import Types, UnknownTypeError
 
 EVERY = "all"
 _PATIENCE = 1.0

@@ -15,7 +15,7 @@ from cortext import clock
 from cortext.model import record_dicts
 from cortext.model.ids import new_id
 from cortext.model.json_values import UTC, as_utc, json_copy
-from cortext.model.llm_message import fields_of_llm_message, to_llm_message
+from cortext.model.llm_message_conversion import fields_of_llm_message, to_llm_message
 
 Role = Literal["system", "user", "assistant", "tool"]
 ROLES: frozenset[str] = frozenset(("system", "user", "assistant", "tool"))

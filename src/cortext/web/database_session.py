@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from cortext.catalog.row import ConversationRow
 from cortext.features.capture.transcripts import current_position, read_new_messages, transcript_at
 from cortext.features.watch.follow_conversation import ConversationTail, NewMessages
-from cortext.features.watch.live_sources import LiveSource
+from cortext.features.watch.followed_sources import LiveSource
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.tools.new_messages import FilePosition, MessageDelta

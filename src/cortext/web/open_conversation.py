@@ -16,7 +16,7 @@ from cortext.errors import SessionNotFoundError
 from cortext.features.capture.capture import capture_pending
 from cortext.features.listing.session_of_row import read_all
 from cortext.features.watch.follow_conversation import ConversationTail
-from cortext.features.watch.live_sources import (
+from cortext.features.watch.followed_sources import (
     LiveConversation,
     LiveSource,
     LiveToolSession,

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from cortext.workspace.event_loop import running_loop
+from cortext.workspace.running_loop import running_loop
 
 
 class AutoSaveThread(threading.Thread):

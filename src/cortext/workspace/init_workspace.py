@@ -13,8 +13,8 @@ from cortext.builtin import TYPES
 from cortext.durability.read_files import read_file
 from cortext.durability.replace_file import storage_errors
 from cortext.tools.slash_commands import SlashCommand, open_slash_commands, tools_with_commands
-from cortext.workspace.conversation_types import Types, built_in
 from cortext.workspace.known_folders import remember_workspace
+from cortext.workspace.type_templates import Types, built_in
 
 IGNORE = "# Search tools of agents have no business in what past sessions said.\n**/.session/\n"
 _CONFIG = "# Settings of this workspace. It may not name programs, hooks or URLs.\n"

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
-from cortext.workspace.event_loop import running_loop
+from cortext.workspace.running_loop import running_loop
 
 if TYPE_CHECKING:
     import logging

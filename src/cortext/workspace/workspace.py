@@ -36,10 +36,10 @@ from cortext.stores.workspace_layout import (
     is_type,
     shelves,
 )
-from cortext.workspace.conversation_types import Types
 from cortext.workspace.inactivity import show_effective_status
 from cortext.workspace.init_workspace import initialize
 from cortext.workspace.known_folders import remember_workspace
+from cortext.workspace.type_templates import Types
 
 _MOST_TRIES = 10_000
 

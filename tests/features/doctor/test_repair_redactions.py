@@ -15,7 +15,7 @@ from cortext.features.capture.capture import capture
 from cortext.features.doctor.check_archive import check_copy, list_copies
 from cortext.features.doctor.check_conversations import check_conversation
 from cortext.features.doctor.checkup import run_checkup
-from cortext.features.secrets import archive_redactions
+from cortext.features.secrets import redaction_record
 from cortext.features.secrets.redact import redact
 from cortext.features.secrets.redact_archive import redact_copies
 from tests.features.capture_bench import Bench
@@ -75,7 +75,7 @@ def test_a_copy_of_which_nothing_can_be_read_gets_none_either(copy: Path) -> Non
 
 def test_damaged_notes_of_what_is_masked_are_made_from_the_copies(copy: Path) -> None:
     """Without them a sync would bring the secret back."""
-    notes = Path(archive_redactions.redactions_path())
+    notes = Path(redaction_record.redactions_path())
     before = notes.read_bytes()
     notes.write_bytes(before[: len(before) // 2])
     (problem,) = [one for one in run_checkup().problems if one.path == str(notes)]

@@ -12,7 +12,7 @@ from cortext.features.watch.follow_conversation import (
     NewMessages,
     compare_messages,
 )
-from cortext.features.watch.live_sources import open_stored_source
+from cortext.features.watch.followed_sources import open_stored_source
 
 
 def message(id: str, content: str = "", **more: object) -> SessionMessage:

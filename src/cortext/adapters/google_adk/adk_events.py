@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
 
+from cortext.adapters.call_matching import OpenCalls
 from cortext.adapters.exact_json import from_store, to_store
 from cortext.adapters.missing_framework import needs
-from cortext.adapters.pending_calls import OpenCalls
 from cortext.formats import tool_call_stubs
 from cortext.model import json_codec
 from cortext.model.message import SessionMessage

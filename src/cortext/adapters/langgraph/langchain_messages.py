@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Annotated, Any, cast
 
+from cortext.adapters.call_matching import OpenCalls
 from cortext.adapters.missing_framework import needs
-from cortext.adapters.pending_calls import OpenCalls
 from cortext.model import json_codec
 from cortext.model.ids import derived_id
 from cortext.model.json_values import json_copy

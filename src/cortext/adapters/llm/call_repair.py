@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cortext.adapters.pending_calls import OpenCalls
+from cortext.adapters.call_matching import OpenCalls
 
 INTERRUPTED = (
     "No result was recorded: the call was interrupted or never approved. It may have taken effect "

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from cortext.adapters.pending_calls import OpenCalls
+from cortext.adapters.call_matching import OpenCalls
 
 INTERRUPTED = (
     "No result was recorded: the call was interrupted or never approved. It may have taken effect "

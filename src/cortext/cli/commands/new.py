@@ -6,8 +6,8 @@ import click
 
 from cortext import paths
 from cortext.cli.common_options import complete_type, plain_words
-from cortext.features.capture.agent_config import note_config_here
-from cortext.workspace.conversation_types import Types
+from cortext.features.capture.model_and_servers import note_config_here
+from cortext.workspace.type_templates import Types
 from cortext.workspace.workspace import Workspace
 
 

@@ -25,7 +25,7 @@ from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError
 from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.listing.store_sessions import default_store
 from cortext.features.watch.follow_conversation import ConversationTail
-from cortext.features.watch.live_sources import LiveSource, open_live_source, open_stored_source
+from cortext.features.watch.followed_sources import LiveSource, open_live_source, open_stored_source
 from cortext.formats.record_lines import Damage
 from cortext.formats.tool_call_stubs import id_of
 from cortext.model import json_codec, record_dicts

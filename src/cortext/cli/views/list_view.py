@@ -24,7 +24,7 @@ from cortext.features.listing.conversation_list import (
 )
 from cortext.model.safe_text import clean
 from cortext.tools.registry import display_name
-from cortext.workspace.conversation_types import Types, UnknownTypeError
+from cortext.workspace.type_templates import Types, UnknownTypeError
 
 _FEW = 3
 _WIDEST = 32

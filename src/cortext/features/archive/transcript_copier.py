@@ -11,12 +11,12 @@ from cortext.durability.incremental_copy import CopyState, Followed, follow, pri
 from cortext.durability.replace_file import remove_if_there
 from cortext.errors import CortextError
 from cortext.features.archive.archive_copies import folder_of, temp_dir
-from cortext.features.secrets.archive_redactions import (
+from cortext.features.secrets.redact_value import Redactor, redact_line, redact_lines
+from cortext.features.secrets.redaction_record import (
     ArchiveRedactions,
     update_redacted_copy,
     write_redacted,
 )
-from cortext.features.secrets.redact_value import Redactor, redact_line, redact_lines
 from cortext.tools.archive_items import ArchiveItem, archive_source, copy_companion, warm
 
 

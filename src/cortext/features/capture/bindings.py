@@ -20,8 +20,8 @@ from cortext.catalog.catalog import Catalog
 from cortext.catalog.row import ConversationRow
 from cortext.durability.read_files import read_file
 from cortext.errors import CortextError, SessionCorruptedError, SessionNotFoundError
-from cortext.features.capture.agent_config import AgentConfig, fill_in, find_config
 from cortext.features.capture.consent import allow, may_capture
+from cortext.features.capture.model_and_servers import AgentConfig, fill_in, find_config
 from cortext.features.capture.transcripts import Found, find_transcript
 from cortext.features.errors_log import write_error
 from cortext.formats.folder import FOLDER

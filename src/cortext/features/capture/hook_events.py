@@ -18,14 +18,14 @@ from cortext import paths
 from cortext.catalog.catalog import Catalog
 from cortext.config import Config
 from cortext.durability.read_files import read_tail
-from cortext.features.capture.agent_config import (
+from cortext.features.capture.bindings import ConversationRef, find_binding, is_bound, row_of
+from cortext.features.capture.capture import capture
+from cortext.features.capture.model_and_servers import (
     find_config,
     forget_model,
     note_config,
     remember_model,
 )
-from cortext.features.capture.bindings import ConversationRef, find_binding, is_bound, row_of
-from cortext.features.capture.capture import capture
 from cortext.features.capture.pending_bindings import (
     find_pending,
     resolve_pending,

@@ -18,7 +18,6 @@ from cortext import clock, paths
 from cortext.catalog.row import ConversationRow
 from cortext.durability.replace_file import make_private_dir, remove_if_there, replace
 from cortext.errors import CortextError
-from cortext.features.capture.agent_config import find_config
 from cortext.features.capture.bindings import (
     ConversationRef,
     add_binding,
@@ -29,6 +28,7 @@ from cortext.features.capture.bindings import (
     link_session,
 )
 from cortext.features.capture.consent import allow, is_allowed
+from cortext.features.capture.model_and_servers import find_config
 from cortext.features.capture.transcripts import find_transcript
 from cortext.formats.message_history import is_abandoned
 from cortext.model import record_dicts

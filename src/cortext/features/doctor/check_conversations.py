@@ -69,7 +69,7 @@ from cortext.model.message import SessionMessage
 from cortext.stores.damage_report import refuse_newer
 from cortext.stores.folder import FolderStore
 from cortext.stores.workspace_layout import ConversationPath, conversations_dir, title_in
-from cortext.workspace.conversation_types import Types
+from cortext.workspace.type_templates import Types
 
 
 class _ConversationState(NamedTuple):

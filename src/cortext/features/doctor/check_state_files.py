@@ -36,13 +36,13 @@ from cortext.features.doctor.problem import (
     pluralize,
     report_unreadable,
 )
-from cortext.features.secrets.archive_redactions import (
+from cortext.features.secrets.purge_index import is_unfinished, purge_words
+from cortext.features.secrets.redact_value import redaction_key
+from cortext.features.secrets.redaction_record import (
     ArchiveRedactions,
     archive_name,
     find_fingerprints,
 )
-from cortext.features.secrets.purge_index import is_unfinished, purge_words
-from cortext.features.secrets.redact_value import redaction_key
 from cortext.model import json_codec, record_dicts
 from cortext.stores.document import SessionStorage
 from cortext.tools import deleted_sessions

@@ -22,7 +22,7 @@ from cortext.features.doctor.check_logs import check_log
 from cortext.features.doctor.check_transcripts import check_transcript, list_transcripts
 from cortext.features.doctor.problem import CheckResult, is_absent
 from cortext.features.listing.standalone_sessions import log_folders, shelves
-from cortext.features.secrets.program_files import inner_folders
+from cortext.features.secrets.adapter_files import inner_folders
 from cortext.stores import workspace_layout
 from cortext.stores.session_file_names import session_names
 from cortext.tools.registry import tools

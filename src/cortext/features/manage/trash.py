@@ -18,7 +18,7 @@ from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
 from cortext.features.resume.handoff_files import delete_handoff_files
 from cortext.features.search.index_refresh import purge
 from cortext.features.search.search import Search
-from cortext.features.secrets.program_files import agents_of, state_of
+from cortext.features.secrets.adapter_files import agents_of, state_of
 from cortext.stores.log import LogStore
 from cortext.workspace.summary_cache_file import remove_summaries
 from cortext.workspace.workspace import Workspace

@@ -21,7 +21,7 @@ from cortext.model.session import Session
 from cortext.stores.workspace_layout import document_in
 from cortext.tools.mcp_servers import mcp_servers, without_server, without_tool
 from cortext.tools.registry import is_tool, tool_names
-from cortext.workspace.conversation_types import Types
+from cortext.workspace.type_templates import Types
 from cortext.workspace.workspace import Workspace
 
 WAS_COMPLETE = "this conversation was marked complete"

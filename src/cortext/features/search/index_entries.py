@@ -33,7 +33,7 @@ from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores import workspace_layout
 from cortext.tools.new_messages import FilePosition
-from cortext.workspace.conversation_types import Types
+from cortext.workspace.type_templates import Types
 
 _log = logging.getLogger("cortext.features")
 STUB = 300

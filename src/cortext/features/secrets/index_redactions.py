@@ -11,8 +11,8 @@ from typing import Any, cast
 
 from cortext import paths
 from cortext.durability.gzip_members import SUFFIX
-from cortext.features.secrets.archive_redactions import ArchiveRedactions, archive_name
 from cortext.features.secrets.redact_value import Redactor, redact_json
+from cortext.features.secrets.redaction_record import ArchiveRedactions, archive_name
 from cortext.model import record_dicts
 from cortext.model.message import SessionMessage, message_from_dict
 from cortext.model.secrets.detector import mask_text

@@ -17,17 +17,17 @@ from cortext.durability.lifetime_lock import live_holder, mark_path
 from cortext.durability.read_files import read_file
 from cortext.durability.replace_file import collect_errors, replace, side_dir, storage_errors
 from cortext.errors import CortextError, SessionStorageError
-from cortext.features.secrets.archive_redactions import pack_members
+from cortext.features.secrets.adapter_files import as_row, inner_files, is_checkpoints
 from cortext.features.secrets.conversation_files import files_beside, loose_files, text_files
 from cortext.features.secrets.file_readers import Unread, content, is_compressed, is_zstd
 from cortext.features.secrets.leftover_temp_files import files_in, sweep, temp_folders
-from cortext.features.secrets.program_files import as_row, inner_files, is_checkpoints
 from cortext.features.secrets.redact_value import (
     Redactor,
     redact_file_bytes,
     redact_json,
     redact_line,
 )
+from cortext.features.secrets.redaction_record import pack_members
 from cortext.features.secrets.scan import LEFT, STATE, TRASH, Finding, origins_of, scan_own
 from cortext.git.commit_outcome import NotRecorded, one_line
 from cortext.git.committed_files import has_committed

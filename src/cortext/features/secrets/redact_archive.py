@@ -17,17 +17,17 @@ from cortext.durability.replace_file import collect_errors, make_private_dir, re
 from cortext.errors import CortextError
 from cortext.features.archive.archive_copies import Memory, folder_of, temp_dir
 from cortext.features.archive.archive_sync import archive_lock
-from cortext.features.secrets.archive_redactions import (
+from cortext.features.secrets.file_readers import Unread, content
+from cortext.features.secrets.leftover_temp_files import archive_temp_folders, sweep
+from cortext.features.secrets.redact import RedactResult, refuse_live
+from cortext.features.secrets.redact_value import Redactor, redact_file_bytes
+from cortext.features.secrets.redaction_record import (
     ArchiveRedactions,
     archive_name,
     find_fingerprints,
     pack_members,
     summarize_copy,
 )
-from cortext.features.secrets.file_readers import Unread, content
-from cortext.features.secrets.leftover_temp_files import archive_temp_folders, sweep
-from cortext.features.secrets.redact import RedactResult, refuse_live
-from cortext.features.secrets.redact_value import Redactor, redact_file_bytes
 from cortext.features.secrets.scan import ARCHIVE, Finding, scan_one
 from cortext.features.secrets.tool_files import SessionFiles, sessions_of
 from cortext.tools.archive_items import archive_source

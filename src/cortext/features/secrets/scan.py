@@ -14,6 +14,15 @@ from cortext.catalog.row import AUR, ConversationRow
 from cortext.errors import CortextError, SessionNotFoundError
 from cortext.features.listing.session_of_row import read_from, transcript_of
 from cortext.features.manage.trash import list_trash
+from cortext.features.secrets.adapter_files import (
+    agents_of,
+    as_row,
+    inner_files,
+    is_checkpoints,
+    is_state,
+    state_of,
+    states_of,
+)
 from cortext.features.secrets.checkpoint_texts import checkpoint_values
 from cortext.features.secrets.conversation_files import (
     NAME,
@@ -28,15 +37,6 @@ from cortext.features.secrets.leftover_temp_files import (
     is_temp,
     temp_folders,
     temps,
-)
-from cortext.features.secrets.program_files import (
-    agents_of,
-    as_row,
-    inner_files,
-    is_checkpoints,
-    is_state,
-    state_of,
-    states_of,
 )
 from cortext.features.secrets.redact_value import decode_line, list_secrets, may_hold_secret
 from cortext.features.secrets.tool_files import SessionFiles, sessions_of

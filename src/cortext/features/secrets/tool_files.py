@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from cortext.catalog.row import ConversationRow
+from cortext.features.secrets.adapter_files import is_checkpoints
 from cortext.features.secrets.file_readers import Unread, noting
-from cortext.features.secrets.program_files import is_checkpoints
 from cortext.tools import jsonl_transcripts, transcript_folders
 from cortext.tools.archive_items import archive_source
 from cortext.tools.registry import is_tool, open_bridge, tool_names

@@ -15,7 +15,7 @@ from cortext.formats.briefing import render_text
 from cortext.model.safe_text import clean
 from cortext.stores.workspace_layout import document_in
 from cortext.tools.tool_context import Inside
-from cortext.workspace.conversation_types import built_in
+from cortext.workspace.type_templates import built_in
 from cortext.workspace.workspace import Workspace
 
 _LONGEST_TITLE = 80

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from cortext.errors import SessionNotFoundError
 from cortext.features.watch.change_watcher import fingerprint_file
-from cortext.features.watch.live_sources import LiveSource, Prints
+from cortext.features.watch.followed_sources import LiveSource, Prints
 from cortext.formats.message_history import is_abandoned
 from cortext.formats.record_lines import Damage
 from cortext.model.message import SessionMessage

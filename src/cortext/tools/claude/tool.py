@@ -27,5 +27,5 @@ TOOL = Tool(
     hooks="cortext.tools.claude.settings:hooks_file",
     mcp_settings="cortext.tools.claude.settings:server_file",
     mcp_servers="cortext.tools.claude.mcp_servers:server_tables",
-    archive="cortext.tools.claude.archive:ClaudeArchive",
+    archive="cortext.tools.claude.archived_files:ClaudeArchive",
 )

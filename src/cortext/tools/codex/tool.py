@@ -25,6 +25,6 @@ TOOL = Tool(
     hooks="cortext.tools.codex.settings:settings_file",
     mcp_settings="cortext.tools.codex.settings:settings_file",
     mcp_servers="cortext.tools.codex.mcp_servers:server_tables",
-    archive="cortext.tools.codex.archive:CodexArchive",
+    archive="cortext.tools.codex.archived_files:CodexArchive",
     is_subagent="cortext.tools.codex.reader:is_subagent",
 )

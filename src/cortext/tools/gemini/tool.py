@@ -27,7 +27,7 @@ TOOL = Tool(
     hooks="cortext.tools.gemini.settings:settings_file",
     mcp_settings="cortext.tools.gemini.settings:settings_file",
     mcp_servers="cortext.tools.gemini.mcp_servers:server_tables",
-    archive="cortext.tools.gemini.archive:GeminiArchive",
+    archive="cortext.tools.gemini.archived_files:GeminiArchive",
     consent="cortext.tools.gemini.settings:consent",
-    empty_sessions="cortext.tools.gemini.detection:empty_sessions",
+    empty_sessions="cortext.tools.gemini.empty_sessions:empty_sessions",
 )

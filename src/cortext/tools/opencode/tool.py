@@ -28,8 +28,8 @@ TOOL = Tool(
     slash_commands="cortext.tools.opencode.slash_commands:OpenCodeCommands",
     mcp_settings="cortext.tools.opencode.settings:server_file",
     mcp_servers="cortext.tools.opencode.mcp_servers:server_tables",
-    archive="cortext.tools.opencode.archive:OpenCodeArchive",
-    latest_sessions="cortext.tools.opencode.detection:latest_sessions",
+    archive="cortext.tools.opencode.archived_files:OpenCodeArchive",
+    latest_sessions="cortext.tools.opencode.session_queries:latest_sessions",
     plugin="cortext.tools.opencode.plugin:OpenCodePlugin",
-    find_text="cortext.tools.opencode.detection:has_text",
+    find_text="cortext.tools.opencode.session_queries:has_text",
 )

@@ -33,8 +33,11 @@ from cortext.service.stores.port import (
     Messages,
 )
 from cortext.service.stores.postgres.conversation_tables import Statements
-from cortext.service.stores.postgres.postgres_events import PostgresFollowing, PostgresListener
 from cortext.service.stores.postgres.postgres_pool import PostgresPool
+from cortext.service.stores.postgres.postgres_subscriptions import (
+    PostgresFollowing,
+    PostgresListener,
+)
 from cortext.service.stores.timer import LONGEST_SLEEP, Alarm
 from cortext.service.stores.usage_log import StoreUsage, UsageLog, UsageMeter
 

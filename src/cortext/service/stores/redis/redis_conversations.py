@@ -41,7 +41,7 @@ from cortext.service.stores.port import (
 )
 from cortext.service.stores.redis import conversation_scripts as scripts
 from cortext.service.stores.redis.redis_client import RedisClient, ReplicationError
-from cortext.service.stores.redis.redis_events import RedisFollowing, RedisListener
+from cortext.service.stores.redis.redis_subscriptions import RedisFollowing, RedisListener
 from cortext.service.stores.timer import LONGEST_SLEEP, Alarm
 from cortext.service.stores.usage_log import StoreUsage, UsageLog, UsageMeter
 

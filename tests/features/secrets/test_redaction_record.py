@@ -9,7 +9,7 @@ import pytest
 
 from cortext import paths
 from cortext.features.archive.archive_sync import Synced, sync
-from cortext.features.secrets import archive_redactions
+from cortext.features.secrets import redaction_record
 from cortext.features.secrets.redact_archive import redact_copies
 from cortext.features.secrets.scan import scan_one
 from cortext.tools.registry import open_bridge
@@ -192,18 +192,18 @@ def test_nothing_tells_what_was_masked(tools_home: Path) -> None:
     held = claude(tools_home, f"my key is {TOKEN}")
     synced()
     redact_copies(held.row)
-    data = Path(archive_redactions.redactions_path()).read_bytes()
+    data = Path(redaction_record.redactions_path()).read_bytes()
     assert TOKEN.encode() not in data
     assert TOKEN[4:12].encode() not in data
-    assert os.stat(archive_redactions.redactions_path()).st_mode & 0o777 == 0o600
+    assert os.stat(redaction_record.redactions_path()).st_mode & 0o777 == 0o600
 
 
 def test_damaged_notes_are_said_once(tools_home: Path, caplog: pytest.LogCaptureFixture) -> None:
     """However many of their lines cannot be read."""
-    notes = Path(archive_redactions.redactions_path())
+    notes = Path(redaction_record.redactions_path())
     notes.parent.mkdir(parents=True, exist_ok=True)
     notes.write_bytes(b"]]\n" * 3)
-    archive_redactions.ArchiveRedactions("claude")
+    redaction_record.ArchiveRedactions("claude")
     (said,) = caplog.messages
     assert said.startswith(f"line 1 of {notes} is damaged, and not used: ")
     assert said.endswith(", and 2 more")

@@ -1,6 +1,6 @@
 """Which call a result belongs to."""
 
-from cortext.adapters.pending_calls import OpenCalls
+from cortext.adapters.call_matching import OpenCalls
 
 
 def test_a_result_belongs_to_the_nearest_open_call() -> None:
