@@ -13,6 +13,7 @@ from cortext import (
     SessionStorageError,
     open_store,
 )
+from cortext.service.stores.redis.redis_client import ReplicationError
 from tests.service.stores.clusters import Guarded, RedisCluster, asked
 from tests.service.stores.conformance_base import next_message, say
 from tests.service.stores.loops import PATIENCE, in_loop, until
@@ -63,12 +64,23 @@ async def test_many_followers_behind_a_sentinel(guarded: Guarded) -> None:
     """One connection to the master; when that dies all hear what happens at the next."""
     async with open_store(guarded.url, timeout=2.0) as store:
         await fifty_hear(store, guarded.master.port)
-        async with open_store(guarded.url, wait_replicas=1) as sure:
-            id = await sure.create()
+        id = await create_on_replica(guarded.url)
         async with store.events(id) as one, store.events() as every:
             guarded.master.kill()
             hearing = [asyncio.ensure_future(anext(events)) for events in (one, every)]
             await until_heard(store, id, hearing)
+
+
+async def create_on_replica(url: str) -> str:
+    """Create a conversation that a replica has, also if the replica is slow to catch up."""
+    deadline = asyncio.get_running_loop().time() + PATIENCE
+    async with open_store(url, wait_replicas=1) as store:
+        while True:
+            try:
+                return await store.create()
+            except ReplicationError:
+                assert asyncio.get_running_loop().time() < deadline, "no replica caught up"
+                await asyncio.sleep(0.1)
 
 
 async def until_heard(store: Any, id: str, hearing: Sequence[asyncio.Future[Any]]) -> None:
