@@ -251,9 +251,9 @@ def _is_locked(path: str, child: "subprocess.Popen[str]") -> bool:
 def test_a_bar_for_who_waits(searched_space: Space, data_home: Path) -> None:
     """A first build of more than a second draws a bar in a terminal, which is gone at the end; in
     a pipe there is nothing, nor the next time."""
-    many(searched_space, 300, 700)
+    many(searched_space, 600, 700)
     screen = in_terminal(searched_space.root, "search", "beta7x7")
-    drawn = re.findall(r"\r[^\r\n]*reading conversations: ([\d,]+) of 300", screen)
+    drawn = re.findall(r"\r[^\r\n]*reading conversations: ([\d,]+) of 600", screen)
     assert drawn
     assert sorted(map(int, drawn)) == [*map(int, drawn)]
     assert re.search(r"\r +\r", screen)

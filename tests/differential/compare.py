@@ -30,7 +30,7 @@ UNSTABLE = [
 """What differs from run to run. Ids of the recorded sessions become `<uuid>` as well, but they
 keep their place, so a session that is missing or twice in a list still shows."""
 DERIVED = re.compile(
-    r"\.(?:db|sqlite3|lock)(?:-wal|-shm)?$|/\.lock|\.pid$|/cache/|/\.git/|errors\.log"
+    r"\.(?:db|sqlite3|lock)(?:-wal|-shm|-lock)?$|/\.lock|\.pid$|/cache/|/\.git/|errors\.log"
     r"|/cortext/running/|/live/|/redaction\.key$"
 )
 """Indexes, locks, caches and keys, which another version may keep in another way."""
