@@ -14,7 +14,6 @@ from cortext.stores.workspace_layout import ConversationPath
 from cortext.tools.registry import display_name
 
 # Separators. Row texts are sanitized first, so they contain none of these characters.
-_ROW, _FIELD, _FACT, _TAG = "\x1e", "\x1f", "\n", "\t"
 AUR, DOCUMENT = "aur", "document"
 """Values of `ConversationRow.tool` for sessions that no AI tool wrote.
 
