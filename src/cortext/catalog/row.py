@@ -13,7 +13,6 @@ from cortext.model import json_codec
 from cortext.stores.workspace_layout import ConversationPath
 from cortext.tools.registry import display_name
 
-# Separators. Row texts are sanitized first, so they contain none of these characters.
 AUR, DOCUMENT = "aur", "document"
 """Values of `ConversationRow.tool` for sessions that no AI tool wrote.
 
