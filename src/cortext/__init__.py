@@ -4,11 +4,11 @@ from __future__ import annotations
 
 __version__ = "0.2.0.dev0"
 
-# Not `typing.TYPE_CHECKING`: importing typing would double the time of `import cortext`.
-# Type checkers treat any variable of this name as true.
+# This replaces `typing.TYPE_CHECKING`, because importing typing would double the time of
+# `import cortext`. Type checkers treat any variable of this name as true.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from cortext.catalog.document_index import SessionIndex
+    from cortext.catalog.documents.document_index import SessionIndex
     from cortext.errors import (
         CortextError,
         InvalidIdError,
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         SessionNotFoundError,
         SessionStorageError,
     )
-    from cortext.features.open_store import open_store
+    from cortext.features.conversation_store_opener import open_store
     from cortext.model.message import SessionMessage, ToolInvocation
     from cortext.model.session import Session
     from cortext.model.session_summary import SessionSummary
@@ -59,7 +59,7 @@ __all__ = [
     "open_store",
 ]
 
-_HOMES = {
+_MODULES = {
     "Conversation": "cortext.service.stores.port",
     "ConversationStore": "cortext.service.stores.port",
     "MemoryConversationStore": "cortext.service.stores.memory_store",
@@ -67,7 +67,7 @@ _HOMES = {
     "PostgresConversationStore": "cortext.service.stores.postgres.postgres_conversations",
     "RedisConversationStore": "cortext.service.stores.redis.redis_conversations",
     "Session": "cortext.model.session",
-    "SessionIndex": "cortext.catalog.document_index",
+    "SessionIndex": "cortext.catalog.documents.document_index",
     "SessionManager": "cortext.workspace.session_manager",
     "SessionMessage": "cortext.model.message",
     "SessionStorage": "cortext.stores.document",
@@ -75,7 +75,7 @@ _HOMES = {
     "ToolInvocation": "cortext.model.message",
     "Workspace": "cortext.workspace.workspace",
     "open_session_store": "cortext.stores.store_registry",
-    "open_store": "cortext.features.open_store",
+    "open_store": "cortext.features.conversation_store_opener",
 }
 
 
@@ -84,7 +84,7 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'cortext' has no attribute {name!r}")
     from importlib import import_module
 
-    value: object = getattr(import_module(_HOMES.get(name, "cortext.errors")), name)
+    value: object = getattr(import_module(_MODULES.get(name, "cortext.errors")), name)
     globals()[name] = value
     return value
 

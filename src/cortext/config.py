@@ -1,8 +1,8 @@
 """The settings of cortext: their definitions, the files that set them, and their values.
 
-The environment overrides the workspace's file. The workspace's file overrides the user's file, and
-the user's file overrides the default. Every command reads the settings, so the slow import of
-tomllib happens only if a settings file contains settings.
+An environment variable overrides the workspace's file. The workspace's file overrides the user's
+file, and the user's file overrides the default. Every command reads the settings. To save time,
+tomllib is imported only if a settings file contains settings.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from cortext.errors import CortextError
 
 BIGGEST_FILE = 1_000_000
 ENVIRONMENT = "the environment"
-# The largest number in a setting: more than anybody needs, small enough for clocks and databases.
-_MOST = 1_000_000_000
+# The largest number that a setting may have. Clocks and databases can handle it.
+_LARGEST_NUMBER = 1_000_000_000
 _MOST_DOTS = 100
 _LONG_NUMBER = rb"(?<![0-9_])[0-9_]{4300}"
 
@@ -27,8 +27,8 @@ class UnknownSettingError(CortextError, LookupError):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        near = nearest(name)
-        hint = f"did you mean {near}?" if near else "`cortext config` lists them all"
+        similar = nearest(name)
+        hint = f"did you mean {similar}?" if similar else "`cortext config` lists all settings"
         super().__init__(f"there is no setting {name}", hint=hint)
 
 
@@ -37,11 +37,14 @@ class BadSettingError(CortextError, ValueError):
 
 
 class Setting(NamedTuple):
-    """The definition of one setting. `kind` is choice, tool, whole, number, path or paths.
+    """The definition of one setting.
 
-    A value of the kind `tool` is one of `choices` or the name of an AI tool. A higher layer knows
-    the tools and checks the name. `doc` is the help text. `least` and `most` are the limits of a
-    number. If `in_workspace` is false, the file of a workspace may not set the setting.
+    - `kind`: the type of the value: choice, tool, whole (a whole number), number, path or paths
+    - `doc`: the help text
+    - `choices`: the allowed values if the kind is choice. If the kind is tool, the values that are
+      allowed besides the names of AI tools (a higher layer checks these names)
+    - `least` and `most`: the limits of a number
+    - `in_workspace`: whether the settings file of a workspace may contain this setting
     """
 
     name: str
@@ -50,7 +53,7 @@ class Setting(NamedTuple):
     doc: str
     choices: tuple[str, ...] = ()
     least: int = 0
-    most: int = _MOST
+    most: int = _LARGEST_NUMBER
     in_workspace: bool = True
 
     @property
@@ -66,9 +69,9 @@ class Setting(NamedTuple):
         if self.kind == "tool":
             return f"{', '.join(self.choices)} or the name of a tool"
         if self.kind == "path":
-            return "an absolute path, one that begins with ~/, or nothing"
+            return "an absolute path, a path that starts with ~/, or an empty text"
         if self.kind == "paths":
-            return "a list of paths, absolute or from ~/; in a variable with : between them"
+            return "a list of paths that start with / or ~/ (in a variable, separated by :)"
         kind = "whole number" if self.kind == "whole" else "number"
         return f"a {kind} from {self.least} to {self.most}"
 
@@ -107,15 +110,16 @@ SETTINGS: tuple[Setting, ...] = (
         "sessions.git",
         "auto",
         "choice",
-        "What stop and done do in git; auto commits if the workspace is the root of a repository.",
+        "What `stop` and `done` do in git. `auto` commits if the workspace is the root of a "
+        "repository.",
         ("auto", "commit", "stage", "off"),
     ),
     Setting(
         "sessions.secrets",
         "mask",
         "choice",
-        "What happens to keys and passwords before a commit; by default they are masked where the "
-        "archive keeps the original, and refused elsewhere.",
+        "What happens to keys and passwords before a commit. `mask` redacts them if the archive "
+        "has the original, and refuses the commit otherwise.",
         ("mask", "warn", "refuse", "off"),
         # A workspace made by somebody else must not turn this off.
         in_workspace=False,
@@ -124,18 +128,24 @@ SETTINGS: tuple[Setting, ...] = (
         "sessions.pause_minutes",
         5,
         "number",
-        "Minutes without activity after which a conversation counts as paused. Hooks, `cortext "
-        "watch` and the list that says so write it into `session.json`. 0 is never.",
+        "Minutes without activity after which a conversation counts as paused; 0 means never. "
+        "Hooks, `cortext watch` and `cortext list` write this status into `session.json`.",
     ),
-    Setting("resume.budget", 200_000, "whole", "Characters of history in a briefing.", least=4000),
+    Setting(
+        "resume.budget",
+        200_000,
+        "whole",
+        "Maximum number of characters of history in a briefing.",
+        least=4000,
+    ),
     Setting(
         "resume.tool",
         "ask",
         "tool",
-        "The tool to reopen a conversation in that was had in none.",
+        "The tool that reopens a conversation which did not take place in a tool.",
         ("ask",),
     ),
-    Setting("list.limit", 50, "whole", "Rows of a list in a terminal.", least=1),
+    Setting("list.limit", 50, "whole", "Number of rows that a list shows in a terminal.", least=1),
     Setting(
         "trash.days",
         30,
@@ -149,7 +159,7 @@ SETTINGS: tuple[Setting, ...] = (
         "sessions.checksums",
         "off",
         "choice",
-        "Whether each new line of a conversation ends with a checksum, for `cortext doctor`.",
+        "Whether each new line of a conversation gets a checksum, which `cortext doctor` checks.",
         ("on", "off"),
         in_workspace=False,
     ),
@@ -157,7 +167,7 @@ SETTINGS: tuple[Setting, ...] = (
         "archive.enabled",
         "on",
         "choice",
-        "Whether copies of the AI tools' conversations are kept.",
+        "Whether cortext keeps copies of the AI tools' transcripts.",
         ("on", "off"),
         in_workspace=False,
     ),
@@ -165,14 +175,14 @@ SETTINGS: tuple[Setting, ...] = (
         "serve.rate",
         0,
         "whole",
-        "Requests a minute for each client; 0 is any number.",
+        "Maximum number of requests per minute for each client; 0 means no limit.",
         in_workspace=False,
     ),
     Setting(
         "serve.max_body",
         1 << 20,
         "whole",
-        "Bytes of a request that are taken.",
+        "Maximum size of a request in bytes.",
         least=1024,
         in_workspace=False,
     ),
@@ -180,15 +190,15 @@ SETTINGS: tuple[Setting, ...] = (
         "serve.max_streams",
         1000,
         "whole",
-        "Event streams that each client may have open, in each process; 0 is any number.",
+        "Maximum number of open event streams for each client, in each process; 0 means no limit.",
         in_workspace=False,
     ),
-    Setting("stats.prices", "", "path", "A file with the prices of models.", in_workspace=False),
+    Setting("stats.prices", "", "path", "Path of a file with model prices.", in_workspace=False),
     Setting(
         "sources.documents",
         [],
         "paths",
-        "Further folders of session documents, which lists and searches look into.",
+        "More folders with session documents, for lists and searches.",
         # A workspace made by somebody else must not make cortext read a person's folders.
         in_workspace=False,
     ),
@@ -207,7 +217,10 @@ class SettingValue(NamedTuple):
 
 
 class Config:
-    """The values of all settings. `warnings` has a sentence for each unknown setting found."""
+    """The values of all settings.
+
+    `warnings` has a sentence for each unknown setting in the files and in the environment.
+    """
 
     def __init__(self, values: dict[str, SettingValue], warnings: list[str]) -> None:
         self._values = values
@@ -217,8 +230,8 @@ class Config:
     def load(cls, root: str | None) -> Config:
         """Load the settings from the environment, the user's file and the workspace at `root`.
 
-        If `root` is None, no workspace's file is read. A missing file is not an error. A file that
-        cannot be read, or a value that is not allowed, raises a CortextError with its name.
+        If `root` is None, no workspace's file is read. A missing file is not an error. Raises
+        CortextError if a file cannot be read or a value is not allowed. The message names the file.
         """
         values = {setting.name: SettingValue(setting.default, "default") for setting in SETTINGS}
         warnings: list[str] = []
@@ -229,7 +242,10 @@ class Config:
         return cls(values, warnings)
 
     def get(self, name: str) -> SettingValue:
-        """Return the value and origin of a setting; UnknownSettingError if the name is unknown."""
+        """Return the value of a setting and its origin.
+
+        Raises UnknownSettingError if there is no setting with this name.
+        """
         return self._values[definition(name).name]
 
     def __getitem__(self, name: str) -> Any:
@@ -237,7 +253,7 @@ class Config:
 
 
 def definition(name: str) -> Setting:
-    """Return the definition of a setting; UnknownSettingError if the name is unknown."""
+    """Return the definition of the setting `name`. Raises UnknownSettingError if there is none."""
     try:
         return _BY_NAME[name]
     except KeyError:
@@ -245,9 +261,9 @@ def definition(name: str) -> Setting:
 
 
 def check_text(setting: Setting, text: str) -> Any:
-    """Convert text to a value of a setting; BadSettingError if the value is not allowed."""
+    """Convert text to a value of a setting. Raises BadSettingError if the value is not allowed."""
     value = setting.parse(text)
-    _checked(setting, value, "")
+    _check_value(setting, value, "")
     return value
 
 
@@ -260,25 +276,26 @@ def workspace_file(root: str) -> str:
 
 
 def nearest(name: str) -> str:
-    """Return the setting whose name is most similar to `name`, or "" if none is similar."""
+    """Return the name of the setting that is most similar to `name`, or "" if none is similar."""
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(name.lower(), _BY_NAME, 1)), "")
 
 
 def read_settings(path: str) -> tuple[bytes, dict[tuple[str, ...], Any]]:
-    """Return the bytes of a settings file and its values; both are empty if the file is missing.
+    """Return the content of a settings file: its bytes, and its values by name.
 
-    The values are in a dict like `{("list", "limit"): 50}`.
+    The values are in a dict like `{("list", "limit"): 50}`. Both are empty if the file is missing.
     """
     data = _read(path)
     return data, parse_settings(data, path)
 
 
 def parse_settings(data: bytes, path: str) -> dict[tuple[str, ...], Any]:
-    """Return the values in the bytes of a settings file, in a dict like `{("list", "limit"): 50}`.
+    """Return the values in a settings file, in a dict like `{("list", "limit"): 50}`.
 
-    CortextError if the bytes are not TOML. `path` names the file in that error.
+    `data` is the content of the file, and `path` is its path for error messages. Raises
+    CortextError if the content is not valid TOML.
     """
     lines = [line for line in map(bytes.strip, data.split(b"\n")) if line[:1] not in (b"", b"#")]
     if not lines:
@@ -288,13 +305,13 @@ def parse_settings(data: bytes, path: str) -> dict[tuple[str, ...], Any]:
 
     try:
         # The parser needs much memory for a long number before Python refuses the number.
-        if found := re.search(_LONG_NUMBER, data):
-            line = data.count(b"\n", 0, found.start()) + 1
+        if long_number := re.search(_LONG_NUMBER, data):
+            line = data.count(b"\n", 0, long_number.start()) + 1
             raise ValueError(f"a number has too many digits (at line {line})")
         # The parser needs minutes for a key with very many parts.
         if max(line.count(b".") for line in lines) > _MOST_DOTS:
             raise RecursionError
-        return _flat(tomllib.loads(data.decode("utf-8-sig")))
+        return _flatten(tomllib.loads(data.decode("utf-8-sig")))
     except UnicodeDecodeError as error:
         line, reason = data.count(b"\n", 0, error.start) + 1, "not UTF-8"
     except RecursionError:
@@ -316,38 +333,40 @@ def _add_file(
         name = ".".join(parts)
         setting = _BY_NAME.get(name) if len(parts) == 2 else None
         if setting is None:
-            warnings.append(f"{path}: there is no setting {_shown(parts)}{_or(name)}")
+            warnings.append(f"{path}: there is no setting {_quote_name(parts)}{_suggestion(name)}")
         elif workspace and not setting.in_workspace:
             raise BadSettingError(
-                f"{path}: {name} may not be set by a workspace",
+                f"{path}: a workspace may not set {name}",
                 hint=f"set it in {user_file()} or as {setting.variable}",
             )
         else:
-            values[name] = SettingValue(_checked(setting, value, f"{path}: "), path)
+            values[name] = SettingValue(_check_value(setting, value, f"{path}: "), path)
 
 
 def _add_environment(values: dict[str, SettingValue], warnings: list[str]) -> None:
     for setting in SETTINGS:
         text = os.environ.get(setting.variable, "")
         if text:
-            value = _checked(setting, setting.parse(text), f"{setting.variable}: ")
+            value = _check_value(setting, setting.parse(text), f"{setting.variable}: ")
             values[setting.name] = SettingValue(value, ENVIRONMENT)
     known = {setting.variable for setting in SETTINGS}
     sections = tuple({variable[: variable.index("_", 8) + 1] for variable in known})
     for variable in os.environ:
         if variable.startswith(sections) and variable not in known:
             name = variable.removeprefix("CORTEXT_").lower().replace("_", ".", 1)
-            warnings.append(f"{variable} sets nothing: there is no setting {name}{_or(name)}")
+            warnings.append(
+                f"{variable} has no effect: there is no setting {name}{_suggestion(name)}"
+            )
 
 
-def _checked(setting: Setting, value: Any, where: str) -> Any:
+def _check_value(setting: Setting, value: Any, where: str) -> Any:
     if setting.accepts(value):
         if setting.kind == "paths":
             return [os.path.expanduser(path) for path in value]
         return os.path.expanduser(value) if setting.kind == "path" else value
     shown = repr(value)
     shown = shown if len(shown) <= 60 else shown[:60] + "…"
-    raise BadSettingError(f"{where}{setting.name} cannot be {shown}, only {setting.allowed}")
+    raise BadSettingError(f"{where}{setting.name} cannot be {shown}; allowed: {setting.allowed}")
 
 
 def _read(path: str) -> bytes:
@@ -374,18 +393,18 @@ def _read_file(path: str) -> bytes:
     finally:
         os.close(fd)
     if len(data) > BIGGEST_FILE:
-        raise CortextError(f"{path} is larger than {BIGGEST_FILE} bytes, too much for settings")
+        raise CortextError(f"{path} is too large: settings files have at most {BIGGEST_FILE} bytes")
     return data
 
 
-def _flat(table: dict[str, Any], above: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
-    found: dict[tuple[str, ...], Any] = {}
+def _flatten(table: dict[str, Any], parents: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
+    flat: dict[tuple[str, ...], Any] = {}
     for key, value in table.items():
         if isinstance(value, dict):
-            found |= _flat(cast("dict[str, Any]", value), (*above, key))
+            flat |= _flatten(cast("dict[str, Any]", value), (*parents, key))
         else:
-            found[*above, key] = value
-    return found
+            flat[*parents, key] = value
+    return flat
 
 
 def _is_word(text: str) -> bool:
@@ -401,10 +420,10 @@ def _is_folder(value: Any) -> bool:
     return isinstance(value, str) and bool(value) and _is_path(value)
 
 
-def _shown(parts: tuple[str, ...]) -> str:
+def _quote_name(parts: tuple[str, ...]) -> str:
     return ".".join(f'"{part}"' if "." in part else part for part in parts)
 
 
-def _or(name: str) -> str:
-    near = nearest(name)
-    return f"; did you mean {near}?" if near and near != name else ""
+def _suggestion(name: str) -> str:
+    similar = nearest(name)
+    return f"; did you mean {similar}?" if similar and similar != name else ""

@@ -19,6 +19,7 @@ error may have a `hint`, which tells the user what to do next.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,26 +40,36 @@ class CortextError(Exception):
         return _rebuild, (type(self), self.args, self.__dict__)
 
 
+def is_temporary(number: int | None) -> bool:
+    """Return whether reading the same file again may succeed after an error.
+
+    This is true if the disk or a system limit caused the error, and not the file itself. `number`
+    is the `errno` of an OSError.
+    """
+    return number in (errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+
+
 def reason_of(error: OSError) -> str:
     """Return the operating system's reason for a failure, in lower case for use in a sentence."""
     return (error.strerror or str(error)).lower()
 
 
 def why(error: Exception) -> str:
-    """Return the reason of an error, as text to print after the name of the file.
+    """Return the reason for an error, for a message such as `FILE: REASON`.
 
-    For an error of the operating system, the reason is the system's text without the error number.
-    For any other error, the reason is the error's message.
+    For an OSError, the reason is the text of the operating system, without the error number and the
+    file name. For any other error, the reason is the error's message.
     """
     if isinstance(error, OSError) and not isinstance(error, CortextError) and error.strerror:
         return reason_of(error)
     return str(error)
 
 
-def where_and_why(error: Exception) -> str:
+def file_and_reason(error: Exception) -> str:
     """Return `FILE: REASON` for an error that has a file name, and only the reason otherwise.
 
-    The reason is the result of `why`. Use this function where nothing else names the file.
+    The reason is the result of `why`. Use this function if the rest of the message does not name
+    the file.
     """
     file = getattr(error, "filename", None)
     if isinstance(file, bytes):
@@ -66,10 +77,10 @@ def where_and_why(error: Exception) -> str:
     return f"{file}: {why(error)}" if isinstance(file, str) else why(error)
 
 
-def _rebuild(kind: type[CortextError], args: tuple[Any, ...], facts: dict[str, Any]) -> Any:
+def _rebuild(kind: type[CortextError], args: tuple[Any, ...], attributes: dict[str, Any]) -> Any:
     error = kind.__new__(kind, *args)
     error.args = args
-    error.__dict__.update(facts)
+    error.__dict__.update(attributes)
     return error
 
 
@@ -81,7 +92,7 @@ class AmbiguousIdError(CortextError, LookupError):
         self.ids: list[str] = list(ids)
         what = f"match {given}" if given else "are active"
         super().__init__(
-            f"{len(ids)} sessions {what}: {', '.join(ids[:10])}", hint="name one by its whole id"
+            f"{len(ids)} sessions {what}: {', '.join(ids[:10])}", hint="give more of the id"
         )
 
 
@@ -99,7 +110,7 @@ class InvalidIdError(CortextError, ValueError):
 
 
 class InvalidTransitionError(CortextError, ValueError):
-    """A conversation cannot change from its status to the given one (`completed` is final)."""
+    """A conversation cannot change from the status `old` to `new`. `completed` is final."""
 
     def __init__(self, old: str, new: str) -> None:
         self.old = old
@@ -119,11 +130,14 @@ class SessionStorageError(CortextError):
 
 
 class SessionNotFoundError(SessionStorageError, LookupError):
-    """The store has no session with the given id."""
+    """The store has no session with the given id.
 
-    def __init__(self, id: str, *, path: str = "") -> None:
+    `noun` is the word for the session in the message, such as "conversation".
+    """
+
+    def __init__(self, id: str, *, path: str = "", noun: str = "session") -> None:
         self.id = id
-        super().__init__(f"session not found: {id}", path=path)
+        super().__init__(f"{noun} not found: {id}", path=path)
 
 
 class SessionCorruptedError(SessionStorageError, ValueError):
@@ -137,7 +151,7 @@ class SessionCorruptedError(SessionStorageError, ValueError):
 
 
 class SessionLockedError(SessionStorageError, TimeoutError):
-    """Another process uses the session. `waited` is how many seconds we waited for the lock."""
+    """Another process, `holder`, uses the session. We waited `waited` seconds for the lock."""
 
     def __init__(self, path: str, *, holder: str, waited: float) -> None:
         self.holder = holder
@@ -146,7 +160,7 @@ class SessionLockedError(SessionStorageError, TimeoutError):
         super().__init__(
             f"{path} is {state}",
             path=path,
-            hint="try again when that process is done, or end it",
+            hint="try again when that process has finished, or end it",
         )
 
 
@@ -160,12 +174,15 @@ class SessionOwnerError(SessionStorageError, PermissionError):
         self.id = id
         super().__init__(
             f"session {id} belongs to another owner",
-            hint="use another id, or name its owner",
+            hint="use another id, or pass the owner of this session",
         )
 
 
 class CheckpointTypeError(SessionStorageError, TypeError):
-    """A LangGraph checkpoint contains a type that is not allowed. Nothing was loaded or written."""
+    """A LangGraph checkpoint contains a type that is not allowed. Nothing was loaded or written.
+
+    If `is_kind` is true, `type` is the name of an encoding such as "pickle", and not of a type.
+    """
 
     def __init__(
         self, type: str, *, thread: str, checkpoint: str = "", is_kind: bool = False
@@ -173,14 +190,14 @@ class CheckpointTypeError(SessionStorageError, TypeError):
         self.type = type
         self.thread = thread
         self.checkpoint = checkpoint
-        # Anybody may have changed the stored data, so control characters are escaped.
+        # Another program may have changed the stored data, so control characters are escaped.
         shown, at = (repr(text[:200])[1:-1] for text in (type, checkpoint))
         where = f"thread {thread}" + (f", checkpoint {at}" if at else "")
         super().__init__(
             f"{where}: {'data of the kind' if is_kind else 'the type'} {shown} is not allowed",
-            hint="cortext does not write such data: another program changed the checkpoint"
+            hint="cortext does not write such data; another program changed the checkpoint"
             if is_kind
-            else "if the type is your own, name it: CortextSaver(..., allowed_types=[...])",
+            else "if the type is your own, allow it: CortextSaver(..., allowed_types=[...])",
         )
 
 
@@ -191,7 +208,7 @@ class NewerVersionError(SessionStorageError):
         self.found = found
         self.known = known
         super().__init__(
-            f"{path} has format version {found}, and this cortext reads up to {known}",
+            f"{path} has format version {found}, but this cortext reads only up to {known}",
             path=path,
-            hint="upgrade cortext to open it",
+            hint="upgrade cortext to read this file",
         )

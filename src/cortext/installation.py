@@ -1,4 +1,4 @@
-"""How cortext was installed, and the command that adds a package to that installation."""
+"""Find out how cortext was installed, and build the command that installs more packages."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ DISTRIBUTION = "cortext-sessions"
 
 
 def install_command(name: str) -> str:
-    """Return the shell command that adds an extra of cortext, or one package, to the installation.
+    """Return the shell command that installs a missing extra of cortext, or one missing package.
 
-    The command uses uv, pipx or pip, whichever installed cortext. It names the packages of the
-    extra, never `cortext-sessions[extra]`, because no package index has cortext under that name.
+    `name` is the name of the extra or of the package. The command uses the program that installed
+    cortext: uv, pipx or pip. It lists the packages of an extra one by one. `cortext-sessions[NAME]`
+    would not work, because no package index has cortext under that name.
     """
     packages = _requirements(name)
     prefix = Path(sys.prefix)
@@ -36,7 +37,10 @@ def install_command(name: str) -> str:
 
 
 def _requirements(name: str) -> list[str]:
-    """Return the packages of an extra, or one package, with the versions that cortext requires."""
+    """Return the packages of the extra `name`, with the versions that cortext requires.
+
+    If there is no such extra, `name` is a package, and the list has only this package.
+    """
     from importlib.metadata import PackageNotFoundError, requires  # slow to import
 
     try:

@@ -1,15 +1,15 @@
-"""The paths of all files and folders that cortext uses. No other module contains them."""
+"""The paths of the files and folders in which cortext stores its data, outside of workspaces."""
 
 from __future__ import annotations
 
 import os
 
-_FEW = 100
-"""The largest number of date folders, and of conversations in each, that a search checks."""
+_MOST_CHECKED = 100
+"""`_has_conversations` checks at most this many date folders, and this many folders in each."""
 
 
-def _at_home(name: str) -> str:
-    """Return a path below the user's home folder; an empty `$HOME` counts as not set."""
+def _home_path(name: str) -> str:
+    """Return the path of `name` in the user's home folder. An empty `$HOME` counts as not set."""
     if os.environ.get("HOME") == "":
         import pwd
 
@@ -18,25 +18,25 @@ def _at_home(name: str) -> str:
 
 
 def data_home() -> str:
-    """Return `$XDG_DATA_HOME`, or `~/.local/share`; a relative value counts as not set."""
+    """Return the user's data folder: `$XDG_DATA_HOME` if it is absolute, or `~/.local/share`."""
     value = os.environ.get("XDG_DATA_HOME", "")
-    return value if os.path.isabs(value) else _at_home(".local/share")
+    return value if os.path.isabs(value) else _home_path(".local/share")
 
 
 def config_home() -> str:
-    """Return `$XDG_CONFIG_HOME`, or `~/.config`; a relative value counts as not set."""
+    """Return the user's settings folder: `$XDG_CONFIG_HOME` if it is absolute, or `~/.config`."""
     value = os.environ.get("XDG_CONFIG_HOME", "")
-    return value if os.path.isabs(value) else _at_home(".config")
+    return value if os.path.isabs(value) else _home_path(".config")
 
 
 def cache_home() -> str:
-    """Return `$XDG_CACHE_HOME`, or `~/.cache`; a relative value counts as not set."""
+    """Return the user's cache folder: `$XDG_CACHE_HOME` if it is absolute, or `~/.cache`."""
     value = os.environ.get("XDG_CACHE_HOME", "")
-    return value if os.path.isabs(value) else _at_home(".cache")
+    return value if os.path.isabs(value) else _home_path(".cache")
 
 
 def document_dir() -> str:
-    """Return the default folder of session documents, which hold one session in each JSON file."""
+    """Return the default folder of session documents: JSON files with one session each."""
     return os.path.join(data_home(), "src/opencode/sessions")
 
 
@@ -59,10 +59,11 @@ def current_folder() -> str:
 
 
 def workspace_root(start: str | os.PathLike[str] | None = None) -> str:
-    """Return the workspace that contains a folder, or the personal workspace if there is none.
+    """Return the folder of the workspace that contains `start`, by default the current folder.
 
-    `start` is the folder, by default the current one. The result is `start` or its nearest parent
-    that contains `.workspace/` or conversations. A git clone may contain only conversations.
+    This is `start` itself or its nearest parent with `.workspace/` or with conversations. (A git
+    clone of a workspace may have only conversations.) If there is none, return the personal
+    workspace.
     """
     folder: str = os.path.abspath(os.fspath(start or current_folder()))
     while not (os.path.isdir(f"{folder}/.workspace") or _has_conversations(folder)):
@@ -79,15 +80,15 @@ def _has_conversations(folder: str) -> bool:
         days = [name for name in os.listdir(f"{folder}/conversations") if name.count("-") == 2]
         return any(
             os.path.isdir(f"{folder}/conversations/{day}/{name}/.session")
-            for day in days[:_FEW]
-            for name in os.listdir(f"{folder}/conversations/{day}")[:_FEW]
+            for day in days[:_MOST_CHECKED]
+            for name in os.listdir(f"{folder}/conversations/{day}")[:_MOST_CHECKED]
         )
     except OSError:
         return False
 
 
 def catalog() -> str:
-    """Return the path of the catalog, the database from which conversations are listed."""
+    """Return the path of the catalog, the database from which cortext lists conversations."""
     return os.path.join(cache_home(), "cortext", "catalog.sqlite3")
 
 
@@ -97,14 +98,15 @@ def former_catalog() -> str:
 
 
 def words() -> str:
-    """Return the path of the database that is the full-text index of all conversations."""
+    """Return the path of the full-text index, the database of all words in conversations."""
     return os.path.join(cache_home(), "cortext", "words.sqlite3")
 
 
 def checked() -> str:
-    """Return the file with fingerprints of files that `cortext doctor` found intact.
+    """Return the path of the file in which `cortext doctor` records the files that are intact.
 
-    `cortext doctor` skips these files until they change.
+    The file has their fingerprints (size and time). `cortext doctor` skips an intact file until it
+    changes.
     """
     return os.path.join(cache_home(), "cortext", "checked.json")
 
@@ -114,13 +116,18 @@ def known_workspaces() -> str:
     return os.path.join(data_home(), "cortext", "workspaces")
 
 
+def moved_folders() -> str:
+    """Return the file that lists the folders which the user declared as moved."""
+    return os.path.join(data_home(), "cortext", "moved-folders")
+
+
 def trash() -> str:
     """Return the folder of deleted conversations."""
     return os.path.join(data_home(), "cortext", "trash")
 
 
 def archive() -> str:
-    """Return the folder of our copies of transcripts, which has one folder for each AI tool."""
+    """Return the folder of our copies of transcripts. It has a subfolder for each AI tool."""
     return os.path.join(data_home(), "cortext", "archive")
 
 
@@ -130,7 +137,7 @@ def service_tokens() -> str:
 
 
 def running() -> str:
-    """Return the folder of temporary state, such as the notes of hooks about running sessions."""
+    """Return the folder for temporary state. For example, hooks record running sessions in it."""
     return os.path.join(data_home(), "cortext", "running")
 
 
@@ -145,7 +152,7 @@ def aurora_home() -> str:
     A relative value of the variable counts as not set.
     """
     value = os.environ.get("AURORA_HOME", "")
-    return value if os.path.isabs(value) else _at_home(".aurora")
+    return value if os.path.isabs(value) else _home_path(".aurora")
 
 
 def spawn_sessions() -> str:
@@ -159,17 +166,20 @@ def program_sessions() -> str:
 
 
 def known_programs() -> str:
-    """Return the file that lists further folders in which programs store sessions as log files."""
+    """Return the file that lists more folders in which programs store sessions as log files."""
     return os.path.join(data_home(), "cortext", "program-folders")
 
 
 def known_documents() -> str:
-    """Return the file that lists further folders in which programs store session documents."""
+    """Return the file that lists more folders in which programs store session documents."""
     return os.path.join(data_home(), "cortext", "document-folders")
 
 
 def redaction_key() -> str:
-    """Return the file with the key for the fingerprints of redacted secrets."""
+    """Return the file with the secret key of redactions (placeholders that replace secrets).
+
+    Each redaction contains a fingerprint of the secret, which is computed with this key.
+    """
     return os.path.join(data_home(), "cortext", "redaction.key")
 
 
@@ -183,6 +193,6 @@ def setup_record() -> str:
     return os.path.join(data_home(), "cortext", "setup.json")
 
 
-def watch_mark() -> str:
+def watch_lock_file() -> str:
     """Return the lock file that `cortext watch` holds while it runs."""
     return os.path.join(data_home(), "cortext", "watch.lock")

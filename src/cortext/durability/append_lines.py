@@ -1,4 +1,4 @@
-"""Durable appends to a file of lines, such as `messages.jsonl`, that several processes write."""
+"""Append lines durably to a file, such as `messages.jsonl`, that several processes write to."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ from cortext.errors import SessionStorageError
 
 FIRST_LOOK = 64 * 1024
 FIRST_LINES = 100
-_REMEMBERED = 8192
+_MOST_IDS = 8192
 _OPEN = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Appender:
-    """A file of lines that is open for appending; safe to use from several threads.
+    """Appends lines durably to the file `path`, which other threads and processes may write too.
 
-    `append` returns when the lines are on stable storage. A line with a known id is not written
-    again. The appender knows the last few thousand ids that it or another process wrote. When the
-    appender opens the file, it reads the ids of the last `first_lines` lines, and of at least the
-    last 64 KB.
+    Every line has an id. A line whose id is already known is not written again. The appender knows
+    the last few thousand ids, including ids that other processes wrote. When it first opens the
+    file, it reads the ids of the last `first_lines` lines, but at least of the last 64 KB.
 
-    `is_record` returns whether a line without a newline is complete, and `ids_in` returns the ids
-    in a block of lines. `wait` is how many seconds to wait for the lock.
+    - `lock_path`: the lock file. Temporary files are written to its folder
+    - `is_record`: a function that returns whether a last line without a newline is complete
+    - `ids_in`: a function that returns the ids in a block of lines
+    - `wait`: the number of seconds to wait for the lock
 
     A missing file raises FileNotFoundError. Any other failure raises SessionStorageError.
     """
@@ -49,23 +50,24 @@ class Appender:
         self._lock = FileLock(lock_path, guards=path, wait=wait, keep_open=True)
         self._is_record = is_record
         self._ids_in = ids_in
-        self._threads = threading.Lock()
+        self._thread_lock = threading.Lock()
         self._fd = -1
         self._pid = 0
         self._inode = -1
-        self._seen = 0
+        self._end = 0
         self._ids: dict[str, None] = {}
 
     def append(self, lines: Sequence[tuple[str, bytes]]) -> int:
         """Append the lines whose id is not in the file yet, and return the number of these lines.
 
-        `lines` contains pairs of an id and a line. Each line includes its newline.
+        `lines` contains pairs of an id and a line. Each line includes its newline. When the method
+        returns, the lines are on stable storage.
         """
-        if self._pid and self._forked():
+        if self._pid and self._is_forked():
             # After a fork, the lock may be held by a thread that exists only in the parent.
-            self._threads = threading.Lock()
+            self._thread_lock = threading.Lock()
         try:
-            with self._threads:
+            with self._thread_lock:
                 return self._append(lines)
         except FileNotFoundError:
             raise
@@ -74,8 +76,8 @@ class Appender:
                 raise
 
     def close(self) -> None:
-        with self._threads:
-            self._drop()
+        with self._thread_lock:
+            self._close_file()
             self._lock.close()
 
     def __del__(self) -> None:
@@ -84,15 +86,15 @@ class Appender:
 
     def _append(self, lines: Sequence[tuple[str, bytes]]) -> int:
         with self._lock:
-            now = os.lstat(self._path)
-            if now.st_ino != self._inode or now.st_size != self._seen or self._forked():
-                self._follow(now)
+            status = os.lstat(self._path)
+            if status.st_ino != self._inode or status.st_size != self._end or self._is_forked():
+                self._catch_up(status)
             new: dict[str, bytes] = {}
             for id, line in lines:
                 if id not in self._ids:
                     new.setdefault(id, line)
             data = b"".join(new.values())
-            fd, start = self._fd, self._seen
+            fd, start = self._fd, self._end
             self._write(data)
             self._remember(new)
         # Sync outside the lock, so that waiting writers share one journal commit. Sync even if
@@ -104,48 +106,52 @@ class Appender:
             raise
         return len(new)
 
-    def _drop(self) -> None:
+    def _close_file(self) -> None:
         if self._fd >= 0:
             os.close(self._fd)
         self._fd = self._inode = -1
         self._ids.clear()
 
-    def _forked(self) -> bool:
+    def _is_forked(self) -> bool:
         return self._pid != os.getpid()
 
-    def _follow(self, now: os.stat_result) -> None:
-        """Open the current file again if it was replaced, and read the ids that others appended.
+    def _catch_up(self, status: os.stat_result) -> None:
+        """Read the ids that other processes appended. If the file was replaced, open the new file.
 
-        `now` is the `stat` result of the current file.
+        `status` is the `stat` result of the file that is now at the path.
         """
-        cut = False
-        if now.st_ino != self._inode or self._forked():
-            first = self._inode < 0
-            self._drop()
+        starts_inside_line = False
+        if status.st_ino != self._inode or self._is_forked():
+            is_first_open = self._inode < 0
+            self._close_file()
             self._fd = os.open(self._path, _OPEN)
-            now = os.fstat(self._fd)
-            self._inode, self._pid = now.st_ino, os.getpid()
+            status = os.fstat(self._fd)
+            self._inode, self._pid = status.st_ino, os.getpid()
             # If another process replaced the file, read all of the new file, because it may
             # contain only some of our lines.
-            self._seen = _first_look(self._fd, now.st_size, self._first_lines) if first else 0
-            cut = self._seen > 0
-        size = now.st_size
-        if size < self._seen:
-            self._seen = 0
+            self._end = (
+                _first_read_offset(self._fd, status.st_size, self._first_lines)
+                if is_first_open
+                else 0
+            )
+            starts_inside_line = self._end > 0
+        size = status.st_size
+        if size < self._end:
+            self._end = 0
             self._ids.clear()
-        new = read_range(self._fd, self._seen, size)
+        new = read_range(self._fd, self._end, size)
         if new and not new.endswith(b"\n"):
-            size = self._mend_tail()
-            self._seen = min(self._seen, size)
-            new = read_range(self._fd, self._seen, size)
-        if cut:
+            size = self._repair_tail()
+            self._end = min(self._end, size)
+            new = read_range(self._fd, self._end, size)
+        if starts_inside_line:
             # The read began in the middle of a line: skip the rest of that line.
             new = new[new.find(b"\n") + 1 :]
         if new:
             self._remember(self._ids_in(new))
-        self._seen = size
+        self._end = size
 
-    def _mend_tail(self) -> int:
+    def _repair_tail(self) -> int:
         """Repair a last line without a newline, and return the new size of the file.
 
         A complete record gets its newline. Any other text is moved to `PATH.torn`.
@@ -162,8 +168,8 @@ class Appender:
     def _remember(self, ids: Iterable[str]) -> None:
         for id in ids:
             self._ids[id] = None
-        if len(self._ids) > _REMEMBERED:
-            for id in list(self._ids)[: -_REMEMBERED // 2]:
+        if len(self._ids) > _MOST_IDS:
+            for id in list(self._ids)[: -_MOST_IDS // 2]:
                 del self._ids[id]
 
     def _write(self, data: bytes) -> None:
@@ -173,16 +179,17 @@ class Appender:
             if written < len(data):
                 write_all(self._fd, data[written:])
         except BaseException:
-            os.ftruncate(self._fd, self._seen)
+            os.ftruncate(self._fd, self._end)
             raise
-        self._seen += len(data)
+        self._end += len(data)
 
     def _undo(self, fd: int, start: int, data: bytes, error: OSError) -> None:
-        """Replace the file after a failed sync, because a second sync could wrongly succeed.
+        """Rewrite the file after a failed sync, without the lines that we just appended.
 
-        If nobody wrote after our lines (`data` at offset `start`), the new file does not have them.
-        Otherwise the new file is a full copy, and SessionStorageError says that our lines may be
-        in the file.
+        `data` has our lines, `start` is their offset, and `error` is the error of the sync. If
+        another process has already written after our lines, our lines stay in the file. Then
+        SessionStorageError says that they may or may not be stored. A second sync is no help,
+        because it could wrongly report success.
         """
         with self._lock:
             end = os.fstat(fd).st_size
@@ -192,10 +199,10 @@ class Appender:
                 return
             self._rewrite(fd, read_file(self._path))
         raise SessionStorageError(
-            f"{self._path}: the disk reported an error, and what was appended may be present",
+            f"{self._path}: the disk reported an error; the append may or may not be stored",
             path=self._path,
             errno=error.errno,
-            hint="append it again: a message with the same id is not written twice",
+            hint="append again; a message with the same id is stored only once",
         ) from error
 
     def _rewrite(self, fd: int, data: bytes) -> None:
@@ -205,21 +212,22 @@ class Appender:
             os.ftruncate(fd, len(data))
             raise
         finally:
-            self._drop()
+            self._close_file()
 
     def _is_current(self, fd: int) -> bool:
         return os.fstat(fd).st_ino == os.stat(self._path).st_ino
 
 
-def _first_look(fd: int, size: int, lines: int) -> int:
-    """Return an offset from which at least `lines` lines and 64 KB follow, or 0.
+def _first_read_offset(fd: int, size: int, lines: int) -> int:
+    """Return the offset at which to start reading the end of a file of `size` bytes.
 
-    The offset may be in the middle of a line.
+    At least `lines` lines and 64 KB follow this offset. It is 0 if the file is shorter. The offset
+    may be in the middle of a line.
     """
-    start, ended = size, 0
-    while start > 0 and ended <= lines:
+    start, newlines = size, 0
+    while start > 0 and newlines <= lines:
         end, start = start, max(start - FIRST_LOOK, 0)
-        ended += read_range(fd, start, end).count(b"\n")
+        newlines += read_range(fd, start, end).count(b"\n")
     return start
 
 

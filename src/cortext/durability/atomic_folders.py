@@ -13,7 +13,8 @@ from cortext.durability.replace_file import link_or_copy, make_private_dir, temp
 def write_folder(temp_dir: str, files: Mapping[str, Iterable[bytes]]) -> str:
     """Create a temporary folder in `temp_dir` with the given files, and return its path.
 
-    `files` maps each file name to its content. The folder and its files are on stable storage.
+    `files` maps each file name to the parts of its content. When the function returns, the folder
+    and its files are on stable storage.
     """
     fresh = os.path.join(temp_dir, temp_name("new"))
     try:
@@ -30,8 +31,8 @@ def write_folder(temp_dir: str, files: Mapping[str, Iterable[bytes]]) -> str:
 def place_folder(fresh: str, target: str, *, below: str) -> None:
     """Rename the folder `fresh`, which `write_folder` created, to `target`.
 
-    The rename is durable. The parent folders of `target` up to `below` are synced too, because they
-    may be new.
+    The rename is durable. The parent folders of `target`, up to the folder `below`, are forced to
+    stable storage too, because they may be new.
     """
     try:
         os.rename(fresh, target)
@@ -51,13 +52,13 @@ def swap_folder(fresh: str, target: str) -> None:
     Files that only `target` has are first linked or copied into `fresh`.
     """
     try:
-        new = os.listdir(fresh)
-        for name in {*os.listdir(target)}.difference(new):
+        new_names = os.listdir(fresh)
+        for name in {*os.listdir(target)}.difference(new_names):
             link_or_copy(os.path.join(target, name), os.path.join(fresh, name))
         sync_dir(fresh)
         # A crash between several renames would leave a mix of old and new files.
         if not _exchange(fresh, target):
-            for name in new:
+            for name in new_names:
                 os.rename(os.path.join(fresh, name), os.path.join(target, name))
             sync_dir(target)
         sync_dir(os.path.dirname(target))
@@ -71,10 +72,10 @@ def remove_folder(target: str, temp_dir: str) -> None:
     The folder is first renamed into `temp_dir`, so it disappears in one step. Then its files are
     deleted.
     """
-    gone = os.path.join(temp_dir, temp_name("deleted"))
-    os.rename(target, gone)
+    doomed = os.path.join(temp_dir, temp_name("deleted"))
+    os.rename(target, doomed)
     sync_dir(os.path.dirname(target))
-    _remove(gone)
+    _remove(doomed)
 
 
 def _remove(folder: str, *, ignore_errors: bool = False) -> None:
@@ -91,8 +92,8 @@ def _exchange(first: str, second: str) -> bool:
     libc = ctypes.CDLL(None, use_errno=True)
     if not hasattr(libc, "renameat2"):
         return False
-    here, swap = ctypes.c_int(-100), ctypes.c_uint(2)  # AT_FDCWD, RENAME_EXCHANGE
-    if libc.renameat2(here, os.fsencode(first), here, os.fsencode(second), swap) == 0:
+    cwd, swap = ctypes.c_int(-100), ctypes.c_uint(2)  # AT_FDCWD, RENAME_EXCHANGE
+    if libc.renameat2(cwd, os.fsencode(first), cwd, os.fsencode(second), swap) == 0:
         return True
     number = ctypes.get_errno()
     if number in (errno.ENOSYS, errno.EINVAL, errno.EXDEV, errno.EOPNOTSUPP):

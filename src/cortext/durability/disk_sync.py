@@ -9,7 +9,10 @@ import sys
 if sys.platform == "darwin":
 
     def sync_file(fd: int) -> None:
-        """Force an open file to stable storage. On macOS, fsync reaches only the drive's cache."""
+        """Force an open file to stable storage.
+
+        On macOS, `os.fsync` would write only to the drive's cache.
+        """
         fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
 
     sync_data = sync_file
@@ -20,7 +23,7 @@ else:
         os.fsync(fd)
 
     def sync_data(fd: int) -> None:
-        """Force the data of an open file to stable storage, with its size but not its times."""
+        """Force the data and the size of an open file to stable storage, but not its times."""
         os.fdatasync(fd)
 
 

@@ -18,7 +18,7 @@ from cortext.errors import SessionLockedError
 DEFAULT_WAIT = 10.0
 _OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _let_others_run = getattr(os, "sched_yield", lambda: time.sleep(0))
-_BUSY = (errno.EWOULDBLOCK, errno.EACCES)
+_BUSY_ERRORS = (errno.EWOULDBLOCK, errno.EACCES)
 
 
 class FileLock:
@@ -54,7 +54,7 @@ class FileLock:
         try:
             fcntl.flock(self._fd, self._kind | fcntl.LOCK_NB)
         except OSError as error:
-            self._contend(error)
+            self._wait_if_busy(error)
         return self
 
     def __exit__(
@@ -85,16 +85,16 @@ class FileLock:
             self._fd = os.open(self._path, _OPEN, 0o600)
         self._pid = os.getpid()
 
-    def _contend(self, error: OSError) -> None:
+    def _wait_if_busy(self, error: OSError) -> None:
         try:
-            if error.errno not in _BUSY:
+            if error.errno not in _BUSY_ERRORS:
                 raise error
-            self._wait_for_it()
+            self._wait_for_lock()
         except BaseException:
             self.close()
             raise
 
-    def _wait_for_it(self) -> None:
+    def _wait_for_lock(self) -> None:
         start = time.monotonic()
         tries = 0
         while not try_flock(self._fd, self._kind):
@@ -113,14 +113,14 @@ def try_flock(fd: int, kind: int = fcntl.LOCK_EX) -> bool:
     try:
         fcntl.flock(fd, kind | fcntl.LOCK_NB)
     except OSError as error:
-        if error.errno in _BUSY:
+        if error.errno in _BUSY_ERRORS:
             return False
         raise
     return True
 
 
 def holder_of(fd: int) -> str:
-    """Return text such as "process 12 (python)" for the process that locked an open file.
+    """Return a text about the process that locked an open file, such as "process 12 (python)".
 
     If the process is unknown, the text is "another process".
     """

@@ -1,8 +1,8 @@
 """Safe access to the SQLite databases of other programs.
 
-Such a file may be damaged or malicious. It may be a pipe, or contain an endless view or a row of a
-gigabyte. This module opens every database that cortext did not create, with limits on time and
-memory.
+Such a file may be damaged or malicious. For example, it may be a pipe, or contain an endless view
+or a row of a gigabyte. cortext opens every database that it did not create with this module, which
+limits time and memory.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from cortext.durability.read_files import open_file
 
 _LARGEST_ROW = 256 << 20
 _STEPS = 20_000_000
-"""The number of SQLite VM instructions allowed for the smallest database: about a second."""
-_STEPS_PER_BYTE = 20  # a plain read of all rows takes less than 1 step for each byte
+"""The number of SQLite VM instructions that a query may use in any database: about a second."""
+# A query may use this many more VM instructions for each byte of the database. A plain read of all
+# rows takes less than 1 instruction for each byte.
+_STEPS_PER_BYTE = 20
 _STEPS_AT_ONCE = 10_000
-_BESIDE = ("-wal", "-shm", "-journal")
+_EXTRA_FILES = ("-wal", "-shm", "-journal")
 _HARDENING = ("trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0")
 _TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE TABLE%'"
-_COMPUTED = "SELECT 1 FROM pragma_table_xinfo(?) WHERE hidden = 2"
+_COMPUTED_COLUMNS = "SELECT 1 FROM pragma_table_xinfo(?) WHERE hidden = 2"
 
 
 @contextmanager
@@ -39,14 +41,14 @@ def open_foreign(
         OSError: The database, or an extra file that SQLite would read, is not a regular file.
     """
     size = _size_of_regular(path)
-    for suffix in () if immutable else _BESIDE:
+    for suffix in () if immutable else _EXTRA_FILES:
         if os.path.lexists(path + suffix):
             size += _size_of_regular(path + suffix)
     uri = f"file:{quote(os.fsencode(path))}?mode=ro{'&immutable=1' if immutable else ''}"
     with closing(sqlite3.connect(uri, uri=True, timeout=timeout)) as db:
         db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_ROW)
         db.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
-        db.set_progress_handler(_budget(_STEPS + _STEPS_PER_BYTE * size), _STEPS_AT_ONCE)
+        db.set_progress_handler(_step_limit(_STEPS + _STEPS_PER_BYTE * size), _STEPS_AT_ONCE)
         for setting in _HARDENING:
             db.execute(f"PRAGMA {setting}")
         yield db
@@ -59,16 +61,16 @@ def find_tables(db: sqlite3.Connection) -> set[str]:
     take unlimited time and memory.
     """
     names = [name for (name,) in db.execute(_TABLES).fetchall()]
-    return {name for name in names if db.execute(_COMPUTED, (name,)).fetchone() is None}
+    return {name for name in names if db.execute(_COMPUTED_COLUMNS, (name,)).fetchone() is None}
 
 
 def explain_failure(error: Exception) -> str:
     """Return why a database could not be read, as text to print after the name of the database."""
     code = getattr(error, "sqlite_errorcode", None)
     if code == sqlite3.SQLITE_INTERRUPT:
-        return "reading it takes more work than a database of its size needs"
+        return "reading takes too long for a database of this size"
     if code == sqlite3.SQLITE_TOOBIG or isinstance(error, sqlite3.DataError):
-        return f"one of its rows is larger than {_LARGEST_ROW >> 20} MiB"
+        return f"a row is larger than {_LARGEST_ROW >> 20} MiB"
     return str(error)
 
 
@@ -80,13 +82,13 @@ def _size_of_regular(path: str) -> int:
         os.close(fd)
 
 
-def _budget(steps: int) -> Callable[[], bool]:
+def _step_limit(steps: int) -> Callable[[], bool]:
     """Return a SQLite progress handler that stops a query after `steps` VM instructions."""
-    left = steps
+    remaining = steps
 
     def is_used_up() -> bool:
-        nonlocal left
-        left -= _STEPS_AT_ONCE
-        return left < 0
+        nonlocal remaining
+        remaining -= _STEPS_AT_ONCE
+        return remaining < 0
 
     return is_used_up

@@ -1,7 +1,8 @@
 """Gzip files that can grow. A gzip file is a sequence of members, which are compressed blocks.
 
-We write the length of each member into its header, in the extra field. So the members are found
-without decompressing the file. `zcat` reads these files, and we read gzip files of other programs.
+We write the length of each member into the extra field of its header. This makes it possible to
+find all members without decompressing the file. `zcat` can read our files, and this module can read
+the gzip files of other programs.
 """
 
 from __future__ import annotations
@@ -18,14 +19,15 @@ SUFFIX = ".gz"
 MOST = 1 << 20
 """The largest number of uncompressed bytes in one member."""
 _MAGIC = b"\x1f\x8b\x08"
-# The flag FEXTRA, no time, no system; then an extra field of 12 bytes: `CX`, 8, and two lengths.
+# The start of our gzip header: the flag FEXTRA, no time, no system. Then an extra field of 12 bytes
+# begins: the name `CX`, the number 8, and two lengths of 4 bytes (which are not part of _BEGIN).
 _BEGIN = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x0c\0CX\x08\0"
 _HEAD = struct.Struct(f"<{len(_BEGIN)}sII")
 _END = struct.Struct("<II")
 _LEVEL = 6
 _LARGEST = 1 << 28
 """The largest uncompressed size of a member that we accept, as a protection against zip bombs."""
-_CACHED = 4
+_MOST_CACHED = 4
 
 
 class Member(NamedTuple):
@@ -48,13 +50,13 @@ class BrokenMemberError(ValueError):
         self.member = member
         self.data = data
         super().__init__(
-            f"the compressed copy is damaged at byte {member.at}: of {member.size} bytes "
-            f"{len(data)} can be read"
+            f"the compressed copy is damaged at byte {member.at}: "
+            f"{len(data)} of {member.size} bytes can be read"
         )
 
 
 def pack(data: bytes | memoryview) -> bytes:
-    """Compress data to one gzip member, to append it to a file."""
+    """Compress data, and return it as one gzip member that can be appended to a gzip file."""
     packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
     body = packer.compress(data) + packer.flush()
     end = _END.pack(zlib.crc32(data), len(data))
@@ -81,26 +83,26 @@ class Packed:
         self.end: int = 0
         self.size: int = 0
         self.rest: int = 0
-        self._walk(os.fstat(fd).st_size)
+        self._find_members(os.fstat(fd).st_size)
 
-    def _walk(self, length: int) -> None:
+    def _find_members(self, length: int) -> None:
         while self.end < length:
-            packed, size = self._lengths() or self._foreign(length)
+            packed, size = self._lengths_in_header() or self._measure_foreign_member(length)
             if not packed or self.end + packed > length:
-                after = _find(self._fd, self.end + 1, length)
-                if after is None:
+                next_member = _find_member(self._fd, self.end + 1, length)
+                if next_member is None:
                     break
-                self.gaps.append(f"{after - self.end} bytes at byte {self.end} are damaged")
-                self.end = after
+                self.gaps.append(f"{next_member - self.end} bytes at byte {self.end} are damaged")
+                self.end = next_member
                 continue
             self.members.append(Member(self.end, packed, self.size, size))
             self.end, self.size = self.end + packed, self.size + size
         self.rest = length - self.end
 
-    def _lengths(self) -> tuple[int, int] | None:
-        """Return the compressed and uncompressed length from the header at offset `end`.
+    def _lengths_in_header(self) -> tuple[int, int] | None:
+        """Return the compressed and uncompressed length of the member at the offset `self.end`.
 
-        None if our program did not write the member at this offset.
+        The lengths are read from its header. Return None if another program wrote the member.
         """
         head = os.pread(self._fd, _HEAD.size, self.end)
         if len(head) < _HEAD.size:
@@ -108,35 +110,37 @@ class Packed:
         begin, packed, size = _HEAD.unpack(head)
         return (packed, size) if begin == _BEGIN and packed > _HEAD.size + _END.size else None
 
-    def _foreign(self, length: int) -> tuple[int, int]:
-        """Return the compressed and uncompressed length of another program's member at `end`.
+    def _measure_foreign_member(self, length: int) -> tuple[int, int]:
+        """Return the compressed and uncompressed length of the member at the offset `self.end`.
 
-        The member is decompressed to find its lengths. Both are 0 if the member is not complete.
+        Another program wrote the member, so it is decompressed to find its lengths. Both are 0 if
+        the member is not complete. `length` is the length of the file.
         """
-        after, size = self.end, 0
-        for data, place in _inflate(self._fd, self.end, length):
-            after, size = place, size + len(data)
-        return (after - self.end, size) if after > self.end else (0, 0)
+        end, size = self.end, 0
+        for data, offset in _inflate(self._fd, self.end, length):
+            end, size = offset, size + len(data)
+        return (end - self.end, size) if end > self.end else (0, 0)
 
-    def read(self, start: int, end: int, name: Callable[[str], None] | None = None) -> bytes:
+    def read(self, start: int, end: int, report: Callable[[str], None] | None = None) -> bytes:
         """Return bytes `start` to `end` of the uncompressed data.
 
-        BrokenMemberError if a member in this range is damaged. If the function `name` is given, it
-        is called with a sentence about the damage instead, and a newline replaces missing bytes.
+        Raises BrokenMemberError if a member in this range is damaged. With `report`, the method
+        raises no error: it calls `report` with a sentence about the damage, and a newline replaces
+        the missing bytes.
         """
-        found: list[bytes] = []
-        for member in self._between(start, end):
+        parts: list[bytes] = []
+        for member in self._members_between(start, end):
             try:
                 data = self.member(member)
             except BrokenMemberError as error:
-                if not name:
+                if not report:
                     raise
-                name(str(error))
+                report(str(error))
                 data = error.data[: member.size - 1] + b"\n"
-            found.append(data[max(start - member.start, 0) : end - member.start])
-        return b"".join(found)
+            parts.append(data[max(start - member.start, 0) : end - member.start])
+        return b"".join(parts)
 
-    def _between(self, start: int, end: int) -> list[Member]:
+    def _members_between(self, start: int, end: int) -> list[Member]:
         from bisect import bisect_left, bisect_right
 
         first = bisect_right(self.members, start, key=lambda member: member.start) - 1
@@ -144,7 +148,10 @@ class Packed:
         return self.members[max(first, 0) : last]
 
     def member(self, member: Member) -> bytes:
-        """Decompress a member and verify its checksum; BrokenMemberError if it is damaged."""
+        """Return the uncompressed data of a member, after a check of its checksum.
+
+        Raises BrokenMemberError if the member is damaged.
+        """
         if (known := self._cache.get(member.at)) is not None:
             return known
         if member.size > _LARGEST:
@@ -158,21 +165,21 @@ class Packed:
             raise BrokenMemberError(member, _salvage(data, member.size)) from None
         if len(unpacked) != member.size or not inflater.eof:
             raise BrokenMemberError(member, unpacked[: member.size])
-        while len(self._cache) >= _CACHED:
+        while len(self._cache) >= _MOST_CACHED:
             del self._cache[next(iter(self._cache))]
         self._cache[member.at] = unpacked
         return unpacked
 
     def raw(self, member: Member) -> bytes:
-        """Return a member as it is in the file, still compressed."""
+        """Return the compressed bytes of a member."""
         return read_range(self._fd, member.at, member.at + member.packed)
 
 
-def read_packed(path: str, name: Callable[[str], None] | None = None) -> Iterator[bytes]:
+def read_packed(path: str, report: Callable[[str], None] | None = None) -> Iterator[bytes]:
     """Yield the uncompressed data of a gzip file, from its beginning.
 
-    Reading continues after damage. A newline follows the readable part of a damaged member. The
-    function `name`, if given, is called with a sentence about each damaged part.
+    Damaged parts do not stop the reading. A newline follows the readable part of a damaged member.
+    The function `report`, if given, is called with a sentence about each damaged part.
     """
     fd = open_file(path)
     try:
@@ -185,66 +192,70 @@ def read_packed(path: str, name: Callable[[str], None] | None = None) -> Iterato
                 yield packed.member(member)
             except BrokenMemberError as error:
                 yield error.data + b"\n"
-                if name:
-                    name(str(error))
+                if report:
+                    report(str(error))
     finally:
         os.close(fd)
-    if name:
+    if report:
         for gap in packed.gaps:
-            name(f"of the compressed copy {gap}")
+            report(f"in the compressed copy, {gap}")
         if packed.rest:
-            name(f"{packed.rest} bytes at the end of the compressed copy were not written whole")
+            report(f"the last {packed.rest} bytes of the compressed copy are incomplete")
 
 
 def _inflate(fd: int, at: int, length: int) -> Iterator[tuple[bytes, int]]:
-    """Decompress the gzip member at offset `at`, and yield its data in blocks.
+    """Decompress the gzip member at offset `at`, and yield pairs of a data block and an offset.
 
-    The number beside the last block is the offset after the member. The number beside all other
-    blocks is `at`. `length` is the length of the file.
+    With the last block, the offset is the end of the member in the file. With all other blocks, it
+    is `at`. `length` is the length of the file.
     """
-    inflater, place = zlib.decompressobj(zlib.MAX_WBITS | 16), at
-    while place < length and not inflater.eof:
-        block = os.pread(fd, min(MOST, length - place), place)
+    inflater, offset = zlib.decompressobj(zlib.MAX_WBITS | 16), at
+    while offset < length and not inflater.eof:
+        block = os.pread(fd, min(MOST, length - offset), offset)
         if not block:
             break
-        place += len(block)
+        offset += len(block)
         try:
             while block and not inflater.eof:
                 data = inflater.decompress(block, MOST)
                 block = inflater.unconsumed_tail
-                yield data, place - len(inflater.unused_data) if inflater.eof else at
+                yield data, offset - len(inflater.unused_data) if inflater.eof else at
         except zlib.error:
             return
 
 
 def _salvage(data: bytes, most: int) -> bytes:
-    """Return the bytes that can be decompressed from a damaged member, but at most `most`."""
-    inflater, found = zlib.decompressobj(zlib.MAX_WBITS | 16), b""
-    for place in range(0, len(data), 256):
-        block, before = data[place : place + 256], inflater.copy()
+    """Return the data that can be decompressed from a damaged gzip member (a compressed block).
+
+    `data` holds the compressed bytes of the member. `most` is the maximum length of the result in
+    bytes.
+    """
+    inflater, salvaged = zlib.decompressobj(zlib.MAX_WBITS | 16), b""
+    for offset in range(0, len(data), 256):
+        block, before = data[offset : offset + 256], inflater.copy()
         try:
-            found += inflater.decompress(block, max(most - len(found), 1))
+            salvaged += inflater.decompress(block, max(most - len(salvaged), 1))
         except zlib.error:
-            found += b"".join(_in_steps(before.decompress, block))
+            salvaged += b"".join(_decompress_bytewise(before.decompress, block))
             break
-        if len(found) >= most:
+        if len(salvaged) >= most:
             break
-    return found[:most]
+    return salvaged[:most]
 
 
-def _in_steps(decompress: Callable[[bytes], bytes], block: bytes) -> Iterator[bytes]:
+def _decompress_bytewise(decompress: Callable[[bytes], bytes], block: bytes) -> Iterator[bytes]:
     """Decompress a damaged block byte by byte, and yield the data before the damage.
 
     A call of `decompress` that fails returns nothing, so larger steps would lose data.
     """
-    for place in range(len(block)):
+    for offset in range(len(block)):
         try:
-            yield decompress(block[place : place + 1])
+            yield decompress(block[offset : offset + 1])
         except zlib.error:
             return
 
 
-def _find(fd: int, at: int, length: int) -> int | None:
+def _find_member(fd: int, at: int, length: int) -> int | None:
     """Return the offset of the first member in our format at or after `at`, or None."""
     while at < length:
         block = os.pread(fd, MOST, at)

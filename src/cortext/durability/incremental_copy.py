@@ -21,18 +21,18 @@ from cortext.durability.replace_file import make_private_dir, replace, storage_e
 RESTS = 60.0
 """After this many seconds without a change, a last line without a newline counts as complete."""
 FOLD = 32
-"""The number of appended gzip members after which small members are joined to larger ones."""
+"""The number of appended gzip members after which small members are joined into larger ones."""
 _TAIL = 1 << 16
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class CopyState(NamedTuple):
-    """The state of a copy. A lost state can be computed again by decompressing the copy.
+    """The state of a compressed copy. A lost state can be computed again by decompressing the copy.
 
-    `print` is the fingerprint of the original file when the copy was last complete, or "" if the
-    copy is not complete. `length` is the number of bytes that were copied, and `packed` is the
-    compressed size. `digest` is a checksum of the last copied bytes. `added` is the number of gzip
-    members that were appended since small members were joined.
+    `print` is the fingerprint (time, size, inode) of the original file when the copy was last
+    complete, or "" if the copy is not complete. `length` is the number of bytes that were copied,
+    and `packed` is the compressed size. `digest` is a checksum of the last copied bytes. `added` is
+    the number of gzip members (compressed blocks) that were appended since the last `fold`.
     """
 
     print: str = ""
@@ -42,7 +42,7 @@ class CopyState(NamedTuple):
     added: int = 0
 
 
-class Followed(NamedTuple):
+class CopyUpdate(NamedTuple):
     """The result of an update of a copy.
 
     `change` is "new", "grown", "replaced", or "" if nothing changed. `known` is the new state of
@@ -54,78 +54,86 @@ class Followed(NamedTuple):
     read: int = 0
 
 
-def print_of(found: os.stat_result) -> str:
+def stat_fingerprint(status: os.stat_result) -> str:
     """Return a file's fingerprint, made of its time, size and inode."""
-    return f"{found.st_mtime_ns}-{found.st_size}-{found.st_ino}"
+    return f"{status.st_mtime_ns}-{status.st_size}-{status.st_ino}"
 
 
 def follow(
     source: str, target: str, known: CopyState | None, *, temp_dir: str, document: bool = False
-) -> Followed:
-    """Update the copy `target` of the file `source`, and return the new state of the copy.
+) -> CopyUpdate:
+    """Update `target`, the compressed copy of the file `source`, and return the result.
 
-    `known` is the state after the previous update, if the caller has it. If `document` is true,
-    programs always rewrite the whole file, so the whole copy is replaced. If the new document is
-    shorter or incomplete, the old copy is first renamed to `NAME.~1.gz`. If the file was only
-    truncated, its copy stays as it is.
+    Only the new end of the file is compressed and appended. If the file was only truncated, the
+    copy is not changed. `known` is the state after the previous update, if the caller has it.
+
+    Set `document` for a JSON document, which programs always rewrite as a whole. Then the whole
+    copy is replaced. If the new document is shorter or incomplete, the old copy is first renamed to
+    `NAME.~1.gz`.
 
     Raises:
         OSError: The file `source` cannot be read.
         SessionStorageError: The copy cannot be written.
     """
-    if known and known.print == print_of(os.stat(source)) and _length(target) == known.packed:
-        return Followed(known)
+    if (
+        known
+        and known.print == stat_fingerprint(os.stat(source))
+        and _file_size(target) == known.packed
+    ):
+        return CopyUpdate(known)
     fd = open_file(source)
     try:
-        found = os.fstat(fd)
+        status = os.fstat(fd)
         with storage_errors("archive into", target):
-            base = sound_copy(target, known)
-            if base.packed and _is_beginning(fd, found.st_size, target, base):
-                if found.st_size == base.length:
-                    _cut(target, base.packed)
-                return Followed(base._replace(print=print_of(found)))
+            base = verified_copy_state(target, known)
+            if base.packed and _is_equal_or_truncated(fd, status.st_size, target, base):
+                if status.st_size == base.length:
+                    _truncate(target, base.packed)
+                return CopyUpdate(base._replace(print=stat_fingerprint(status)))
             change = "grown" if base.packed else "new"
             if document:
-                if base.packed and not _is_whole(fd, found.st_size, base.length):
+                if base.packed and not _is_complete_document(fd, status.st_size, base.length):
                     change = "replaced"
-                    set_generation_aside(target)
+                    rename_old_copy(target)
                 base = CopyState()
-            elif not _continues(fd, found.st_size, base):
+            elif not _starts_with_copy(fd, status.st_size, base):
                 change = "replaced"
-                set_generation_aside(target)
+                rename_old_copy(target)
                 base = CopyState()
-            result = _take(fd, found, target, base, temp_dir, document)
+            result = _copy_new_part(fd, status, target, base, temp_dir, document)
     finally:
         os.close(fd)
     return result._replace(change=change if result.read else "")
 
 
-def _take(
-    fd: int, found: os.stat_result, target: str, base: CopyState, temp_dir: str, document: bool
-) -> Followed:
-    end = found.st_size
-    if not document and time.time() - found.st_mtime < RESTS:
+def _copy_new_part(
+    fd: int, status: os.stat_result, target: str, base: CopyState, temp_dir: str, document: bool
+) -> CopyUpdate:
+    end = status.st_size
+    if not document and time.time() - status.st_mtime < RESTS:
         end = _after_last_newline(fd, base.length, end)
-    done = print_of(found) if end == found.st_size else ""
+    fingerprint = stat_fingerprint(status) if end == status.st_size else ""
     if end <= base.length:
-        return Followed(base._replace(print=done))
+        return CopyUpdate(base._replace(print=fingerprint))
     tail = TailBuffer(read_range(fd, max(base.length - _TAIL, 0), base.length))
-    blocks = tail.watch(_blocks(fd, base.length, end))
+    blocks = tail.watch(_read_blocks(fd, base.length, end))
     if document:
         make_private_dir(os.path.dirname(target))
         packed = replace(target, map(pack, blocks), temp_dir=temp_dir).st_size
-        known = CopyState(done, tail.seen, packed, tail.digest)
+        known = CopyState(fingerprint, tail.seen, packed, tail.digest)
     else:
         known = extend(target, base, blocks, temp_dir=temp_dir)
-        known = known._replace(print=done, length=base.length + tail.seen, digest=tail.digest)
-    stamp(target, found.st_mtime_ns)
-    return Followed(known, read=tail.seen)
+        known = known._replace(
+            print=fingerprint, length=base.length + tail.seen, digest=tail.digest
+        )
+    stamp(target, status.st_mtime_ns)
+    return CopyUpdate(known, read=tail.seen)
 
 
 class TailBuffer:
-    """A buffer of the last 64 KB of a stream. `seen` is the number of bytes that passed through.
+    """Keeps the last 64 KB of a stream of blocks, to compute their checksum.
 
-    `before` is the data before the stream.
+    `seen` is the number of bytes of the stream so far. `before` is the data just before the stream.
     """
 
     def __init__(self, before: bytes = b"") -> None:
@@ -133,6 +141,7 @@ class TailBuffer:
         self.seen: int = 0
 
     def watch(self, blocks: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield the blocks unchanged, and remember their last 64 KB."""
         for block in blocks:
             self._last = (self._last + block)[-_TAIL:]
             self.seen += len(block)
@@ -144,11 +153,11 @@ class TailBuffer:
 
 
 def extend(target: str, base: CopyState, blocks: Iterable[bytes], *, temp_dir: str) -> CopyState:
-    """Compress blocks, append them durably to a copy, and return `base` with new sizes.
+    """Compress blocks, append them durably to the copy `target`, and return the copy's new state.
 
     `base` is the last known state of the copy. If the copy is now larger than `base.packed`, the
-    rest is from an unfinished write and is removed first. A failed write leaves the copy as it was.
-    The result differs from `base` only in `packed` and `added`.
+    bytes after that size are from an unfinished write and are removed first. If a write fails, the
+    copy stays unchanged. Only `packed` and `added` are updated in the result.
     """
     make_private_dir(os.path.dirname(target))
     fd = os.open(target, _APPEND, 0o600)
@@ -157,7 +166,7 @@ def extend(target: str, base: CopyState, blocks: Iterable[bytes], *, temp_dir: s
         try:
             if os.fstat(fd).st_size > base.packed:
                 os.ftruncate(fd, base.packed)
-            for piece in _pieces(blocks):
+            for piece in _split_large_blocks(blocks):
                 write_all(fd, pack(piece))
                 added += 1
             sync_data(fd)
@@ -176,9 +185,9 @@ def extend(target: str, base: CopyState, blocks: Iterable[bytes], *, temp_dir: s
     return base._replace(packed=fold(target, temp_dir=temp_dir), added=0)
 
 
-def _cut(target: str, length: int) -> None:
+def _truncate(target: str, length: int) -> None:
     """Remove the bytes of an unfinished write from the end of a copy."""
-    if _length(target) > length:
+    if _file_size(target) > length:
         fd = os.open(target, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             os.ftruncate(fd, length)
@@ -186,7 +195,7 @@ def _cut(target: str, length: int) -> None:
             os.close(fd)
 
 
-def _pieces(blocks: Iterable[bytes]) -> Iterator[bytes | memoryview]:
+def _split_large_blocks(blocks: Iterable[bytes]) -> Iterator[bytes | memoryview]:
     for block in blocks:
         if len(block) <= MOST:
             yield block
@@ -198,36 +207,36 @@ def _pieces(blocks: Iterable[bytes]) -> Iterator[bytes | memoryview]:
 def stamp(target: str, mtime_ns: int) -> None:
     """Set the modification time of a copy to the time of its original file.
 
-    Readers of the copy use this time if the transcript states none.
+    Readers of the copy use this time if the transcript itself contains no times.
     """
     os.utime(target, ns=(mtime_ns, mtime_ns))
 
 
 def fold(target: str, *, temp_dir: str) -> int:
-    """Join the small gzip members of a copy to larger ones, and return the new compressed size.
+    """Join small gzip members of a copy into larger ones, and return the new compressed size.
 
     Large members are copied unchanged. A damaged copy is not changed at all.
     """
     fd = open_file(target)
-    found = os.fstat(fd)
+    status = os.fstat(fd)
     try:
         packed = Packed(fd)
         if packed.gaps or packed.rest:
-            return found.st_size
-        folded = replace(target, _joined(packed), temp_dir=temp_dir)
+            return status.st_size
+        folded = replace(target, _join_small_members(packed), temp_dir=temp_dir)
     except BrokenMemberError:
-        return found.st_size
+        return status.st_size
     finally:
         os.close(fd)
-    stamp(target, found.st_mtime_ns)
+    stamp(target, status.st_mtime_ns)
     return folded.st_size
 
 
-def _joined(packed: Packed) -> Iterator[bytes]:
+def _join_small_members(packed: Packed) -> Iterator[bytes]:
     group: list[Member] = []
     for member in [*packed.members, Member(0, 0, 0, MOST)]:
-        most = MOST if max(one.size for one in [*group, member]) < MOST // 2 else 0
-        if group and sum(one.size for one in group) + member.size > most:
+        most = MOST if max(each.size for each in [*group, member]) < MOST // 2 else 0
+        if group and sum(each.size for each in group) + member.size > most:
             if len(group) == 1:
                 yield packed.raw(group[0])
             else:
@@ -236,13 +245,14 @@ def _joined(packed: Packed) -> Iterator[bytes]:
         group.append(member)
 
 
-def sound_copy(target: str, known: CopyState | None) -> CopyState:
-    """Return the state of a copy. If `known` has another size than the copy, compute a new state.
+def verified_copy_state(target: str, known: CopyState | None) -> CopyState:
+    """Return the current state of the copy `target`.
 
-    A new state is computed by decompressing the copy. A damaged copy is renamed to `NAME.~1.gz`,
-    and the result is the empty state, so that the caller starts a new copy.
+    If the copy has the size that `known` states, return `known`. Otherwise decompress the copy to
+    compute its state. A damaged copy is renamed to `NAME.~1.gz`. The result is then the empty
+    state, so that the caller starts a new copy.
     """
-    length = _length(target)
+    length = _file_size(target)
     if known and known.packed == length:
         return known
     if not length:
@@ -254,33 +264,33 @@ def sound_copy(target: str, known: CopyState | None) -> CopyState:
         for _ in tail.watch(map(packed.member, packed.members)):
             pass
     except BrokenMemberError:
-        set_generation_aside(target)
+        rename_old_copy(target)
         return CopyState()
     finally:
         os.close(fd)
     if packed.gaps:
-        set_generation_aside(target)
+        rename_old_copy(target)
         return CopyState()
     needed = 2 * (packed.size // MOST + 1)
-    spare = max(len(packed.members) - needed, 0)
-    return CopyState("", packed.size, packed.end, tail.digest, spare)
+    extra = max(len(packed.members) - needed, 0)
+    return CopyState("", packed.size, packed.end, tail.digest, extra)
 
 
-def set_generation_aside(target: str) -> str:
-    """Rename a copy to the first free name of `NAME.~1.gz`, `NAME.~2.gz` and so on; return it."""
+def rename_old_copy(target: str) -> str:
+    """Rename a copy to `NAME.~1.gz`, `NAME.~2.gz` or the next free name. Return the new path."""
     bare = target.removesuffix(SUFFIX)
     number = 1
-    while os.path.lexists(kept := f"{bare}.~{number}{SUFFIX}"):
+    while os.path.lexists(new_path := f"{bare}.~{number}{SUFFIX}"):
         number += 1
-    os.rename(target, kept)
+    os.rename(target, new_path)
     sync_dir(os.path.dirname(target))
-    return kept
+    return new_path
 
 
-def _continues(fd: int, size: int, base: CopyState) -> bool:
-    """Return whether a file starts with the data of its copy.
+def _starts_with_copy(fd: int, size: int, base: CopyState) -> bool:
+    """Return whether a file of `size` bytes starts with the data that was copied from it.
 
-    Only the last 64 KB of that data are compared.
+    `base` is the state of the copy. Only the last 64 KB of the copied data are compared.
     """
     if size < base.length:
         return False
@@ -289,7 +299,7 @@ def _continues(fd: int, size: int, base: CopyState) -> bool:
     return _digest(read_range(fd, max(base.length - _TAIL, 0), base.length)) == base.digest
 
 
-def _is_beginning(fd: int, size: int, target: str, base: CopyState) -> bool:
+def _is_equal_or_truncated(fd: int, size: int, target: str, base: CopyState) -> bool:
     """Return whether a file is equal to its copy, or was truncated since it was copied."""
     if size > base.length:
         return False
@@ -306,30 +316,30 @@ def _is_beginning(fd: int, size: int, target: str, base: CopyState) -> bool:
         os.close(copy)
 
 
-def _is_whole(fd: int, size: int, before: int) -> bool:
+def _is_complete_document(fd: int, size: int, old_size: int) -> bool:
     """Return whether a JSON document starts and ends with a bracket and did not become shorter.
 
-    `before` is its length when it was last copied.
+    `size` is the length of the document now, and `old_size` is its length at the last copy.
     """
-    ends = os.pread(fd, 64, 0).lstrip()[:1] + os.pread(fd, 64, max(size - 64, 0)).rstrip()[-1:]
-    return size >= before and ends in (b"{}", b"[]")
+    brackets = os.pread(fd, 64, 0).lstrip()[:1] + os.pread(fd, 64, max(size - 64, 0)).rstrip()[-1:]
+    return size >= old_size and brackets in (b"{}", b"[]")
 
 
 def _after_last_newline(fd: int, start: int, end: int) -> int:
     while end > start:
         before = max(end - _TAIL, start)
-        found = read_range(fd, before, end).rfind(b"\n")
-        if found >= 0:
-            return before + found + 1
+        position = read_range(fd, before, end).rfind(b"\n")
+        if position >= 0:
+            return before + position + 1
         end = before
     return start
 
 
-def _blocks(fd: int, start: int, end: int) -> Iterator[bytes]:
+def _read_blocks(fd: int, start: int, end: int) -> Iterator[bytes]:
     while start < end:
         block = read_range(fd, start, min(start + MOST, end))
         if not block:
-            break  # the file was truncated in the meantime: the next update notices
+            break  # the file was truncated in the meantime: the next update handles that
         start += len(block)
         yield block
 
@@ -338,7 +348,7 @@ def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:32]
 
 
-def _length(path: str) -> int:
+def _file_size(path: str) -> int:
     try:
         return os.stat(path).st_size
     except FileNotFoundError:

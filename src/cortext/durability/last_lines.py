@@ -1,4 +1,4 @@
-"""Reading the end of a file without reading the rest."""
+"""Read the last lines of a file without reading the rest."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ CHUNK = 32 * 1024
 def read_last_lines(path: str, count: int) -> tuple[bytes, bool]:
     """Return the last `count` lines of a file, and whether they are the whole file.
 
-    A last line without a newline counts as a line. Only the end of the file is read, and more of
-    it if a line is long.
+    A last line without a newline counts as a line. The file is read from its end, in growing
+    chunks, until the lines are complete.
     """
     fd = open_file(path)
     try:

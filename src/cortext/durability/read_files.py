@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 def open_file(path: str) -> int:
     """Open a regular file for reading, and return its file descriptor.
 
-    OSError if the path is a folder, a pipe or a device.
+    Raises OSError if the path is a folder, a pipe or a device.
     """
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
@@ -26,7 +26,7 @@ def read_file(path: str) -> bytes:
 
 
 def read_small_file(path: str, most: int) -> bytes:
-    """Return all bytes of a file; OSError if the file is larger than `most` bytes."""
+    """Return all bytes of a file. Raises OSError if the file is larger than `most` bytes."""
     fd = open_file(path)
     try:
         size = os.fstat(fd).st_size
@@ -41,14 +41,14 @@ def read_file_and_stat(path: str) -> tuple[bytes, os.stat_result]:
     """Return all bytes of a file, and the `stat` result of the same file."""
     fd = open_file(path)
     try:
-        found = os.fstat(fd)
-        return read_range(fd, 0, found.st_size), found
+        status = os.fstat(fd)
+        return read_range(fd, 0, status.st_size), status
     finally:
         os.close(fd)
 
 
 def read_first_line(path: str, most: int) -> bytes:
-    """Return the first line of a file without its newline, cut after `most` bytes."""
+    """Return the first line of a file without its newline, but at most `most` bytes of it."""
     fd = open_file(path)
     try:
         return os.pread(fd, most, 0).partition(b"\n")[0]
@@ -57,41 +57,41 @@ def read_first_line(path: str, most: int) -> bytes:
 
 
 def stat_all(fd: int, names: Iterable[str]) -> list[int]:
-    """Return the modification time, the size and the inode of each file, in one flat list.
+    """Return three numbers for each file, in one flat list: modification time, size and inode.
 
-    The times are in nanoseconds. The names are relative to the open folder `fd`. A missing file or
-    a broken link gives -1 three times.
+    The times are in nanoseconds. `fd` is an open folder, and `names` are the files in it. All three
+    numbers are -1 for a missing file or a broken link.
     """
-    found: list[int] = []
+    numbers: list[int] = []
     stat = os.stat
     # A plain loop, because listing many conversations spends most of its time in this function.
     for name in names:
         try:
-            now = stat(name, dir_fd=fd)
+            status = stat(name, dir_fd=fd)
         except OSError:
-            found += (-1, -1, -1)
+            numbers += (-1, -1, -1)
         else:
-            found += (now.st_mtime_ns, now.st_size, now.st_ino)
-    return found
+            numbers += (status.st_mtime_ns, status.st_size, status.st_ino)
+    return numbers
 
 
 def read_blocks(path: str, size: int = 1 << 20) -> Iterator[bytes]:
-    """Yield a file in blocks of about `size` bytes, each of which consists of whole lines.
+    """Yield the content of a file in blocks of about `size` bytes. Each block has whole lines.
 
-    Only the last block may end without a newline. Lines that are appended in the meantime are not
-    included.
+    Only the last block may end without a newline. Lines that are appended after this function
+    opened the file are not included.
     """
     fd = open_file(path)
     try:
-        at, end, kept = 0, os.fstat(fd).st_size, list[bytes]()
+        at, end, pending = 0, os.fstat(fd).st_size, list[bytes]()
         while data := read_range(fd, at, min(at + size, end)):
             at += len(data)
             cut = data.rfind(b"\n") + 1
             if cut:
-                yield b"".join((*kept, data[:cut]))
-                kept.clear()
-            kept.append(data[cut:])
-        if rest := b"".join(kept):
+                yield b"".join((*pending, data[:cut]))
+                pending.clear()
+            pending.append(data[cut:])
+        if rest := b"".join(pending):
             yield rest
     finally:
         os.close(fd)
@@ -108,7 +108,10 @@ def read_tail(path: str, most: int) -> bytes:
 
 
 def read_range(fd: int, start: int, end: int) -> bytes:
-    """Return bytes `start` to `end` of an open file, or fewer if the file ends earlier."""
+    """Return the bytes of an open file from offset `start` up to, but not including, `end`.
+
+    The result is shorter if the file ends earlier.
+    """
     data = os.pread(fd, end - start, start)
     while len(data) < end - start:
         more = os.pread(fd, end - start - len(data), start + len(data))
@@ -116,3 +119,17 @@ def read_range(fd: int, start: int, end: int) -> bytes:
             break
         data += more
     return data
+
+
+def first_line_end(fd: int) -> int:
+    """Return the offset at which the messages of the open log file `fd` begin.
+
+    This is the start of the second line. The first line has the title and other session fields.
+    """
+    step = 1 << 12
+    while True:
+        data = os.pread(fd, step, 0)
+        cut = data.find(b"\n") + 1
+        if cut or len(data) < step:
+            return cut or len(data)
+        step *= 16

@@ -24,7 +24,8 @@ _OPEN = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 def storage_errors(doing: str, path: str) -> Generator[None]:
     """Turn an OSError inside the `with` block into a SessionStorageError.
 
-    Its message is "could not DOING PATH: REASON".
+    The message of the new error is "could not DOING PATH: REASON". `doing` is a verb such as
+    "read".
     """
     try:
         yield
@@ -42,9 +43,10 @@ def storage_errors(doing: str, path: str) -> Generator[None]:
 
 @contextmanager
 def collect_errors(failures: list[CortextError], doing: str, path: str) -> Generator[None]:
-    """Catch an error inside the `with` block and add it to `failures`.
+    """Catch an OSError or a CortextError inside the `with` block, and add it to `failures`.
 
-    The message of an OSError becomes "could not DOING PATH: REASON".
+    An OSError becomes a SessionStorageError with the message "could not DOING PATH: REASON".
+    `doing` is a verb such as "read".
     """
     try:
         with storage_errors(doing, path):
@@ -59,14 +61,14 @@ def hint_for(error: OSError) -> str:
 
 
 _HINTS = {
-    errno.ENOSPC: "free some space and try again; what was saved before is intact",
-    errno.EDQUOT: "your quota is used up; what was saved before is intact",
+    errno.ENOSPC: "free some space and try again; data that was saved before is intact",
+    errno.EDQUOT: "your disk quota is used up; data that was saved before is intact",
     errno.EROFS: "the file system is read-only",
-    errno.EACCES: "check who owns the folder and its permissions",
-    errno.EPERM: "check who owns the folder and its permissions",
+    errno.EACCES: "check the owner and the permissions of the folder",
+    errno.EPERM: "check the owner and the permissions of the folder",
     errno.EMFILE: "too many files are open in this process",
-    errno.EIO: "the disk reported an error; what was saved before is intact",
-    errno.ELOOP: "it is a symbolic link, and those are never written through",
+    errno.EIO: "the disk reported an error; data that was saved before is intact",
+    errno.ELOOP: "it is a symbolic link, and cortext never writes through links",
 }
 
 
@@ -98,10 +100,10 @@ def side_dir(folder: str) -> str:
     path = os.path.join(folder, ".cortext")
     ignore = os.path.join(path, ".gitignore")
     try:
-        made = os.stat(ignore).st_size > 0
+        is_ignored = os.stat(ignore).st_size > 0
     except FileNotFoundError:
-        made = False
-    if not made:
+        is_ignored = False
+    if not is_ignored:
         make_private_dir(path)
         replace(ignore, [b"*\n"])
     return path
@@ -113,7 +115,7 @@ def replace(
     """Write a file durably, replacing any file at `path`, and return its `stat` result.
 
     The new content is first written to a temporary file in `temp_dir`, by default the folder of
-    `path`. OSError if `path` is a symbolic link.
+    `path`. Raises OSError if `path` is a symbolic link.
     """
     folder, name = os.path.split(path)
     refuse_link(path)
@@ -129,7 +131,7 @@ def replace(
 
 
 def write_new(path: str, chunks: Iterable[bytes | memoryview]) -> os.stat_result:
-    """Create a file durably and return its `stat` result; FileExistsError if `path` exists."""
+    """Create a file durably and return its `stat` result. Raises FileExistsError if it exists."""
     fd = os.open(path, _OPEN, 0o600)
     try:
         for chunk in chunks:
@@ -174,22 +176,22 @@ def link_over(source: str, target: str, temp_dir: str) -> None:
 
 
 def set_aside(path: str, suffix: str) -> str:
-    """Preserve a file under a second name before the caller replaces it, and return that name.
+    """Give a file a second name, so that it is preserved when the caller replaces it.
 
-    The name is `PATH.SUFFIX`, or `PATH.SUFFIX-2` and so on if it is in use. The file also keeps its
-    first name. If the file already has such a second name, that name is returned.
+    Return the second name: `PATH.SUFFIX`, or `PATH.SUFFIX-2` and so on if that name is in use. The
+    file also keeps its first name. If the file already has such a second name, nothing changes.
     """
     for number in range(1, 10_000):
-        kept = f"{path}.{suffix}" if number == 1 else f"{path}.{suffix}-{number}"
+        second_path = f"{path}.{suffix}" if number == 1 else f"{path}.{suffix}-{number}"
         try:
-            link_or_copy(path, kept)
+            link_or_copy(path, second_path)
         except FileExistsError:
-            if os.path.samefile(path, kept):
-                return kept
+            if os.path.samefile(path, second_path):
+                return second_path
             continue
         sync_dir(os.path.dirname(path))
-        return kept
-    raise OSError(errno.EEXIST, "too many files were set aside already", path)
+        return second_path
+    raise OSError(errno.EEXIST, "too many files are already set aside", path)
 
 
 def link_or_copy(source: str, target: str) -> None:
@@ -214,12 +216,14 @@ def all_set_aside(path: str) -> list[str]:
     Each possible name is checked, which is faster than listing a folder of very many files.
     """
     return sorted(
-        each for kind in ("torn", "corrupt", "replaced") for each in _numbered(f"{path}.{kind}")
+        each
+        for kind in ("torn", "corrupt", "replaced")
+        for each in _existing_paths(f"{path}.{kind}")
     )
 
 
-def _numbered(path: str) -> Iterator[str]:
-    """Yield those of the paths `path`, `path-2`, `path-3` and so on that exist.
+def _existing_paths(path: str) -> Iterator[str]:
+    """Yield each existing path among `path`, `path-2`, `path-3` and so on.
 
     The user may have removed some of the files, so gaps in the numbers are skipped.
     """
@@ -233,27 +237,30 @@ def _numbered(path: str) -> Iterator[str]:
 
 
 def temp_name(name: str) -> str:
-    """Return a unique hidden file name that `sweep_temps` recognizes."""
+    """Return a unique hidden name for a temporary file, made from the final file name `name`.
+
+    `sweep_temps` recognizes such names.
+    """
     return f".{name[:100]}.{os.urandom(8).hex()}.tmp"
 
 
 def sweep_temps(folder: str) -> None:
-    """Remove temporary files older than an hour, which killed processes left in a folder.
+    """Remove from a folder the temporary files that are older than an hour.
 
-    Such files may contain text that the user deleted.
+    Processes that were killed left these files. They may contain text that the user deleted.
     """
     limit = time.time() - _ABANDONED_SECONDS
     for name in filter(_TEMP.fullmatch, os.listdir(folder)):
         # A writer may have renamed its file in the meantime, or another process removed it.
         with suppress(FileNotFoundError):
-            _sweep(os.path.join(folder, name), limit)
+            _remove_if_old(os.path.join(folder, name), limit)
 
 
-def _sweep(path: str, limit: float) -> None:
-    found = os.lstat(path)
-    if found.st_mtime >= limit:
+def _remove_if_old(path: str, limit: float) -> None:
+    status = os.lstat(path)
+    if status.st_mtime >= limit:
         return
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         # Imported on first use: shutil would add a tenth to the import time of SessionManager.
         import shutil
 

@@ -27,7 +27,7 @@ _INFO = "info.json"
 
 
 class TrashEntry(NamedTuple):
-    """One entry of the trash, such as a conversation. `origins` has its original paths."""
+    """One entry of the trash, such as a conversation. `origins` has the paths before deletion."""
 
     id: str
     label: str
@@ -47,7 +47,7 @@ class Trash:
     def put(self, label: str, paths: list[str]) -> TrashEntry:
         """Move files or folders into the trash as one entry with the name `label`.
 
-        Their original paths are written first, so a crash loses no path.
+        The original paths are written to the trash before anything is moved, so a crash loses none.
         """
         with storage_errors("move to the trash", paths[0]):
             for path in paths:
@@ -61,9 +61,11 @@ class Trash:
                 "origins": list(entry.origins),
             }
             make_private_dir(self._folder)
-            # Written beside the trash, so that a crash leaves no incomplete entry in it.
-            fresh = write_folder(os.path.dirname(self._folder), {_INFO: [json_codec.encode(info)]})
-            place_folder(fresh, folder, below=self._folder)
+            # Write the entry outside the trash first: a crash then leaves no incomplete entry.
+            new_folder = write_folder(
+                os.path.dirname(self._folder), {_INFO: [json_codec.encode(info)]}
+            )
+            place_folder(new_folder, folder, below=self._folder)
             for number, origin in enumerate(entry.origins):
                 move(origin, os.path.join(folder, str(number)))
         return entry
@@ -71,59 +73,59 @@ class Trash:
     def list(self) -> list[TrashEntry]:
         """Return the entries of the trash, the latest first.
 
-        A folder without a valid `info.json` is left out. SessionStorageError if the operating
-        system cannot read an `info.json`.
+        A folder without a valid `info.json` is left out. Raises SessionStorageError if the
+        operating system cannot read an `info.json`.
         """
         try:
             names = os.listdir(self._folder)
         except FileNotFoundError:
             return []
-        found = [entry for name in names if (entry := self._read(name))]
-        return sorted(found, key=lambda entry: entry.deleted_at, reverse=True)
+        entries = [entry for name in names if (entry := self._read(name))]
+        return sorted(entries, key=lambda entry: entry.deleted_at, reverse=True)
 
     def restore(self, id: str) -> TrashEntry:
-        """Move all files of an entry back to their original paths.
+        """Move all files of an entry back to their original paths, and return the entry.
 
-        SessionNotFoundError if the trash has no entry with this id. SessionStorageError if one of
-        the original paths exists again; nothing is moved then.
+        Raises SessionNotFoundError if the trash has no entry with this id. Raises
+        SessionStorageError, and moves nothing, if one of the original paths exists again.
         """
         entry = self._read(check_id(id))
         if entry is None:
             raise SessionNotFoundError(id, path=self._folder)
         folder = os.path.join(self._folder, id)
-        kept = [
+        moves = [
             (os.path.join(folder, str(number)), origin)
             for number, origin in enumerate(entry.origins)
             if os.path.lexists(os.path.join(folder, str(number)))
         ]
-        for _, origin in kept:
+        for _, origin in moves:
             if os.path.lexists(origin):
                 raise SessionStorageError(
-                    f"cannot restore {entry.label}: {origin} exists",
+                    f"cannot restore {entry.label}: {origin} already exists",
                     path=origin,
-                    hint="move that away first",
+                    hint="move the existing file or folder away first",
                 )
         with storage_errors("restore", entry.origins[0]):
-            for source, origin in kept:
+            for source, origin in moves:
                 make_private_dir(os.path.dirname(origin))
                 move(source, origin)
             self._remove(id)
         return entry
 
     def empty(self, older_than_days: float = 0) -> list[TrashEntry]:
-        """Remove the entries that were deleted at least `older_than_days` ago, and return them.
+        """Remove and return the entries that were deleted at least `older_than_days` days ago.
 
         The files of these entries are lost.
         """
         limit = clock.now() - timedelta(days=older_than_days)
-        gone = [entry for entry in self.list() if entry.deleted_at <= limit]
-        for entry in gone:
+        old_entries = [entry for entry in self.list() if entry.deleted_at <= limit]
+        for entry in old_entries:
             with storage_errors("empty the trash at", self._folder):
                 self._remove(entry.id)
-        return gone
+        return old_entries
 
     def _remove(self, id: str) -> None:
-        """Remove an entry in one step, because files without their `info.json` are of no use."""
+        """Delete an entry in one step: a crash must not leave its files without `info.json`."""
         remove_folder(os.path.join(self._folder, id), os.path.dirname(self._folder))
 
     def _read(self, name: str) -> TrashEntry | None:
@@ -146,7 +148,7 @@ class Trash:
 def move(source: str, target: str) -> None:
     """Move a file or folder durably.
 
-    Across file systems, the original is removed only when the copy is complete.
+    Between two file systems, this is a copy. The original is removed when the copy is complete.
     """
     try:
         os.rename(source, target)

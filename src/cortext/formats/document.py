@@ -1,6 +1,6 @@
 """The document format: a whole session in one JSON object, with one message on each line.
 
-The head, which is everything but messages and tool calls, is on the first line.
+The first line has the head: all fields except messages and tool calls.
 """
 
 from __future__ import annotations
@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from operator import is_
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from cortext.formats.record_lines import Damage, encode_plain, may_hide_type
 from cortext.model import json_codec, record_dicts
+from cortext.model.head_codec import HEAD, decode_head, encode_head
 from cortext.model.message import (
     SessionMessage,
     ToolInvocation,
@@ -22,19 +23,22 @@ from cortext.model.message import (
     message_from_dict,
 )
 from cortext.model.session import Session
-from cortext.model.session_head import HEAD, decode_head, encode_head
 
 
-class EncodedRecords(NamedTuple):
-    """Messages or tool calls with their encoded bytes, so that a save encodes only new ones."""
+class EncodedRecords(msgspec.Struct, frozen=True):
+    """Messages or tool calls (`items`), and the bytes (`data`) that encode them in a document file.
+
+    A store keeps this object, so that the next save encodes only new items.
+    """
 
     items: tuple[Any, ...] = ()
     data: bytes | memoryview = b""
 
     def extended(self, items: Sequence[SessionMessage | ToolInvocation]) -> EncodedRecords:
-        """Return `items` with their encoded bytes, and encode only the items that are new.
+        """Return a new object that holds `items` and their encoded bytes.
 
-        If `items` does not start with the items of this object, all of them are encoded again.
+        Usually `items` has the items of this object, followed by new items. Then only the new items
+        are encoded. If `items` starts with other items, all items are encoded again.
         """
         # Copy the list, because another thread may append to it.
         items = tuple(items)
@@ -45,11 +49,12 @@ class EncodedRecords(NamedTuple):
         return EncodedRecords(items, b",\n".join(parts))
 
 
-class DecodedDocument(NamedTuple):
+class DecodedDocument(msgspec.Struct, frozen=True):
     """A session that was read from a document file.
 
-    `messages` and `history` hold the messages and tool calls with their bytes in the file.
-    `version` is the version that the file states. `notes` describes unusual things in the file.
+    `messages` and `history` hold the messages and tool calls, with the bytes that encode them in
+    the file. `version` is the format version in the file. `notes` has a sentence for each unusual
+    thing in the file, such as a byte order mark.
     """
 
     session: Session
@@ -64,7 +69,7 @@ def encode(
 ) -> list[bytes | memoryview]:
     """Return the content of a document file, in chunks.
 
-    `messages` and `history` must contain all messages and tool calls of the session.
+    `messages` must contain all messages of the session, and `history` all tool calls.
     """
     head = json_codec.encode(encode_head(session, HEAD))
     return [
@@ -73,15 +78,18 @@ def encode(
 
 
 def decode(data: bytes) -> DecodedDocument:
-    """Parse the content of a document file; ValueError says what is wrong with the file."""
-    cuts = _cuts(data)
-    if cuts is None or may_hide_type(data, cuts[0]):
+    """Parse the content of a document file.
+
+    Raises ValueError, with the reason, if the file is invalid.
+    """
+    offsets = _find_sections(data)
+    if offsets is None or may_hide_type(data, offsets[0]):
         return _decode_slowly(data)
     view = memoryview(data)
-    messages_at, history_at = cuts
+    messages_at, history_at = offsets
     try:
         head = record_dicts.as_dict(_any.decode(data[:messages_at] + b"}"))
-        # The slices include the brackets, which are part of the marks.
+        # The brackets of a list are part of the separators, and the decoder needs them.
         messages = _messages.decode(view[messages_at + len(_MESSAGES) - 2 : history_at + 2])
         history = _history.decode(view[history_at + len(_HISTORY) - 2 : 2 - len(_END)])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -110,8 +118,8 @@ def decode_version(data: bytes) -> dict[str, Any]:
 def salvage(data: bytes, id: str) -> tuple[Session, list[Damage]]:
     """Return a session with everything that is readable in a damaged document file.
 
-    Also return the damages: one for each line with an unreadable message or tool call. `id` becomes
-    the id of the session.
+    `data` is the content of the file, and `id` becomes the id of the session. The second result is
+    a list with one item for each unreadable message or tool call.
     """
     damages: list[Damage] = []
     messages: list[SessionMessage] = []
@@ -128,7 +136,7 @@ def salvage(data: bytes, id: str) -> tuple[Session, list[Damage]]:
                 messages.append(message_from_dict(item))
         except ValueError as error:
             damages.append(Damage(str(error), number))
-    return _salvaged(data, id, messages, history), damages
+    return _build_salvaged(data, id, messages, history), damages
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -138,7 +146,7 @@ class _Version(msgspec.Struct):
     version: Any = None
 
 
-# JSON has raw newlines only between values, so these marks occur nowhere else.
+# JSON has raw newlines only between values, so these separators occur nowhere else.
 _MESSAGES = b',"messages":[\n'
 _HISTORY = b'\n],"tool_history":[\n'
 _END = b"\n]}\n"
@@ -148,10 +156,11 @@ _messages = msgspec.json.Decoder(list[SessionMessage])
 _history = msgspec.json.Decoder(list[ToolInvocation])
 
 
-def _cuts(data: bytes) -> tuple[int, int] | None:
-    """Return the offsets of the messages and of the tool calls in a document file.
+def _find_sections(data: bytes) -> tuple[int, int] | None:
+    """Return where the list of messages and the list of tool calls start in a document file.
 
-    None if the file does not have the layout that `encode` writes.
+    Both results are offsets in bytes. The result is None if the file does not have the layout that
+    `encode` writes.
     """
     messages, history = data.find(_MESSAGES), data.rfind(_HISTORY)
     if messages > 0 and messages + len(_MESSAGES) - 1 <= history and data.endswith(_END):
@@ -167,22 +176,26 @@ def _encode_item(item: SessionMessage | ToolInvocation) -> bytes:
 
 def _decode_slowly(data: bytes) -> DecodedDocument:
     notes: list[str] = []
-    found = record_dicts.as_dict(json_codec.decode(data, notes))
-    session = Session.from_decoded(found)
+    value = record_dicts.as_dict(json_codec.decode(data, notes))
+    session = Session.from_decoded(value)
     messages = EncodedRecords().extended(session.messages)
     return DecodedDocument(
         session,
         messages,
         EncodedRecords().extended(session.tool_history),
-        found.get("version"),
+        value.get("version"),
         notes,
     )
 
 
-def _salvaged(
+def _build_salvaged(
     data: bytes, id: str, messages: list[SessionMessage], history: list[ToolInvocation]
 ) -> Session:
-    """Return a session with the given messages and tool calls, and the head if it is readable."""
+    """Return a session with the given id, messages and tool calls.
+
+    The title, the status and the other fields come from `data`, the content of a damaged file, if
+    they are readable.
+    """
     head: dict[str, Any] = {}
     cut = data.find(b',"messages":[')
     if cut > 0:

@@ -1,7 +1,7 @@
 """The folder format, which stores the conversations of a workspace.
 
-`session.json` has the head, which is everything but the messages. `messages.jsonl` has one message
-on each line.
+The file `session.json` has the head: all fields of a session except its messages. The file
+`messages.jsonl` has one message on each line.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any
 from cortext.formats.head_and_lines import Format, StoredRecords, head_to_dict
 from cortext.formats.record_lines import INVOCATIONS, RecordTable
 from cortext.model import json_codec, record_dicts
+from cortext.model.head_codec import FIELDS, table
 from cortext.model.session import Session
-from cortext.model.session_head import FIELDS, table
 from cortext.model.tokens import tokens_of
 
 _ORDER = (
@@ -52,21 +52,22 @@ FOLDER = Format(
 def encode_head(session: Session, stored: StoredRecords | None = None) -> bytes:
     """Return the content of `session.json`, on indented lines.
 
-    `stored` describes the messages and tool calls on disk, if only the head is written. None means
-    that the whole session is written.
+    `stored` is None if the caller writes the whole session. If the caller writes only this file,
+    `stored` describes the messages and tool calls that are already on disk.
     """
     data = head_to_dict(session, FOLDER, stored)
     messages = session.messages if stored is None else stored.messages
     tokens = tokens_of(session, messages)
-    counted = tokens.total, "tool" if tokens.reported else "estimate"
-    data.update(zip(TOKENS, counted, strict=True))
+    values = tokens.total, "tool" if tokens.reported else "estimate"
+    data.update(zip(TOKENS, values, strict=True))
     return json_codec.pretty(data) + b"\n"
 
 
 def decode_head(data: bytes, notes: list[str]) -> dict[str, Any]:
-    """Parse the content of `session.json`; ValueError if it is not a JSON object.
+    """Parse the content of `session.json`, and return it as a dict.
 
-    Sentences about unusual things in the JSON are added to `notes`.
+    Sentences about unusual things in the JSON are added to `notes`. Raises ValueError if the
+    content is not a JSON object.
     """
     head = record_dicts.as_dict(json_codec.decode(data, notes))
     for derived in TOKENS:

@@ -1,26 +1,31 @@
 """Sessions stored as a head and lines: the common part of the log, folder and service formats.
 
-The head is everything of a session but its messages. Each line is a message, with the tool calls
-that were recorded before it. Tool calls after the last message are in the head.
+The head has all fields of a session except its messages. Each line is a message, with the tool
+calls that were recorded just before it. Tool calls after the last message are in the head.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from cortext.formats.record_lines import INVOCATIONS, RecordBlock, RecordTable, encode_record
 from cortext.model import record_dicts
+from cortext.model.head_codec import HeadTable, decode_head, encode_head
 from cortext.model.message import SessionMessage, ToolInvocation, invocation_from_dict
 from cortext.model.session import Session
-from cortext.model.session_head import HeadTable, decode_head, encode_head
 
 
-class Format(NamedTuple):
-    """The definition of a file format: its names for the fields of the head and of the records.
+class Format(msgspec.Struct, frozen=True):
+    """The definition of a file format that stores a session as a head and lines.
 
-    `count_key` is the key in the head for the number of messages that existed when the head was
-    written. If `always_counts` is true, every head has this key.
+    `head` defines the keys of the head, which has all fields except the messages. `records` defines
+    the keys of the lines, which hold the messages. `count_key` is a key of the head. Its value is
+    the number of messages when the head was written. If `always_counts` is true, every head has
+    this key.
     """
 
     head: HeadTable
@@ -31,14 +36,15 @@ class Format(NamedTuple):
 
 def with_checksums(format: Format) -> Format:
     """Return the same format, but with a checksum in every written line."""
-    return format._replace(records=format.records._replace(checksums=True))
+    return replace(format, records=replace(format.records, checksums=True))
 
 
-class StoredRecords(NamedTuple):
-    """The messages and tool calls that are already on disk when only a head is written.
+class StoredRecords(msgspec.Struct, frozen=True):
+    """The messages and tool calls that are already on disk when only a new head is written.
 
-    `in_lines` contains the ids of the tool calls that are stored in lines. `in_head` contains the
-    tool calls that are stored in the head, each with the number of messages before it.
+    `in_lines` contains the ids of the tool calls that are stored in lines, together with messages.
+    `in_head` contains the tool calls that are stored in the old head, each with the number of
+    messages before it.
     """
 
     messages: Sequence[SessionMessage]
@@ -49,18 +55,19 @@ class StoredRecords(NamedTuple):
 def head_to_dict(
     session: Session, format: Format, stored: StoredRecords | None = None
 ) -> dict[str, Any]:
-    """Return the head as a dict, with the tool calls that are not stored in a line.
+    """Return the head of a session (all fields except messages) as a dict.
 
-    If the whole session is written, these are the tool calls after the last message. If lines are
-    already `stored`, these are all tool calls that the stored lines do not contain.
+    The head also has tool calls that no line contains. If `stored` is None, the whole session is
+    written. Then the head has the tool calls after the last message. Otherwise only the head is
+    written. Then the head has all tool calls that the lines on disk do not contain.
     """
     data = encode_head(session, format.head)
     placed = place_invocations(session)
     if stored is None:
         trailing = [pair for pair in placed if pair[0] == len(session.messages)]
     else:
-        ours = {call.id for call in session.tool_history}
-        others = [pair for pair in stored.in_head if pair[1].id not in ours]
+        own_ids = {call.id for call in session.tool_history}
+        others = [pair for pair in stored.in_head if pair[1].id not in own_ids]
         placed = [pair for pair in placed if pair[1].id not in stored.in_lines]
         trailing = sorted([*others, *placed], key=lambda pair: pair[0])
     if trailing:
@@ -75,17 +82,17 @@ def head_to_dict(
 
 def encode_records(session: Session, format: Format) -> list[bytes]:
     """Return a line of JSON for each message, with the tool calls that came just before it."""
-    riding: dict[int, list[ToolInvocation]] = {}
+    calls_before: dict[int, list[ToolInvocation]] = {}
     for position, invocation in place_invocations(session):
-        riding.setdefault(position, []).append(invocation)
+        calls_before.setdefault(position, []).append(invocation)
     return [
-        encode_record(message, format.records, riding.get(position, ()))
+        encode_record(message, format.records, calls_before.get(position, ()))
         for position, message in enumerate(session.messages)
     ]
 
 
 def place_invocations(session: Session) -> list[tuple[int, ToolInvocation]]:
-    """Return each tool call with its position, the number of messages that are older.
+    """Return each tool call of a session with the number of messages before it.
 
     The tool calls stay in the order in which they were recorded.
     """
@@ -99,31 +106,39 @@ def place_invocations(session: Session) -> list[tuple[int, ToolInvocation]]:
 
 
 def join(head: dict[str, Any], lines: RecordBlock, format: Format) -> Session:
-    """Create a session from its decoded lines and its head, which is everything but the messages.
+    """Create a session from the dict of its head and from its decoded lines.
 
-    ValueError says what is wrong with the head.
+    The head has all fields except the messages. Raises ValueError, with the reason, if the head is
+    invalid.
     """
-    riding = {call.id for _, call in lines.invocations}
-    trailing = [pair for pair in calls_in_head(head) if pair[1].id not in riding]
+    ids_in_lines = {call.id for _, call in lines.invocations}
+    trailing = [pair for pair in calls_in_head(head) if pair[1].id not in ids_in_lines]
     head = {name: value for name, value in head.items() if name != INVOCATIONS}
-    known = head.pop(format.count_key, 0)
+    counted = head.pop(format.count_key, 0)
     session = record_dicts.convert(decode_head(head, format.head), Session)
     session.messages = lines.messages
     # Tool calls in the head are older than messages that were appended after that head.
     placed = sorted([*trailing, *lines.invocations], key=lambda pair: pair[0])
     session.tool_history = [invocation for _, invocation in placed]
-    later = lines.messages[known:] if isinstance(known, int) and known >= 0 else lines.messages
+    later = (
+        lines.messages[counted:] if isinstance(counted, int) and counted >= 0 else lines.messages
+    )
     if later and later[-1].timestamp > session.updated_at:
         session.updated_at = later[-1].timestamp
     return session
 
 
 def calls_in_head(head: dict[str, Any]) -> list[tuple[int, ToolInvocation]]:
-    """Return the tool calls stored in a head, each with the number of messages before it."""
-    return [_trailing(item) for item in record_dicts.dicts(head.get(INVOCATIONS), INVOCATIONS)]
+    """Return the tool calls that the head of a stored session contains.
+
+    The head has all fields of the session except its messages. It also has the tool calls that were
+    not stored together with a message, such as tool calls after the last message. Each result is a
+    tool call with the number of messages before it.
+    """
+    return [_parse_call(item) for item in record_dicts.dicts(head.get(INVOCATIONS), INVOCATIONS)]
 
 
-def _trailing(item: dict[str, Any]) -> tuple[int, ToolInvocation]:
+def _parse_call(item: dict[str, Any]) -> tuple[int, ToolInvocation]:
     position = item.get("position", 0)
     if not isinstance(position, int):
         raise ValueError("a recorded tool call has no position")

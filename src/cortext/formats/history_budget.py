@@ -1,8 +1,9 @@
 """Selection of the messages that an agent gets when the whole history is too long.
 
-An exchange is a message of the user with everything up to the next one. The first message of the
-user and the latest exchanges are always included. The newest other exchanges fill the rest of the
-budget. For each omitted exchange, a line has the command that shows it.
+An exchange is a message of the user, with everything up to the user's next message. The first
+message of the user and the latest exchanges are always included. The newest other exchanges fill
+the rest of the budget, which is a number of characters. A note replaces each omitted exchange. The
+note is a line with the command that shows the exchange.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import groupby, pairwise, starmap
-from typing import NamedTuple
 
-from cortext.formats.briefing import (
+import msgspec
+
+from cortext.formats.framed_history import (
     Left,
     Past,
     escape,
@@ -20,25 +22,26 @@ from cortext.formats.briefing import (
     render_record,
     render_text,
 )
-from cortext.formats.message_history import HistoryPart, Show, history, is_abandoned
-from cortext.formats.tool_inputs import one_line
+from cortext.formats.history_parts import HistoryPart, Show, history, is_abandoned
+from cortext.formats.tool_call_arguments import one_line
 from cortext.model.session import Session
 
 BUDGET = 200_000
 LEAST = 4_000
-"""The smallest budget in characters. A smaller budget counts as this one."""
+"""The smallest budget in characters. A smaller budget is raised to this number."""
 _LATEST = 3  # the number of latest exchanges that are always included
-_REQUEST = 100  # characters shown of a request that is left out
-_HOLES = _LATEST + 2  # the most lines for omitted messages among those always included
+_REQUEST = 100  # the number of characters of an omitted request that its note quotes
+_MOST_NOTES = _LATEST + 2  # the maximum number of notes among the parts that are always included
 
 Record = Past | Left
-Placed = tuple[int, Record]  # the index of the part that the record shows, and the record
+Placed = tuple[int, Record]  # an index into the list of parts, and the record for that part
 
 
-class View(NamedTuple):
-    """The selected part of a history: messages, and lines for omitted messages, in order.
+class View(msgspec.Struct, frozen=True):
+    """The selected messages of a history.
 
-    `messages` is the number of messages of the session that `records` contains.
+    `records` has the selected messages, and notes about omitted messages. `messages` is the number
+    of the session's messages that are not omitted.
     """
 
     records: list[Record]
@@ -50,8 +53,8 @@ def render_briefing_history(
 ) -> str:
     """Return the history of a session as text of at most `budget` characters.
 
-    A budget below `LEAST` counts as `LEAST`. `nonce` is a new random text that marks the lines
-    between messages. `show` returns the command that shows the message with a given number.
+    A budget below `LEAST` counts as `LEAST`. `nonce` is a new random text that starts the first
+    line of each message. `show` returns the command that shows the message with a given number.
     """
     view = window(history(session, show, live=True), nonce=nonce, show=show, budget=budget)
     total = len(session.messages) - sum(map(is_abandoned, session.messages))
@@ -59,9 +62,11 @@ def render_briefing_history(
 
 
 def window(parts: Sequence[HistoryPart], *, nonce: str, show: Show, budget: int = BUDGET) -> View:
-    """Select the parts of a history whose text has at most `budget` characters in total.
+    """Select the parts of a history that an agent gets, with at most `budget` characters in total.
 
-    `show` returns the command that shows the message with a given number.
+    `nonce` is the random text in the first line of each part. Only its length matters here, because
+    the parts are only measured. `show` returns the command that shows the message with a given
+    number.
     """
     total = sum(part.messages for part in parts)
     page = _BudgetedHistory(parts, nonce, show)
@@ -69,142 +74,164 @@ def window(parts: Sequence[HistoryPart], *, nonce: str, show: Show, budget: int 
     if page.size(range(len(parts)), room) <= room:
         return View([part.past for part in parts], total)
     pinned, others = _exchanges(parts)
-    records = page.pinned(pinned, room - min(sum(map(page.line_of, others)), room // 4))
+    records = page.fit_pinned(pinned, room - min(sum(map(page.note_size, others)), room // 4))
     room -= sum(page.measure(record) for _, record in records)
-    kept = page.fill(others, room)
-    for exchange in kept:
+    selected = page.select_newest(others, room)
+    for exchange in selected:
         records += [(place, parts[place].past) for place in exchange]
         room -= page.size(exchange, room)
-    records += page.lines([exchange for exchange in others if exchange not in kept], room)
+    records += page.describe_omitted(
+        [exchange for exchange in others if exchange not in selected], room
+    )
     records.sort(key=lambda placed: placed[0])
-    told = {place for place, record in records if isinstance(record, Past)}
-    return View([record for _, record in records], sum(parts[place].messages for place in told))
+    shown = {place for place, record in records if isinstance(record, Past)}
+    return View([record for _, record in records], sum(parts[place].messages for place in shown))
 
 
 def _exchanges(parts: Sequence[HistoryPart]) -> tuple[list[int], list[range]]:
-    """Return the indexes of the parts that are always included, and the other exchanges.
+    """Return the indexes of the parts that are always included, and a list of other exchanges.
 
-    Each exchange is a range of indexes. The oldest exchange is the first.
+    The user's first message and the latest exchanges are always included. An exchange is a message
+    of the user, with everything up to the user's next message. It is given as a range of indexes
+    into `parts`. The oldest exchange comes first.
     """
-    asked = [place for place, part in enumerate(parts) if part.role == "user"]
-    if not asked:
+    requests = [place for place, part in enumerate(parts) if part.role == "user"]
+    if not requests:
         return list(range(len(parts))), []
-    first, latest = asked[0], asked[-_LATEST:][0]
+    first, latest = requests[0], requests[-_LATEST:][0]
     others = [range(first)] if first else []
     if latest > first:
-        others += starmap(range, pairwise([first + 1, *asked[1 : 1 - _LATEST]]))
-    return sorted({first, *range(latest, len(parts))}), [found for found in others if found]
+        others += starmap(range, pairwise([first + 1, *requests[1 : 1 - _LATEST]]))
+    return sorted({first, *range(latest, len(parts))}), [
+        exchange for exchange in others if exchange
+    ]
 
 
 class _BudgetedHistory:
-    """A history whose parts are measured, shortened and replaced by lines until they fit."""
+    """The parts of a history, with methods that measure and shorten parts and write notes.
+
+    A note describes omitted parts. The parameter `places` of a method has indexes into `parts`. The
+    parameter `room` is a number of characters.
+    """
 
     def __init__(self, parts: Sequence[HistoryPart], nonce: str, show: Show) -> None:
         self.parts, self.nonce, self.show = parts, nonce, show
         last = parts[-1].number if parts else 1
-        self.line = self.measure(Left("x" * (_REQUEST + 60) + show(last)))  # our longest line
-        self.head = self.measure(Past("assistant", datetime.max.replace(tzinfo=UTC), ""))
-        self.thin = self.measure(Past("user", datetime.min.replace(tzinfo=UTC), ""))
-        self.least = 2 * self.head + self.line + 100  # the smallest size of a shortened message
+        self.longest_note = self.measure(
+            Left("x" * (_REQUEST + 60) + show(last))
+        )  # our longest line
+        self.longest_header = self.measure(Past("assistant", datetime.max.replace(tzinfo=UTC), ""))
+        self.shortest_header = self.measure(Past("user", datetime.min.replace(tzinfo=UTC), ""))
+        self.least = (
+            2 * self.longest_header + self.longest_note + 100
+        )  # the smallest size of a shortened message
 
     def measure(self, record: Record) -> int:
         return len(render_record(record, self.nonce)) + 1
 
-    def line_of(self, exchange: range) -> int:
-        """Estimate the number of characters of the line that replaces an omitted exchange."""
-        return self.line - max(_REQUEST - self.parts[exchange[0]].least, 0)
+    def note_size(self, exchange: range) -> int:
+        """Estimate the number of characters of the note that replaces an omitted exchange."""
+        return self.longest_note - max(_REQUEST - self.parts[exchange[0]].least, 0)
 
     def size(self, places: Sequence[int], enough: int) -> int:
         """Return the number of characters of the parts at the indexes `places`.
 
-        If the number exceeds `enough`, the result may be any smaller number above `enough`.
+        If the parts are clearly longer than `enough`, the result is only a lower limit, which is
+        also more than `enough`. The lower limit is fast, because it does not need the text of the
+        parts.
         """
-        least = len(places) * self.thin + sum([self.parts[place].least for place in places])
+        least = len(places) * self.shortest_header + sum(
+            [self.parts[place].least for place in places]
+        )
         if least > enough:
             return least
         return sum([self.measure(self.parts[place].past) for place in places])
 
-    def pinned(self, places: Sequence[int], room: int) -> list[Placed]:
+    def fit_pinned(self, places: Sequence[int], room: int) -> list[Placed]:
         """Return the parts that are always included, shortened to `room` characters.
 
-        First, the middle of the longest texts is left out. If that is not enough, only the user's
-        messages and the newest other parts remain.
+        First, the longest texts lose their middle. If that is not enough, some parts are left out.
+        The user's messages and the newest other parts are kept.
         """
         if self.size(places, room) <= room:
             return [(place, self.parts[place].past) for place in places]
-        room -= _HOLES * self.line
+        room -= _MOST_NOTES * self.longest_note
         sizes: dict[int, int] = {}
-        taken = 0
+        needed = 0
         for place in self._by_importance(places):
             size = self.size((place,), room)
-            taken += min(size, self.least)
-            if taken > room:
+            needed += min(size, self.least)
+            if needed > room:
                 break
             sizes[place] = size
-        longest = _level(sorted(sizes.values()), room)
+        longest = _size_limit(sorted(sizes.values()), room)
         records: list[Placed] = []
-        for stays, group in groupby(places, sizes.__contains__):
+        for is_included, group in groupby(places, sizes.__contains__):
             run = list(group)
-            if not stays:
-                records.append((run[0], self._left(run)))
+            if not is_included:
+                records.append((run[0], self._note_for(run)))
                 continue
             for place in run:
                 part = self.parts[place]
-                told = [part.past] if sizes[place] <= longest else self._cut(part, longest)
-                records += [(place, record) for record in told]
+                part_records = (
+                    [part.past] if sizes[place] <= longest else self._shorten(part, longest)
+                )
+                records += [(place, record) for record in part_records]
         return records
 
-    def fill(self, others: Sequence[range], room: int) -> set[range]:
-        """Return the newest exchanges that fit into `room` characters.
+    def select_newest(self, others: Sequence[range], room: int) -> set[range]:
+        """Return the newest of the exchanges `others` that fit into `room` characters.
 
-        Lines for the omitted exchanges must fit too. The search stops at the first exchange that
-        does not fit, but skips a very long exchange.
+        The notes about the omitted exchanges must fit too. The search goes from the newest exchange
+        to the oldest. It skips a very long exchange. It stops at any other exchange that does not
+        fit.
         """
-        kept, most = set[range](), max(room // 2, self.line)
-        left = sum(map(self.line_of, others))
+        selected, most = set[range](), max(room // 2, self.longest_note)
+        notes_size = sum(map(self.note_size, others))
         for exchange in reversed(others):
-            line = self.line_of(exchange)
-            space = room - min(left - line, most)
+            line = self.note_size(exchange)
+            space = room - min(notes_size - line, most)
             size = self.size(exchange, space)
             if size <= space:
-                kept.add(exchange)
-                room, left = room - size, left - line
+                selected.add(exchange)
+                room, notes_size = room - size, notes_size - line
             elif size <= most // 4:
                 break
-        return kept
+        return selected
 
-    def lines(self, left: Sequence[range], room: int) -> list[Placed]:
-        """Return a line for each omitted exchange, in at most about `room` characters.
+    def describe_omitted(self, omitted: Sequence[range], room: int) -> list[Placed]:
+        """Return a note for each omitted exchange, with about `room` characters in total.
 
-        If there are too many exchanges, those in the middle share one line.
+        If there are too many exchanges, the exchanges in the middle get one common note.
         """
-        first, last = 0, len(left)
+        first, last = 0, len(omitted)
         records: list[Placed] = []
         while first < last:
-            front = first <= len(left) - last
-            exchange = left[first if front else last - 1]
-            record = self._left(exchange)
+            front = first <= len(omitted) - last
+            exchange = omitted[first if front else last - 1]
+            record = self._note_for(exchange)
             room -= self.measure(record)
-            if room < (self.line if last - first > 1 else 0):
+            if room < (self.longest_note if last - first > 1 else 0):
                 break
             records.append((exchange[0], record))
             first, last = (first + 1, last) if front else (first, last - 1)
         if first < last:
-            start, end = self._number(left[first][0]), self._number(left[last - 1][-1])
+            start, end = self._number(omitted[first][0]), self._number(omitted[last - 1][-1])
             between = f"{last - first:,} more requests between messages {start} and {end}"
-            records.append((left[first][0], Left(f"{between}: {self.show(start)}")))
+            records.append((omitted[first][0], Left(f"{between}: {self.show(start)}")))
         return records
 
     def _by_importance(self, places: Sequence[int]) -> list[int]:
-        """Return the indexes of the parts, the most important first.
+        """Return the indexes `places` in the order of importance, the most important first.
 
-        The order is: the user's latest message, the first, the other ones, then the newest parts.
+        The order is: the user's latest message, the user's first message, the user's other
+        messages, and then all other parts. Within a group, newer parts come first.
         """
         newest = list(reversed(places))
-        asked = [place for place in newest if self.parts[place].role == "user"]
-        return list(dict.fromkeys((*asked[:1], *asked[-1:], *asked, *newest)))
+        requests = [place for place in newest if self.parts[place].role == "user"]
+        return list(dict.fromkeys((*requests[:1], *requests[-1:], *requests, *newest)))
 
-    def _left(self, places: Sequence[int]) -> Left:
+    def _note_for(self, places: Sequence[int]) -> Left:
         first, start, end = self.parts[places[0]], *map(self._number, (places[0], places[-1]))
         count = sum(self.parts[place].messages for place in places)
         if first.role == "user":
@@ -216,13 +243,14 @@ class _BudgetedHistory:
             what = f"messages {start} to {end}" if start < end else f"message {start}"
         return Left(f"{what}: {self.show(start)}")
 
-    def _cut(self, part: HistoryPart, longest: int) -> list[Record]:
-        """Shorten a message to `longest` characters: its beginning, a line, and its end.
+    def _shorten(self, part: HistoryPart, longest: int) -> list[Record]:
+        """Shorten a message to `longest` characters.
 
-        The line says how many characters are left out.
+        The result has three records: the beginning of the message, a note, and the end of the
+        message. The note says how many characters are omitted.
         """
         text, past = part.past.text, part.past
-        half = (longest - 2 * self.head - self.line) // 2
+        half = (longest - 2 * self.longest_header - self.longest_note) // 2
         head = tail = min(half, len(text))  # a rendered character has a length of at least one
         while (size := len(render_text(text[:head]))) > half:
             head = min(head * half // size, head * 15 // 16)
@@ -245,10 +273,11 @@ def _beginning(text: str) -> str:
     return words if escape(words) == words else "".join(c for c in words if escape(c) == c)
 
 
-def _level(sizes: Sequence[int], room: int) -> int:
-    """Return the largest size of an item for which all items together fit into `room`.
+def _size_limit(sizes: Sequence[int], room: int) -> int:
+    """Return the size to which large items must be cut, so that all items fit into `room`.
 
-    Larger items must be cut to this size. `sizes` must be sorted.
+    `sizes` has the sizes of the items, the smallest first. Items that are smaller than the result
+    stay whole.
     """
     for place, size in enumerate(sizes):
         share = room // (len(sizes) - place)

@@ -1,4 +1,4 @@
-"""Insertion and removal of values in a user's JSON file, without changing any other byte.
+"""Functions that insert and remove values in a user's JSON file, and change no other byte.
 
 Comments and trailing commas (JSONC) are accepted and preserved. Inserted text has the indentation
 and the line ends of the file.
@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import msgspec
+
 _DEEPEST = 100
-# Each pattern is matched at one place without backtracking, so that no text makes it slow.
+# Each pattern is matched at one position and does not backtrack, so no text makes it slow.
 _SPACE = re.compile(r"(?:[ \t\r\n\ufeff]++|//[^\r\n]*+|/\*.*?\*/)*+", re.DOTALL)
 _SAME_LINE = re.compile(r"(?:[ \t]*+(?://[^\r\n]*+|/\*[^\r\n]*?\*/))*+")
 _BLANK = re.compile(r"[ \t\r\n]*+\Z")
@@ -30,10 +32,12 @@ class Insertion(NamedTuple):
     text: str
 
 
-class JsonItem(NamedTuple):
+class JsonItem(msgspec.Struct, frozen=True):
     """A member of a JSON object, or an element of an array, with its position in the text.
 
-    `key` is the name or the index. `comma` is the position of the comma after the item, or -1.
+    `key` is the member's name or the element's index. `start` is the position where the item
+    begins: at the key of a member, or at the value of an element. `comma` is the position of the
+    comma after the item, or -1 if there is no comma.
     """
 
     key: str | int
@@ -42,10 +46,11 @@ class JsonItem(NamedTuple):
     comma: int
 
 
-class JsonSpan(NamedTuple):
-    """A JSON value (`plain`) and its position in the text.
+class JsonSpan(msgspec.Struct, frozen=True):
+    """A JSON value and its position in the text.
 
-    `items` is None unless the value is an object or an array.
+    `plain` is the value as a Python object. `items` has the members of an object or the elements of
+    an array. It is None for any other value.
     """
 
     start: int
@@ -54,16 +59,19 @@ class JsonSpan(NamedTuple):
     items: list[JsonItem] | None = None
 
     def at(self, key: str | int) -> JsonSpan | None:
-        """Return the value of a key or index, or None. If a key occurs twice, the last counts."""
-        found = [item.value for item in self.items or () if item.key == key]
-        return found[-1] if found else None
+        """Return the value of a key or an index, or None if there is no such value.
+
+        If an object has the same key twice, the last value is returned.
+        """
+        values = [item.value for item in self.items or () if item.key == key]
+        return values[-1] if values else None
 
 
 @lru_cache(maxsize=1)  # callers parse the same text several times
 def parse(text: str) -> JsonSpan:
-    """Parse JSON text and return its value with all positions; ValueError if it is not JSON.
+    """Parse JSON text, and return its value with the positions of all nested values.
 
-    The error names the line.
+    Raises ValueError, with the line number, if the text is not JSON.
     """
     start = _skip(text, 0)
     value = _value(text, start, 0)
@@ -76,42 +84,43 @@ def parse(text: str) -> JsonSpan:
 def append(text: str, path: Sequence[str], element: Any) -> list[Insertion]:
     """Return the insertions that add an element to the end of the array at `path`.
 
-    If the array or the objects around it are missing, they are created. ValueError if `path` leads
-    to a value that is not an array, or through a value that is not an object.
+    `path` has the keys that lead to the array. If the array or the objects around it are missing,
+    they are created. Raises ValueError if `path` leads to a value that is not an array, or through
+    a value that is not an object.
     """
     root = value = parse(text)
     for depth, key in enumerate(path):
         if not isinstance(value.plain, dict):
-            raise ValueError(f"{_called(path[:depth])} is not an object")
-        below = value.at(key)
-        if below is None:
+            raise ValueError(f"{_name_of(path[:depth])} is not an object")
+        child = value.at(key)
+        if child is None:
             made: Any = [element]
             for name in reversed(path[depth + 1 :]):
                 made = {name: made}
             return _insert(text, root, value, key, made)
-        value = below
+        value = child
     if not isinstance(value.plain, list):
-        raise ValueError(f"{_called(path)} is not a list")
+        raise ValueError(f"{_name_of(path)} is not a list")
     return _insert(text, root, value, None, element)
 
 
 def put(text: str, path: Sequence[str], made: Any) -> list[Insertion]:
     """Return the insertions that add the value `made` at `path`, which must not exist yet.
 
-    Missing objects around the value are created. ValueError if `path` already has a value, or leads
-    through a value that is not an object.
+    `path` has the keys that lead to the value. Missing objects around the value are created. Raises
+    ValueError if `path` already has a value, or leads through a value that is not an object.
     """
     root = value = parse(text)
     for depth, key in enumerate(path):
         if not isinstance(value.plain, dict):
-            raise ValueError(f"{_called(path[:depth])} is not an object")
-        below = value.at(key)
-        if below is None:
+            raise ValueError(f"{_name_of(path[:depth])} is not an object")
+        child = value.at(key)
+        if child is None:
             for name in reversed(path[depth + 1 :]):
                 made = {name: made}
             return _insert(text, root, value, key, made)
-        value = below
-    raise ValueError(f"it has {_called(path).removeprefix('its ')} already")
+        value = child
+    raise ValueError(f"it already has {_name_of(path).removeprefix('its ')}")
 
 
 def insert(text: str, insertions: Sequence[Insertion]) -> str:
@@ -128,9 +137,10 @@ def insert(text: str, insertions: Sequence[Insertion]) -> str:
 
 
 def remove(text: str, path: Path) -> str:
-    """Return the text without the value at `path`; LookupError if there is no such value.
+    """Return the text without the value at `path`, a list of keys and indexes.
 
-    Removing the element that `append` added last restores the text.
+    If `append` has just added the value to an existing array, the result is the text before the
+    call of `append`. Raises LookupError if `path` leads to no value.
     """
     container = parse(text)
     for key in path[:-1]:
@@ -138,12 +148,12 @@ def remove(text: str, path: Path) -> str:
     items = container.items or []
     number = max((n for n, item in enumerate(items) if item.key == path[-1]), default=None)
     if number is None:
-        raise LookupError(f"there is no {_called(path)}")
+        raise LookupError(f"there is no {_name_of(path)}")
     item = items[number]
     before = items[number - 1].comma + 1 if number else container.start + 1
     start = _after_comments(text, before, item.start)
     if text[start : start + 1] in ("\r", "\n") and text[item.value.end] not in "\r\n":
-        # Keep a newline that may end a comment; otherwise the comment would include what follows.
+        # The newline may end a `//` comment. Without it, the next value would become a comment.
         start += 2 if text.startswith("\r\n", start) else 1
     cuts = [(start, item.value.end)]
     if item.comma >= 0:
@@ -161,30 +171,36 @@ def _insert(
     items = container.items or []
     newline = "\r\n" if "\r\n" in text else "\n"
     inside = text[container.start + 1 : items[0].start if items else container.end - 1]
-    # A container on one line stays on one line. An empty file has no layout yet.
-    broad = "\n" in inside if items else "\n" in text[root.start : root.end] or not root.items
+    # An object or array on one line stays on one line. An empty file gets several lines.
+    is_multiline = (
+        "\n" in inside if items else "\n" in text[root.start : root.end] or not root.items
+    )
     unit = _indentation(text, root.items[0].start) if root.items else "  "
     if items:
         indent = _indentation(text, items[0].start)
     else:
         indent = _indentation(text, container.start) + (unit or "  ")
-    body = _written(element, newline, unit or "  ", indent) if broad else json.dumps(element)
+    body = (
+        _format_element(element, newline, unit or "  ", indent)
+        if is_multiline
+        else json.dumps(element)
+    )
     if key is not None:
         body = f"{json.dumps(key)}: {body}"
-    lead = newline + indent if broad else " "
+    lead = newline + indent if is_multiline else " "
     if not items:
         blank = _BLANK.match(inside) is not None and "\n" not in inside
-        close = newline + _indentation(text, container.start) if broad and blank else ""
+        close = newline + _indentation(text, container.start) if is_multiline and blank else ""
         return [Insertion(container.start + 1, f"{lead.lstrip(' ')}{body}{close}")]
     last = items[-1]
     if last.comma >= 0:
-        at = _line_end(text, last.comma + 1) if broad else last.comma + 1
+        at = _line_end(text, last.comma + 1) if is_multiline else last.comma + 1
         return [Insertion(at, f"{lead}{body},")]
-    at = _line_end(text, last.value.end) if broad else last.value.end
+    at = _line_end(text, last.value.end) if is_multiline else last.value.end
     return [Insertion(last.value.end, ","), Insertion(at, lead + body)]
 
 
-def _written(element: Any, newline: str, unit: str, indent: str) -> str:
+def _format_element(element: Any, newline: str, unit: str, indent: str) -> str:
     lines = json.dumps(element, indent=unit).split("\n")
     return (newline + indent).join(lines)
 
@@ -198,19 +214,19 @@ def _indentation(text: str, at: int) -> str:
 
 def _line_end(text: str, at: int) -> int:
     """Return the position after the comments that follow `at` on the same line."""
-    found = _SAME_LINE.match(text, at)
-    return found.end() if found else at
+    match = _SAME_LINE.match(text, at)
+    return match.end() if match else at
 
 
 def _after_comments(text: str, start: int, end: int) -> int:
     """Return the end of the last comment between `start` and `end`, or `start` if there is none."""
-    found = start
+    last = start
     for comment in re.finditer(r"//[^\r\n]*|/\*.*?\*/", text[start:end], re.DOTALL):
-        found = start + comment.end()
-    return found
+        last = start + comment.end()
+    return last
 
 
-def _called(path: Path) -> str:
+def _name_of(path: Path) -> str:
     return f"its {'.'.join(map(str, path))}" if path else "it"
 
 
@@ -220,11 +236,11 @@ def _value(text: str, at: int, depth: int) -> JsonSpan:
         if depth > _DEEPEST:
             raise ValueError("it is nested too deeply")
         return _container(text, at, depth)
-    found = (_STRING if opening == '"' else _OTHER).match(text, at)
-    if found is None:
+    match = (_STRING if opening == '"' else _OTHER).match(text, at)
+    if match is None:
         raise _error(text, at)
     try:
-        return JsonSpan(at, found.end(), json.loads(found[0]))
+        return JsonSpan(at, match.end(), json.loads(match[0]))
     except ValueError:
         raise _error(text, at) from None
 
@@ -248,7 +264,7 @@ def _container(text: str, start: int, depth: int) -> JsonSpan:
 
 def _item(text: str, at: int, depth: int, is_object: bool, number: int) -> JsonItem:
     key: str | int = number
-    begun = at
+    start = at
     if is_object:
         name = _value(text, at, depth + 1) if text[at : at + 1] == '"' else None
         if name is None:
@@ -260,14 +276,14 @@ def _item(text: str, at: int, depth: int, is_object: bool, number: int) -> JsonI
         at = _skip(text, at + 1)
     value = _value(text, at, depth + 1)
     comma = _skip(text, value.end)
-    return JsonItem(key, begun, value, comma if text[comma : comma + 1] == "," else -1)
+    return JsonItem(key, start, value, comma if text[comma : comma + 1] == "," else -1)
 
 
 def _skip(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
+    match = _SPACE.match(text, at)
+    return match.end() if match else at
 
 
 def _error(text: str, at: int) -> ValueError:
     line = text.count("\n", 0, at) + 1
-    return ValueError(f"it is no JSON at line {line}")
+    return ValueError(f"not JSON at line {line}")

@@ -1,8 +1,8 @@
-"""Checksums at the end of JSON lines, which reveal damage that leaves the JSON valid.
+"""Checksums at the end of JSON lines. They reveal damage even if a damaged line is valid JSON.
 
 A line with a checksum ends with `,"crc":"1c291ca3"}` instead of `}`. The value is the CRC-32 of the
-bytes of the line without the checksum. Lines without a checksum are valid. Line ends of CRLF, as
-some editors write them, are not damage.
+line without the checksum. To seal a line means to add its checksum. A line without a checksum is
+also valid. CRLF line ends, which some editors write, are not damage.
 """
 
 from __future__ import annotations
@@ -35,12 +35,15 @@ def is_sealed(line: bytes) -> bool:
 
 
 def is_sound(line: bytes) -> bool:
-    """Return whether the checksum of a line is correct; True also for a line without a checksum."""
-    return not is_sealed(line) or crc32(unseal(line)) == _sum_of(line)
+    """Return whether the checksum of a line is correct.
+
+    The result is True for a line without a checksum.
+    """
+    return not is_sealed(line) or crc32(unseal(line)) == _stored_checksum(line)
 
 
 def reseal(line: bytes) -> bytes:
-    """Compute the checksum of a line again, after the line was changed on purpose.
+    """Return a line with a new checksum, after the line was changed on purpose.
 
     A line without a checksum is returned unchanged.
     """
@@ -48,20 +51,24 @@ def reseal(line: bytes) -> bytes:
 
 
 def unseal_lines(data: bytes, start: int, end: int) -> bytes | None:
-    """Return the lines from `start` to `end` without their checksums; None if they have none."""
+    """Return the lines in `data[start:end]` without their checksums.
+
+    The result is None if no line has a checksum.
+    """
     if data.find(_MARK, start, end) < 0:
         return None
     return _SEALS.sub(b"}", data[start:end])
 
 
 def mended(line: bytes) -> bytes | None:
-    """Repair a line with a checksum in which one bit is wrong; None if there is other damage.
+    """Return a repaired line, if exactly one bit of a line with a checksum is wrong.
 
-    The difference of the stored and the real CRC-32 identifies the wrong bit. Other damage looks
-    like one wrong bit with a probability of 8 * (length of the line) / 2 ** 32.
+    The result is None for other damage. The difference between the stored and the real CRC-32
+    identifies the wrong bit. Other damage looks like one wrong bit with a probability of
+    8 * (length of the line) / 2 ** 32.
     """
     body = bytearray(unseal(line))
-    wrong = crc32(body) ^ _sum_of(line)
+    wrong = crc32(body) ^ _stored_checksum(line)
     table = _table()
     bits = {table[1 << bit]: bit for bit in range(8)}
     starts = {value >> 24: byte for byte, value in enumerate(table)}
@@ -69,22 +76,22 @@ def mended(line: bytes) -> bytes | None:
         if wrong in bits:
             body[place] ^= 1 << bits[wrong]
             return seal(bytes(body))
-        # Step the difference back by one byte.
+        # Undo one byte of the CRC, to test the byte before it.
         byte = starts[wrong >> 24]
         wrong = ((wrong ^ table[byte]) << 8) & 0xFFFFFFFF | byte
     return None
 
 
-def _sum_of(line: bytes) -> int:
+def _stored_checksum(line: bytes) -> int:
     return int(line.rstrip(b"\r")[-10:-2], 16)
 
 
 @cache
 def _table() -> list[int]:
     """Return the lookup table of CRC-32, with an entry for each value of a byte."""
-    found: list[int] = []
+    entries: list[int] = []
     for value in range(256):
         for _ in range(8):
             value = (value >> 1) ^ (_POLYNOMIAL if value & 1 else 0)
-        found.append(value)
-    return found
+        entries.append(value)
+    return entries

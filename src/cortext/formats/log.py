@@ -1,6 +1,6 @@
 """The log format: one file with the head on line 1, and a message on every later line.
 
-The head is everything of a session but its messages.
+The head has all fields of a session except its messages.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Any
 from cortext.formats.head_and_lines import Format, StoredRecords, encode_records, head_to_dict
 from cortext.formats.record_lines import INVOCATIONS, RecordTable
 from cortext.model import json_codec, record_dicts
+from cortext.model.head_codec import FIELDS, table
 from cortext.model.session import Session
-from cortext.model.session_head import FIELDS, table
 
 _REQUIRED = ("id", "agent", "created_at", "status", "updated_at")
 
@@ -37,16 +37,18 @@ def encode(session: Session, format: Format = LOG) -> bytes:
 def encode_head_line(session: Session, stored: StoredRecords | None = None) -> bytes:
     """Return line 1 of a log file, which is the session's head, with its newline.
 
-    `stored` describes the messages and tool calls on disk, if only the head is written. None means
-    that the whole session is written.
+    The head has all fields except the messages. `stored` is None if the caller writes the whole
+    session. If the caller writes only the head, `stored` describes the messages and tool calls that
+    are already on disk.
     """
     return json_codec.encode({"type": "metadata", **head_to_dict(session, LOG, stored)}) + b"\n"
 
 
 def decode_head_line(line: bytes, notes: list[str]) -> dict[str, Any]:
-    """Parse line 1 of a log file, which is the session's head; ValueError if it is invalid.
+    """Parse line 1 of a log file, which is the session's head, and return it as a dict.
 
-    Sentences about unusual things in the JSON are added to `notes`.
+    Sentences about unusual things in the JSON are added to `notes`. Raises ValueError if the line
+    is invalid.
     """
     data = record_dicts.as_dict(json_codec.decode(line, notes))
     if data.pop("type", None) != "metadata":

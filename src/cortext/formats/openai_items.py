@@ -1,8 +1,8 @@
-"""Conversion between items of OpenAI's Responses API and our messages, for openai-agents.
+"""Conversion between items of OpenAI's Responses API and messages of cortext, for openai-agents.
 
-The `extra` of a message stores the original item if role and text cannot express it, so an item is
-equal after a round trip. A long text is stored only once. A message of another program becomes
-items with the same content.
+If an item has more than a role and a text, the field `extra` of the message stores the original
+item. So the conversion to a message and back returns the original item. A long text is stored only
+once. A message that another program recorded becomes new items with the same content.
 """
 
 from __future__ import annotations
@@ -24,64 +24,69 @@ _TEXT = f"{KEY}_text"
 The stored item has no text at this path, because the message has the text in `content`.
 """
 _LONG = 64
-"""The length in characters from which a text is not stored twice."""
+"""The number of characters from which a text counts as long and is stored only once."""
 _PLAIN = ["content", "role"]
-"""The keys of an item that role and text express completely, in the order of openai-agents."""
+"""The keys of an item that has only a role and a text, in the order of openai-agents."""
 _HOSTED = frozenset(
     ("code_interpreter_call", "file_search_call", "image_generation_call", "mcp_call",
      "mcp_list_tools", "web_search_call")
 )  # fmt: skip
 """Types of tool calls that OpenAI's server runs. Their items also contain the result."""
 _OTHER_CALLS = frozenset(("mcp_approval_request", "program"))
-_ANSWERS = frozenset(("mcp_approval_response", "tool_search_output"))
-_GIVEN = ("arguments", "action", "operation", "input", "queries", "code")
-_NO_NAME = re.compile(r"[^A-Za-z0-9_-]+")
+_RESULT_TYPES = frozenset(("mcp_approval_response", "tool_search_output"))
+_ARGUMENT_KEYS = ("arguments", "action", "operation", "input", "queries", "code")
+_NOT_IN_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 def message_of(item: Any, **fields: Any) -> SessionMessage:
-    """Convert an item to a message; ValueError if the item is not a dict.
+    """Convert an item of OpenAI's Responses API to a message.
 
-    `fields` are further fields of the message, such as its timestamp or id.
+    `fields` are further fields of the message, such as its timestamp or id. Raises ValueError if
+    the item is not a dict.
     """
     item = as_dict(item)
     kind = item.get("type")
     if isinstance(kind, str) and kind != "message":
-        if kind.endswith("_output") or kind in _ANSWERS:
-            answers = _text(item.get("call_id") or item.get("approval_request_id")) or None
-            given = _first(item, ("output", "reason", "status"))
-            text = text_of(given)
+        if kind.endswith("_output") or kind in _RESULT_TYPES:
+            call_id = _text(item.get("call_id") or item.get("approval_request_id")) or None
+            output = _first_value(item, ("output", "reason", "status"))
+            text = text_of(output)
             extra = _extra(item, text)
-            return SessionMessage("tool", text, tool_call_id=answers, extra=extra, **fields)
+            return SessionMessage("tool", text, tool_call_id=call_id, extra=extra, **fields)
         if kind.endswith("_call") or kind in _OTHER_CALLS or kind in _HOSTED:
             calls = [_call_of(item, kind)]
             return SessionMessage("assistant", "", tool_calls=calls, extra={KEY: item}, **fields)
         role: Role = "assistant" if kind == "reasoning" else "system"
         return SessionMessage(role, "", extra={KEY: item}, **fields)
-    found = item.get("role")
-    role = cast("Role", found) if isinstance(found, str) and found in ROLES else "system"
+    given_role = item.get("role")
+    role = (
+        cast("Role", given_role)
+        if isinstance(given_role, str) and given_role in ROLES
+        else "system"
+    )
     text = text_of(item.get("content"))
     extra = {} if _is_plain(item) else _extra(item, text)
     return SessionMessage(role, text, extra=extra, **fields)
 
 
 def items_of(message: SessionMessage) -> list[dict[str, Any]]:
-    """Convert a message to items.
+    """Convert a message to items of OpenAI's Responses API.
 
-    A message from `message_of` gives the original item. A message of another program gives new
-    items.
+    A message from `message_of` is converted to its original item. A message that another program
+    recorded is converted to new items.
     """
-    own = message.extra.get(KEY)
-    if isinstance(own, dict):
-        return [_whole(cast("dict[str, Any]", own), message)]
+    original = message.extra.get(KEY)
+    if isinstance(original, dict):
+        return [_restore_item(cast("dict[str, Any]", original), message)]
     if message.role == "tool":
-        return [_answer(message)]
+        return [_result_item(message)]
     items: list[dict[str, Any]] = []
     if message.content.strip():
         # System and tool text of another program must not become an instruction to this agent.
         role = "assistant" if message.role == "assistant" else "user"
         items.append({"content": message.content, "role": role})
     for data in message.tool_calls or ():
-        items += _made_call(data)
+        items += _new_call_items(data)
     return items
 
 
@@ -93,7 +98,7 @@ def text_of(content: Any, depth: int = DEEPEST) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, dict):
-        return _part(cast("dict[str, Any]", content))
+        return _part_text(cast("dict[str, Any]", content))
     if not isinstance(content, list) or not depth:
         return ""
     parts = [text_of(part, depth - 1) for part in cast("list[Any]", content)]
@@ -111,15 +116,18 @@ def _is_plain(item: dict[str, Any]) -> bool:
 
 
 def _extra(item: dict[str, Any], text: str) -> dict[str, Any]:
-    """Return the `extra` that stores an item, without a long text that the message already has."""
-    path = _way_to(text, item) if len(text) >= _LONG else ""
-    return {KEY: _with(item, path, None), _TEXT: path} if path else {KEY: item}
+    """Return the field `extra` of a message, which stores the message's original item.
+
+    `text` is the text of the message. A long text is left out of the stored item.
+    """
+    path = _path_of_text(text, item) if len(text) >= _LONG else ""
+    return {KEY: _replace_text(item, path, None), _TEXT: path} if path else {KEY: item}
 
 
-def _way_to(text: str, item: dict[str, Any]) -> str:
+def _path_of_text(text: str, item: dict[str, Any]) -> str:
     """Return the path of a text in an item, such as `content/0/text`.
 
-    Return "" if the text was joined from several parts.
+    The result is "" if the text was joined from several parts of the item.
     """
     for name in ("content", "output"):
         value = item.get(name)
@@ -132,7 +140,7 @@ def _way_to(text: str, item: dict[str, Any]) -> str:
     return ""
 
 
-def _with(item: dict[str, Any], path: str, text: str | None) -> dict[str, Any]:
+def _replace_text(item: dict[str, Any], path: str, text: str | None) -> dict[str, Any]:
     """Return a copy of an item that has `text` at a path such as `content/0/text`."""
     if "/" not in path:
         return {**item, path: text}
@@ -142,28 +150,31 @@ def _with(item: dict[str, Any], path: str, text: str | None) -> dict[str, Any]:
     return {**item, name: parts}
 
 
-def _whole(own: dict[str, Any], message: SessionMessage) -> dict[str, Any]:
-    """Return the stored item `own` with the text of the message at its path.
+def _restore_item(item: dict[str, Any], message: SessionMessage) -> dict[str, Any]:
+    """Return the original item of a message, with its text.
 
-    If the stored path is invalid, the item is returned without the text.
+    `item` is the stored item, from the field `extra` of the message. A long text is not stored in
+    the item, because the message already has it. The item has None in its place, and `extra` has
+    the path of this place (such as `content/0/text`). This function puts the text back there. If
+    the path is invalid, or if the item already has a text there, return `item` unchanged.
     """
     path = message.extra.get(_TEXT)
     if not isinstance(path, str):
-        return own
+        return item
     try:
-        return _with(own, path, message.content) if _at(own, path) is None else own
+        return _replace_text(item, path, message.content) if _value_at(item, path) is None else item
     except (LookupError, TypeError, ValueError):
-        return own
+        return item
 
 
-def _at(item: dict[str, Any], path: str) -> Any:
+def _value_at(item: dict[str, Any], path: str) -> Any:
     if "/" not in path:
         return item[path]
     name, at, last = path.split("/")
     return item[name][int(at)][last]
 
 
-def _part(part: dict[str, Any]) -> str:
+def _part_text(part: dict[str, Any]) -> str:
     for name in ("text", "refusal", "stdout"):
         if isinstance(part.get(name), str):
             return part[name]
@@ -174,51 +185,51 @@ def _part(part: dict[str, Any]) -> str:
 
 
 def _call_of(item: dict[str, Any], kind: str) -> dict[str, Any]:
-    given = _first(item, _GIVEN)
-    if isinstance(given, str):
+    arguments = _first_value(item, _ARGUMENT_KEYS)
+    if isinstance(arguments, str):
         try:
-            given = json_codec.decode(given.encode("utf-8", "surrogatepass"))
+            arguments = json_codec.decode(arguments.encode("utf-8", "surrogatepass"))
         except ValueError:
-            given = {"input": given}
+            arguments = {"input": arguments}
     id = _text(item.get("call_id") or item.get("id"))
     name = _text(item.get("name")) or kind.removesuffix("_call")
-    call = {"id": id, "name": name, "arguments": given}
+    call = {"id": id, "name": name, "arguments": arguments}
     if kind in _HOSTED:
         output = item.get("output")
         call["result"] = output if isinstance(output, str) else _text(item.get("status")) or "done"
     return call
 
 
-def _made_call(data: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return items for a tool call that another program recorded, and for its result.
+def _new_call_items(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return new items for a tool call that another program recorded, and for its result.
 
-    Return no items if the call has no id.
+    `data` is an entry of a message's `tool_calls`. The result is [] if the call has no id.
     """
     call = tool_call_stubs.read_call(data)
     if not call.id:
         return []
-    made = {
+    item = {
         "arguments": json_codec.encode(call.arguments).decode("utf-8"),
         "call_id": call.id,
-        "name": _NO_NAME.sub("_", call.name)[:64] or "tool",
+        "name": _NOT_IN_NAME.sub("_", call.name)[:64] or "tool",
         "type": "function_call",
     }
     result = tool_call_stubs.own_result(data)
-    return [made] if result is None else [made, _output(call.id, result.value)]
+    return [item] if result is None else [item, _output_item(call.id, result.value)]
 
 
-def _answer(message: SessionMessage) -> dict[str, Any]:
+def _result_item(message: SessionMessage) -> dict[str, Any]:
     if message.tool_call_id:
-        return _output(message.tool_call_id, message.content)
+        return _output_item(message.tool_call_id, message.content)
     return {"content": message.content, "role": "assistant"}
 
 
-def _output(call_id: str, value: Any) -> dict[str, Any]:
+def _output_item(call_id: str, value: Any) -> dict[str, Any]:
     text = value if isinstance(value, str) else json_codec.encode(value).decode("utf-8")
     return {"call_id": call_id, "output": text, "type": "function_call_output"}
 
 
-def _first(item: dict[str, Any], names: tuple[str, ...]) -> Any:
+def _first_value(item: dict[str, Any], names: tuple[str, ...]) -> Any:
     return next((item[name] for name in names if item.get(name) is not None), None)
 
 

@@ -28,12 +28,12 @@ from cortext.model.message import (
 INVOCATIONS = "tool_invocations"
 
 
-class RecordTable(NamedTuple):
-    """The definition of a record's line in one file format.
+class RecordTable(msgspec.Struct, frozen=True):
+    """The definition of the lines in one file format. A line holds a record (a message).
 
-    `names` maps fields to other keys. `type` is the value of the key `type` in every line, or "" if
-    lines have no such key. If `checksums` is true, lines are written with a checksum. Lines with
-    and without a checksum can always be read.
+    `names` maps fields of a message to the keys in the line, if they differ. `type` is the value of
+    the key `type` in every line, or "" if lines have no such key. If `checksums` is true, lines are
+    written with a checksum. Lines with and without a checksum can always be read.
     """
 
     names: Mapping[str, str] = {}
@@ -42,13 +42,21 @@ class RecordTable(NamedTuple):
 
     @property
     def reserved(self) -> frozenset[str]:
-        """The keys of a line that the format uses, so that no unknown key may have these names."""
+        """The keys that this format itself uses in a line.
+
+        A message may also have unknown keys, which another program added. If an unknown key has the
+        same name as a reserved key, it is written into the object `cortext_extra` of the line. So
+        it does not overwrite the reserved key.
+        """
         own = {"type", INVOCATIONS} if self.type else {INVOCATIONS}
         return record_dicts.message_keys(self.names) | own | {line_checksum.KEY}
 
 
 class Damage(NamedTuple):
-    """One problem in a session's file. A problem is fatal if data that was written is missing."""
+    """One problem in a session's file. `fatal` is true if data that was written is missing.
+
+    `line` is the number of the damaged line, and `path` is the damaged file, if they are known.
+    """
 
     detail: str
     line: int | None = None
@@ -56,17 +64,18 @@ class Damage(NamedTuple):
     path: str = ""
 
 
-TORN = "the last line is torn"
+TORN = "the last line is incomplete"
 """The text with which `Damage.detail` starts if the last line of a file is incomplete."""
-_MORE = "more is wrong from here on than is told line by line"
+_MORE = "more damage follows, which is not listed line by line"
 MOST_DAMAGES = 1000
 """The largest number of damages that are listed for one file, to save memory."""
 
 
 def add_damage(damages: list[Damage], damage: Damage) -> None:
-    """Add a damage to the list, unless the list has `MOST_DAMAGES` entries.
+    """Add a damage to a list of at most `MOST_DAMAGES` damages.
 
-    One further entry then says that there are more damages. The entry is fatal if one of them is.
+    If the list is full, one last entry says that more damage follows. This entry is fatal if any of
+    the unlisted damages is fatal.
     """
     if len(damages) < MOST_DAMAGES:
         damages.append(damage)
@@ -76,17 +85,17 @@ def add_damage(damages: list[Damage], damage: Damage) -> None:
         damages[-1] = damage._replace(detail=_MORE)
 
 
-class Record(NamedTuple):
+class Record(msgspec.Struct, frozen=True):
     """A message, and the tool calls that were recorded just before it."""
 
     message: SessionMessage
     invocations: Sequence[ToolInvocation] = ()
 
 
-class RecordBlock(NamedTuple):
+class RecordBlock(msgspec.Struct, frozen=True):
     """The messages, tool calls and damages found in a block of lines.
 
-    Each tool call in `invocations` has the number of messages before it in the block.
+    `invocations` has the tool calls, each with the number of messages before it in the block.
     """
 
     messages: list[SessionMessage]
@@ -102,7 +111,7 @@ def encode_record(
     The line also contains `invocations`, the tool calls just before the message.
     """
     if type(message) is not SessionMessage:
-        raise ValueError(f"a message is a SessionMessage, not {type(message).__name__}")
+        raise ValueError(f"a message must be a SessionMessage, not {type(message).__name__}")
     if not (message.extra or invocations or table.names):
         line = json_codec.encode(message) if table.type else encode_plain(message)
         return (line_checksum.seal(line) if table.checksums else line) + b"\n"
@@ -115,23 +124,27 @@ def encode_record(
 
 
 def encode_plain(message: SessionMessage) -> bytes:
-    """Return a message as a JSON object without the key `type`. `extra` must be empty."""
+    """Return a message as a JSON object without the key `type`.
+
+    The field `extra` of the message must be empty.
+    """
     return b"{" + json_codec.encode(message)[len(_TURN) :]
 
 
 def decode_record(line: bytes, table: RecordTable, notes: list[str]) -> Record:
-    """Parse one line as a record; ValueError says what is wrong with the line.
+    """Parse one line as a record: a message, and the tool calls just before it.
 
-    The checksum is not verified. Sentences about unusual things are added to `notes`.
+    The checksum is not verified. Sentences about unusual things in the line are added to `notes`.
+    Raises ValueError, with the reason, if the line is invalid.
     """
     data = record_dicts.as_dict(json_codec.decode(line_checksum.unseal(line), notes))
     if table.type:
-        found = data.pop("type", table.type)
-        if found != table.type:
-            raise ValueError(f"a {table.type} was expected, not {found!r:.40}")
-    riding = record_dicts.dicts(data.pop(INVOCATIONS, None), INVOCATIONS)
+        kind = data.pop("type", table.type)
+        if kind != table.type:
+            raise ValueError(f"a {table.type} was expected, not {kind!r:.40}")
+    calls = record_dicts.dicts(data.pop(INVOCATIONS, None), INVOCATIONS)
     message = message_from_dict(data, table.names)
-    return Record(message, [invocation_from_dict(item) for item in riding])
+    return Record(message, [invocation_from_dict(item) for item in calls])
 
 
 def decode_lines(
@@ -139,8 +152,9 @@ def decode_lines(
 ) -> RecordBlock:
     """Parse all lines of `data` from the offset `start`.
 
-    A line that cannot be parsed is listed in `damages`, and does not affect the other lines.
-    `first_line` is the number of the first line in the file, for the line numbers in `damages`.
+    A line that cannot be parsed is listed in `damages` of the result, and does not affect the other
+    lines. `first_line` is the number that the first parsed line has in the file. It is used for the
+    line numbers in `damages`.
     """
     end = data.rfind(b"\n", start) + 1 or start
     messages = _decode_plain(data, start, end, table)
@@ -152,12 +166,12 @@ def decode_lines(
             _decode_line(line, number, table, lines)
     if end < len(data):
         _decode_tail(data[end:], first_line + data.count(b"\n", start), table, lines)
-    _name_duplicates(lines)
+    _report_duplicates(lines)
     return lines
 
 
 def first_records(data: bytes, table: RecordTable, count: int) -> bytes:
-    """Return the beginning of `data` that contains the first `count` messages, unchanged."""
+    """Return the lines at the beginning of `data` that contain the first `count` messages."""
     end = 0
     while count > 0 and end < len(data):
         stop = data.find(b"\n", end) + 1 or len(data)
@@ -172,20 +186,23 @@ def in_time_order(messages: Sequence[SessionMessage]) -> bool:
 
 
 def sorted_lines(data: bytes, table: RecordTable) -> bytes:
-    """Sort lines by the time of their message. An unreadable line stays after the previous line."""
+    """Return the lines of `data`, sorted by the time of their message.
+
+    An unreadable line has no time. It moves together with the line before it.
+    """
     rows: list[tuple[datetime, bytes]] = []
     when = datetime.min.replace(tzinfo=UTC)
     for line in data.split(b"\n"):
-        found = decode_lines(line + b"\n", table).messages
-        when = found[0].timestamp if found else when
+        messages = decode_lines(line + b"\n", table).messages
+        when = messages[0].timestamp if messages else when
         rows.append((when, line))
     return b"".join(line + b"\n" for _, line in sorted(rows, key=itemgetter(0)) if line)
 
 
 def record_ids(data: bytes) -> list[str]:
-    """Return the message ids in a block of lines, to recognize messages that are already stored."""
+    """Return the message ids in a block of lines. Unreadable lines are skipped."""
     try:
-        return [found.id for found in _ids.decode_lines(data)]
+        return [record.id for record in _ids.decode_lines(data)]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return [id for line in data.split(b"\n") if (id := _id_of(line))]
 
@@ -208,14 +225,16 @@ def _id_of(line: bytes) -> str:
         value = json_codec.decode(line)
     except ValueError:
         return ""
-    found = value.get("id") if isinstance(value, dict) else ""  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    return found if isinstance(found, str) else ""
+    id = value.get("id") if isinstance(value, dict) else ""  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    return id if isinstance(id, str) else ""
 
 
 def may_hide_type(data: bytes, start: int = 0) -> bool:
-    """Return whether a line may have a key `type` of another program with the value "turn".
+    """Return whether `data`, from the offset `start`, may contain `"type": "turn"`.
 
-    The fast decoder takes this key for our own and drops it, so the slow decoder must be used.
+    Call this only for a format whose messages have no key `type`. There, only another program can
+    have written the key. The fast decoder would drop the key, because it takes the key for part of
+    our log format. So the slow decoder must be used.
     """
     return _UNKNOWN_TYPE.search(data, start) is not None
 
@@ -223,7 +242,10 @@ def may_hide_type(data: bytes, start: int = 0) -> bool:
 def _decode_plain(
     data: bytes, start: int, end: int, table: RecordTable
 ) -> list[SessionMessage] | None:
-    """Decode all lines in one fast pass; return None if a line needs the slow decoder."""
+    """Decode all lines of `data[start:end]` in one fast pass.
+
+    The result is None if a line needs the slow decoder.
+    """
     if table.names or (not table.type and may_hide_type(data, start)):
         return None
     try:
@@ -236,9 +258,10 @@ def _decode_plain(
 def _decode_with_extra(
     data: bytes, start: int, end: int, table: RecordTable
 ) -> list[SessionMessage] | None:
-    """Decode lines that have unknown keys, in one pass; return None if one needs the slow decoder.
+    """Decode the lines of `data[start:end]` in one pass. The lines may have unknown keys.
 
-    Lines with tool calls, checksums or other values than we write need the slow decoder.
+    The result is None if a line needs the slow decoder. Such a line has tool calls, a checksum, or
+    a value that cortext does not write.
     """
     known = _KEYS | {"type"} if table.type else _KEYS
     messages: list[SessionMessage] = []
@@ -274,7 +297,7 @@ def _decode_line(line: bytes, number: int, table: RecordTable, lines: RecordBloc
     bare = line.strip(b"\0")
     if len(bare) != len(line):
         lost = len(line) - len(bare)
-        text = f"{lost} NUL bytes stand where records may have been"
+        text = f"{lost} NUL bytes in place of records"
         add_damage(lines.damages, Damage(text, number))
     if bare:
         notes: list[str] = []
@@ -291,7 +314,7 @@ def _decode_tail(tail: bytes, number: int, table: RecordTable, lines: RecordBloc
         _add(decode_record(tail, table, []), lines)
         lines.damages.append(Damage("the last line has no newline", number, fatal=False))
     except ValueError:
-        detail = f"{TORN}: {len(tail)} bytes were not written to their end"
+        detail = f"{TORN} ({len(tail)} bytes)"
         lines.damages.append(Damage(detail, number, fatal=False))
 
 
@@ -300,13 +323,13 @@ def _add(record: Record, lines: RecordBlock) -> None:
     lines.messages.append(record.message)
 
 
-def _name_duplicates(lines: RecordBlock) -> None:
+def _report_duplicates(lines: RecordBlock) -> None:
     seen: set[str] = set()
     ids = list(map(attrgetter("id"), lines.messages))
     if len(set(ids)) == len(ids):
         return
     for id in ids:
         if id in seen:
-            text = f"the id {id!r:.60} stands on two records"
+            text = f"two records have the id {id!r:.60}"
             add_damage(lines.damages, Damage(text, fatal=False))
         seen.add(id)

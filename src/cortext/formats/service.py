@@ -1,7 +1,7 @@
 """The service format, in which the HTTP service stores sessions in memory, Redis and Postgres.
 
-A session is a head, which is everything but its messages, and a list of messages. All keys are in
-camelCase.
+A stored session has two parts: a head, which has all fields except the messages, and a list of
+messages. All keys are in camelCase.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Any
 
 from cortext.formats.head_and_lines import Format, encode_records, head_to_dict, join
 from cortext.formats.record_lines import INVOCATIONS, RecordTable, decode_lines
+from cortext.model.head_codec import FIELDS, table
 from cortext.model.session import Session
-from cortext.model.session_head import FIELDS, table
 
 
 def camel(name: str) -> str:
@@ -35,12 +35,18 @@ SERVICE = Format(
 
 
 def encode(session: Session) -> tuple[dict[str, Any], list[bytes]]:
-    """Return the head of a session as a dict, and one line of JSON for each message."""
+    """Return the head of a session (all fields except messages) as a dict, and a list of lines.
+
+    The list has one line of JSON for each message.
+    """
     return head_to_dict(session, SERVICE), encode_records(session, SERVICE)
 
 
 def decode(head: dict[str, Any], records: list[bytes]) -> Session:
-    """Create a session from its head and its lines of messages; ValueError says what is wrong."""
+    """Create a session from its head and from `records`, the lines with its messages.
+
+    Raises ValueError, with the reason, if the head or a line is invalid.
+    """
     lines = decode_lines(b"".join(records), SERVICE.records)
     for damage in lines.damages:
         if damage.fatal:

@@ -1,4 +1,4 @@
-"""Insertion and removal of values in a user's TOML file, without changing any other byte."""
+"""Functions that insert and remove values in a user's TOML file, and change no other byte."""
 
 from __future__ import annotations
 
@@ -17,24 +17,28 @@ _LONG_KEY = re.compile(rf"(?<![\w.-]){_KEY}(?:[ \t]*+\.[ \t]*+{_KEY}){{{_MOST_PA
 
 
 def put_first(text: str, key: str, values: Sequence[str]) -> list[Insertion]:
-    """Return the insertion that adds `KEY = VALUES` as the first line, with a list of strings.
+    """Return the insertion that adds a line `KEY = VALUES` at the start of the text.
 
-    ValueError if the text is not TOML or already has this key.
+    `values` is written as a list of strings. Raises ValueError if the text is not TOML or already
+    has this key.
     """
-    mark = "\ufeff" if text.startswith("\ufeff") else ""
-    before = read_toml(text.removeprefix(mark))
+    bom = "\ufeff" if text.startswith("\ufeff") else ""
+    before = read_toml(text.removeprefix(bom))
     if key in before:
-        raise ValueError(f"it has a `{key}` already")
+        raise ValueError(f"it already has a `{key}`")
     newline = "\r\n" if "\r\n" in text else "\n"
     # The first line is always outside any table.
     line = f"{key} = {json.dumps(list(values))}{newline}"
-    if read_toml(line + text.removeprefix(mark)) != {key: list(values), **before}:
-        raise ValueError("it cannot be added to")
-    return [Insertion(len(mark), line)]
+    if read_toml(line + text.removeprefix(bom)) != {key: list(values), **before}:
+        raise ValueError("cortext cannot add to it")
+    return [Insertion(len(bom), line)]
 
 
 def take_out(text: str, key: str, values: Sequence[str]) -> str:
-    """Remove the line that `put_first` added, wherever in the text the line is now."""
+    """Return the text without the line that `put_first` added.
+
+    The line may be anywhere in the text now. If there is no such line, the text is unchanged.
+    """
     for newline in ("\r\n", "\n"):
         line = f"{key} = {json.dumps(list(values))}{newline}"
         at = text.find(line)
@@ -46,44 +50,45 @@ def take_out(text: str, key: str, values: Sequence[str]) -> str:
 def put_table(text: str, name: Sequence[str], values: Mapping[str, object]) -> list[Insertion]:
     """Return the insertion that adds a table to the end of the text.
 
-    `name` has the parts of the table's name. ValueError if the table exists already, or if the text
-    is not TOML or cannot have such a table.
+    `name` has the two parts of the table's name. Raises ValueError if the table exists already, or
+    if the text is not TOML or cannot have such a table.
     """
     before = read_toml(text.removeprefix("\ufeff"))
     wanted: dict[str, object] = dict(values)
     for part in reversed(name[1:]):
         wanted = {part: wanted}
-    there: object = before.get(name[0], {})
-    if not isinstance(there, dict) or name[1] in there:
-        raise ValueError(f"it has {'.'.join(name)} already")
+    existing: object = before.get(name[0], {})
+    if not isinstance(existing, dict) or name[1] in existing:
+        raise ValueError(f"it already has {'.'.join(name)}")
     newline = "\r\n" if "\r\n" in text else "\n"
     lead = "" if not text else newline if text.endswith("\n") else newline * 2
     added = lead + newline.join(table_lines(name, values)) + newline
     after = read_toml(text.removeprefix("\ufeff") + added)
-    if after != {**before, name[0]: {**cast("dict[str, object]", there), **wanted}}:
-        raise ValueError("it cannot be added to")
+    if after != {**before, name[0]: {**cast("dict[str, object]", existing), **wanted}}:
+        raise ValueError("cortext cannot add to it")
     return [Insertion(len(text), added)]
 
 
 def take_out_table(text: str, name: Sequence[str], values: Mapping[str, object]) -> str:
-    """Remove the table that `put_table` added, also if the user added more keys to the table.
+    """Return the text without the table that `put_table` added.
 
-    The text is unchanged if it has no table with these values, or if the table cannot be removed.
+    The table is removed even if the user added more keys to it. The text is unchanged if it has no
+    table with these values, or if the table cannot be removed safely.
     """
     before = read_toml(text.removeprefix("\ufeff"))
-    there = before.get(name[0])
-    table = cast("dict[str, object]", there).get(name[1]) if isinstance(there, dict) else None
+    existing = before.get(name[0])
+    table = cast("dict[str, object]", existing).get(name[1]) if isinstance(existing, dict) else None
     known = cast("dict[str, object]", table) if isinstance(table, dict) else {}
     if any(known.get(key) != value for key, value in values.items()):
         return text
-    others = {k: v for k, v in cast("dict[str, object]", there).items() if k != name[1]}
+    others = {k: v for k, v in cast("dict[str, object]", existing).items() if k != name[1]}
     wanted = {k: v for k, v in before.items() if k != name[0]}
     for after in (_without_block(text, name, values), _without_lines(text, name)):
         try:
-            left = read_toml(after.removeprefix("\ufeff"))
+            remaining = read_toml(after.removeprefix("\ufeff"))
         except ValueError:
             continue
-        if left in ({**wanted, name[0]: others}, *([] if others else [wanted])):
+        if remaining in ({**wanted, name[0]: others}, *([] if others else [wanted])):
             return after
     return text
 
@@ -100,18 +105,19 @@ def _without_block(text: str, name: Sequence[str], values: Mapping[str, object])
 
 
 def _without_lines(text: str, name: Sequence[str]) -> str:
-    """Remove all lines of a table and of its sub-tables, judged by their header lines.
+    """Return the text without the lines of a table and its sub-tables.
 
-    The result may be wrong for unusual TOML, so the caller must check it.
+    A line that starts with `[` counts as the header of a table. The result may be wrong for unusual
+    TOML, so the caller must check it.
     """
-    kept: list[str] = []
-    inside = False
+    lines: list[str] = []
+    in_table = False
     for line in re.split(r"(?<=\n)", text):
         header = line.strip().partition("#")[0].rstrip() if line.lstrip().startswith("[") else ""
         if header:
-            inside = f"{header.strip('[]')}.".startswith(f"{'.'.join(name)}.")
-        kept += [] if inside else [line]
-    return "".join(kept)
+            in_table = f"{header.strip('[]')}.".startswith(f"{'.'.join(name)}.")
+        lines += [] if in_table else [line]
+    return "".join(lines)
 
 
 def table_lines(name: Sequence[str], values: Mapping[str, object]) -> list[str]:
@@ -120,15 +126,22 @@ def table_lines(name: Sequence[str], values: Mapping[str, object]) -> list[str]:
 
 
 def value_of(text: str, key: str) -> object:
-    """Return the value of a top-level key in TOML text, or None; ValueError if it is not TOML."""
+    """Return the value of a top-level key in a TOML text, or None if the key is missing.
+
+    Raises ValueError if the text is not TOML.
+    """
     return read_toml(text.removeprefix("\ufeff")).get(key)
 
 
 def read_toml(text: str) -> dict[str, object]:
-    """Parse TOML text; ValueError if it is not TOML, or has a key that is too slow to parse."""
+    """Parse a TOML text.
+
+    Raises ValueError if the text is not TOML, or has a key with so many parts that it is too slow
+    to parse.
+    """
     if _LONG_KEY.search(text):
         raise ValueError(f"a key in it has more than {_MOST_PARTS} parts")
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"it is no TOML: {error}") from None
+        raise ValueError(f"not TOML: {error}") from None

@@ -1,16 +1,18 @@
-"""Stubs: short descriptions of past tool calls, with the command that shows the full record.
+"""Stubs: short descriptions of past tool calls, with the command that shows the whole message.
 
-The first line of a stub names the tool. Every other line begins with two spaces. Only the ends of
-results are read, so a large result costs no more than a small one.
+The first line of a stub names the tool. Every other line begins with two spaces. Only the beginning
+and the end of a result are read, so a large result takes no more time than a small one.
 """
 
 from __future__ import annotations
 
 import re
 from itertools import islice
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
-from cortext.formats.tool_inputs import (
+import msgspec
+
+from cortext.formats.tool_call_arguments import (
     COMMANDS,
     CONTENT,
     NEW,
@@ -54,7 +56,7 @@ KINDS = {name: kind for kind, names in _NAMES.items() for name in names.split()}
 
 _ARGUMENTS = ("arguments", "input", "args", "parameters", "action")
 _IDS = ("id", "call_id", "tool_call_id", "toolCallId", "callID")
-_SOUGHT = ("pattern", "query", "regex", "url", "q", "prompt")
+_SEARCH_KEYS = ("pattern", "query", "regex", "url", "q", "prompt")
 _OUTPUTS = ("output", "aggregated_output", "stdout", "stderr", "content", "text", "result")
 _CODES = ("exit_code", "exitCode", "exit", "returncode", "return_code")
 _EXIT = r"(?:Process |Command )?exit(?:ed with)?[ _](?:code|status)"
@@ -62,7 +64,7 @@ _CODE = re.compile(
     rf"^[^\w\n]{{0,3}}(?:Error: )?{_EXIT}\W{{1,4}}?(-?\d{{1,10}})", re.IGNORECASE | re.MULTILINE
 )
 # Lines that tools add to the output of a program.
-_FRAME = re.compile(
+_TOOL_LINE = re.compile(
     rf"\W{{0,3}}(?:(?:Error: )?{_EXIT}\b|Background PIDs:|Chunk ID:|Original token count:|Output:$"
     r"|Process Group PGID:|Signal: |Total output lines:|Wall time\b"
     r"|(?:Error|Stderr|Stdout): \((?:none|empty)\)$)",
@@ -71,16 +73,19 @@ _FRAME = re.compile(
 _FAILURES = ("error", "failed", "<tool_use_error>", "apply_patch verification failed")
 
 
-class ToolCall(NamedTuple):
-    """A tool call in one form, although each AI tool records its calls differently."""
+class ToolCall(msgspec.Struct, frozen=True):
+    """A tool call, independent of the AI tool that recorded it."""
 
     name: str
     arguments: dict[str, Any]
     id: str = ""
 
 
-class ToolResult(NamedTuple):
-    """The result of a tool call: any value, and whether the call failed."""
+class ToolResult(msgspec.Struct, frozen=True):
+    """The result of a tool call.
+
+    `value` is the output, as text or as any JSON value. `error` is the error message, or "".
+    """
 
     value: Any
     failed: bool = False
@@ -88,7 +93,10 @@ class ToolResult(NamedTuple):
 
 
 def read_call(data: dict[str, Any]) -> ToolCall:
-    """Convert an entry of a message's `tool_calls`, as any AI tool records it, to a `ToolCall`."""
+    """Convert an entry of a message's `tool_calls` to a `ToolCall`.
+
+    Every AI tool names the keys of such an entry differently.
+    """
     inner = data.get("function")
     inner = cast("dict[str, Any]", inner) if isinstance(inner, dict) else data
     name = first_of({**data, **inner}, ("name", "tool_name", "toolName", "tool", "type"))
@@ -96,14 +104,15 @@ def read_call(data: dict[str, Any]) -> ToolCall:
 
 
 def id_of(data: dict[str, Any]) -> str:
-    """Return the call id of an entry of a message's `tool_calls`; "" if it has none."""
+    """Return the id of a tool call, or "". `data` is an entry of a message's `tool_calls`."""
     return text_of(first_of(data, _IDS))
 
 
 def own_result(data: dict[str, Any]) -> ToolResult | None:
-    """Return the result inside an entry of a message's `tool_calls`; None if it has none.
+    """Return the result of a tool call if the call itself contains the result, otherwise None.
 
-    Most AI tools store the result in a separate message instead.
+    `data` is an entry of a message's `tool_calls`. Most AI tools store the result in a separate
+    message instead.
     """
     value = first_of(data, ("result", "output"))
     return None if value is None else ToolResult(value, data.get("status") == "error")
@@ -124,9 +133,9 @@ def read_result(message: SessionMessage) -> ToolResult:
 
 
 def kind_of(call: ToolCall) -> str:
-    """Return what a tool call does: `edit`, `shell`, `read` or `other`.
+    """Return the kind of a tool call: "edit", "shell", "read" or "other".
 
-    The name of the tool decides, or its arguments if the name is unknown.
+    The name of the tool decides. If the name is unknown, the arguments of the call decide.
     """
     given, name = call.arguments, call.name.lower()
     if patch_of(given):
@@ -134,14 +143,14 @@ def kind_of(call: ToolCall) -> str:
     kind = KINDS.get(name) or KINDS.get(re.split(r"__|[./:]", name)[-1]) or _kind_by_shape(given)
     if kind == "edit" and given.get("command") == "view":
         kind = "read"
-    needed = {"edit": PATHS, "shell": COMMANDS, "read": (*_SOUGHT, *PATHS)}.get(kind, ())
+    needed = {"edit": PATHS, "shell": COMMANDS, "read": (*_SEARCH_KEYS, *PATHS)}.get(kind, ())
     return kind if first_of(given, needed) else "other"
 
 
 def stub(call: ToolCall, result: ToolResult | None, where: str) -> str:
-    """Return a short description of a tool call and its result.
+    """Return a stub: a short description of a tool call and its result.
 
-    `where` is the command that shows the whole message.
+    `result` is None if no result was recorded. `where` is the command that shows the whole message.
     """
     kind = kind_of(call)
     what, lines = _describe(kind, call.arguments)
@@ -158,17 +167,19 @@ def deed(call: ToolCall) -> str:
     return _lay_out(call.name, what, "", lines)
 
 
-def lone_result(name: str, result: ToolResult, where: str) -> str:
+def describe_result_without_call(name: str, result: ToolResult, where: str) -> str:
     """Return a short description of a tool result whose call was not recorded.
 
     `where` is the command that shows the whole message.
     """
     shell = KINDS.get(name.lower()) == "shell"
-    return _lay_out(name, "a result without its call", where, _ending(result) if shell else [])
+    return _lay_out(
+        name, "a result without its call", where, _shell_result(result) if shell else []
+    )
 
 
 def _arguments(given: Any) -> dict[str, Any]:
-    value = _decoded(given, len(given)) if isinstance(given, str) else given
+    value = _decode_json(given, len(given)) if isinstance(given, str) else given
     if isinstance(value, dict):
         return cast("dict[str, Any]", value)
     return {"input": value} if value else {}  # some tools accept plain text
@@ -180,24 +191,25 @@ def _kind_by_shape(given: dict[str, Any]) -> str:
         return "shell"
     if has_path and first_of(given, (*OLD, *NEW, *CONTENT, "edits")) is not None:
         return "edit"
-    return "read" if has_path or first_of(given, _SOUGHT[:-1]) is not None else "other"
+    return "read" if has_path or first_of(given, _SEARCH_KEYS[:-1]) is not None else "other"
 
 
 def _describe(kind: str, given: dict[str, Any]) -> tuple[str, list[str]]:
-    """Return the text after the tool's name on the first line of a stub, and the lines below.
+    """Return two pieces of a stub: the text after the tool's name, and a list of lines below it.
 
-    `given` has the arguments of the call.
+    A stub is a short description of a tool call. `kind` is the kind of the call, as `kind_of`
+    returns it. `given` has the arguments of the call.
     """
     if kind == "edit":
-        found = changes(given)
-        more = f" and {len(found) - _FILES} more files" if len(found) > _FILES else ""
-        first = next((change.first for change in found if change.first), "")
-        return ", ".join(map(_counted, found[:_FILES])) + more, [first] if first else []
+        edits = changes(given)
+        more = f" and {len(edits) - _FILES} more files" if len(edits) > _FILES else ""
+        first = next((change.first for change in edits if change.first), "")
+        return ", ".join(map(_describe_edit, edits[:_FILES])) + more, [first] if first else []
     if kind == "shell":
         return "", [f"$ {cut(command_of(given), LONGEST_COMMAND)}"]
     if kind == "read":
-        sought, path = one_line(first_of(given, _SOUGHT)), one_line(first_of(given, PATHS))
-        return f"{sought} in {path}" if sought and path else sought or path, []
+        searched, path = one_line(first_of(given, _SEARCH_KEYS)), one_line(first_of(given, PATHS))
+        return f"{searched} in {path}" if searched and path else searched or path, []
     short = {
         key[:LONGEST_ARGUMENTS]: value[:LONGEST_ARGUMENTS] if isinstance(value, str) else value
         for key, value in given.items()
@@ -206,7 +218,7 @@ def _describe(kind: str, given: dict[str, Any]) -> tuple[str, list[str]]:
     return one_line(text, LONGEST_ARGUMENTS), []
 
 
-def _counted(change: FileEdit) -> str:
+def _describe_edit(change: FileEdit) -> str:
     return f"{change.path} +{change.added} −{'?' if change.removed is None else change.removed}"
 
 
@@ -216,45 +228,53 @@ def _lay_out(name: str, what: str, where: str, lines: list[str]) -> str:
 
 
 def _outcome(kind: str, result: ToolResult) -> list[str]:
-    """Return the lines of a stub that describe the result, such as the exit code or a failure."""
+    """Return lines that describe the result of a tool call, such as an exit code or a failure.
+
+    `kind` is the kind of the call, as `kind_of` returns it.
+    """
     if kind == "shell":
-        return _ending(result)
+        return _shell_result(result)
     failure = _failure(kind, result)
     if kind == "other" and not failure:
-        return _last_lines(_tail(_decoded(result.value)))
+        return _last_lines(_tail(_decode_json(result.value)))
     return failure
 
 
-def _ending(result: ToolResult) -> list[str]:
-    """Return the exit code of a shell command and the last lines of its output."""
-    value = _decoded(result.value)
+def _shell_result(result: ToolResult) -> list[str]:
+    """Return lines about the result of a shell command: its exit code and its last output lines."""
+    value = _decode_json(result.value)
     tail = _tail(value)
-    begins = value[:_ENDS] if isinstance(value, str) else tail[:_ENDS]
-    code = _code(value)
-    if code is None and (found := _CODE.search(begins) or _CODE.search(tail[-_ENDS:])):
-        code = int(found[1])
-    ended = f"exit code {code}" if code is not None else "exit code not recorded"
+    beginning = value[:_ENDS] if isinstance(value, str) else tail[:_ENDS]
+    code = _exit_code(value)
+    if code is None and (match := _CODE.search(beginning) or _CODE.search(tail[-_ENDS:])):
+        code = int(match[1])
+    status = f"exit code {code}" if code is not None else "exit code not recorded"
     if result.failed and not code:
-        ended += f", failed: {one_line(result.error)}" if result.error else ", failed"
-    return [ended, *_last_lines(tail)]
+        status += f", failed: {one_line(result.error)}" if result.error else ", failed"
+    return [status, *_last_lines(tail)]
 
 
 def _last_lines(tail: str) -> list[str]:
-    lines = (line for line in reversed(tail.split("\n")) if line.strip() and not _FRAME.match(line))
+    lines = (
+        line for line in reversed(tail.split("\n")) if line.strip() and not _TOOL_LINE.match(line)
+    )
     return [f"> {one_line(line)}" for line in islice(lines, _LAST_LINES)][::-1]
 
 
 def _failure(kind: str, result: ToolResult) -> list[str]:
-    value = _decoded(result.value) if kind == "edit" or result.failed else None
-    begins = value[:_ENDS] if isinstance(value, str) else _tail(value)[:_ENDS]
-    looks = kind == "edit" and begins.lstrip().lower().startswith(_FAILURES)
-    if not (result.failed or result.error or looks):
+    value = _decode_json(result.value) if kind == "edit" or result.failed else None
+    beginning = value[:_ENDS] if isinstance(value, str) else _tail(value)[:_ENDS]
+    looks_failed = kind == "edit" and beginning.lstrip().lower().startswith(_FAILURES)
+    if not (result.failed or result.error or looks_failed):
         return []
-    return [f"failed: {one_line(result.error or begins)}".rstrip(": ")]
+    return [f"failed: {one_line(result.error or beginning)}".rstrip(": ")]
 
 
-def _decoded(value: Any, longest: int = _WHOLE) -> Any:
-    """Parse a string that contains a JSON object. Any other value is returned unchanged."""
+def _decode_json(value: Any, longest: int = _WHOLE) -> Any:
+    """Parse a string that contains a JSON object. Any other value is returned unchanged.
+
+    A string of more than `longest` characters is also returned unchanged.
+    """
     if isinstance(value, str) and len(value) <= longest and value[:1] == "{":
         try:
             return json_codec.decode(value.encode("utf-8", "surrogatepass"))
@@ -263,16 +283,19 @@ def _decoded(value: Any, longest: int = _WHOLE) -> Any:
     return value
 
 
-def _code(value: Any, depth: int = 2) -> int | None:
+def _exit_code(value: Any, depth: int = 2) -> int | None:
     if not isinstance(value, dict) or not depth:
         return None
-    known = cast("dict[str, Any]", value)
-    found = first_of(known, _CODES)
-    return found if type(found) is int else _code(known.get("metadata"), depth - 1)
+    fields = cast("dict[str, Any]", value)
+    code = first_of(fields, _CODES)
+    return code if type(code) is int else _exit_code(fields.get("metadata"), depth - 1)
 
 
 def _tail(value: Any, depth: int = 4) -> str:
-    """Return the last characters of a tool's output, which may be text, a list or a dict."""
+    """Return the last characters of a tool's output, which may be text, a list or a dict.
+
+    Values that are nested deeper than `depth` are ignored.
+    """
     if isinstance(value, str):
         return value[-_TAIL:]
     if isinstance(value, list) and depth:

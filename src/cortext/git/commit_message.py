@@ -1,7 +1,7 @@
-"""The message of a commit.
+"""Write the message of a commit.
 
-The title of a conversation may be any text. It is reduced to one clean line, and is only a part of
-the subject.
+The title of a conversation may be any text. It is reduced to one clean line, which becomes the
+second part of the subject line.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from collections.abc import Iterable
 
 from cortext.git.commit_outcome import one_line
 
-_LONGEST = 60
+_LONGEST_TITLE = 60
 
 
-def what_is_saved(paths: Iterable[str], session: str) -> str:
-    """Return the first words of the subject of a commit of these paths.
+def subject_prefix(paths: Iterable[str], session: str) -> str:
+    """Return the first words of a commit's subject line, such as "session update".
 
-    `session` is the path prefix of the session files. The words say whether only session files,
-    only other files, or both are committed.
+    The words say whether only session files, only other files, or both are committed. `paths` are
+    the committed files, and `session` is the path prefix of the session files.
     """
     of_session = {path.startswith(session) for path in paths}
     if of_session == {True}:
@@ -26,17 +26,21 @@ def what_is_saved(paths: Iterable[str], session: str) -> str:
 
 
 def subject(title: str, what: str) -> str:
-    """Return the first line of a commit message: `what` and the title, shortened if too long."""
+    """Return the first line of a commit message, such as "session update: TITLE".
+
+    `what` has the first words. A long title is shortened.
+    """
     text = one_line(title)
-    if len(text) > _LONGEST:
-        text = text[: _LONGEST - 1].rstrip() + "…"
+    if len(text) > _LONGEST_TITLE:
+        text = text[: _LONGEST_TITLE - 1].rstrip() + "…"
     return f"{what}: {text}" if text else what
 
 
 def message(title: str, id: str, verb: str, what: str) -> bytes:
     """Return a complete commit message, encoded in UTF-8.
 
-    `verb` is the cortext command that saves, and `what` has the first words of the subject.
+    `verb` is the cortext command that made the commit, such as "stop". `what` has the first words
+    of the subject line.
     """
     first = subject(one_line(title) or id, what)
     return f"{first}\n\nConversation: {one_line(id)}\nSaved by: cortext {one_line(verb)}\n".encode()

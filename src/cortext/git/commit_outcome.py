@@ -23,16 +23,18 @@ Outcome = Literal[
 ]
 
 
-_HIDDEN = ("Cc", "Cf", "Cs")
+_HIDDEN_CATEGORIES = ("Cc", "Cf", "Cs")
 
 
 class Recorded(NamedTuple):
     """The result of recording a conversation's files in git.
 
-    Only "committed" moves HEAD. "committed" and "staged" change the index. "unchanged" can change
-    the index too, to repair it after an earlier commit was interrupted. `paths` (the recorded
-    files) and `ignored` are relative to the top of the repository. `note` is one line for the user
-    that says what to do, or "".
+    The outcome "committed" means that HEAD and the index changed, and "staged" means that only the
+    index changed. Any other outcome means that nothing was recorded. (With "unchanged", the index
+    may have been repaired after an interrupted commit.) `commit` is the id of the new commit, or
+    "". `paths` has the recorded files, or the refused files if the outcome is "not-allowed".
+    `ignored` has the files that git ignores. All paths are relative to the top of the repository.
+    `note` is one line for the user, or "".
     """
 
     outcome: Outcome
@@ -42,7 +44,7 @@ class Recorded(NamedTuple):
     note: str
 
 
-class NotRecorded(Exception):
+class NotRecordedError(Exception):
     """The files cannot be recorded in git. The files on disk are not affected."""
 
     def __init__(self, outcome: Outcome, why: str) -> None:
@@ -56,7 +58,7 @@ class NotRecorded(Exception):
         return f"not recorded in git: {why}" if why else ""
 
 
-class NotAllowed(NotRecorded):
+class NotAllowedError(NotRecordedError):
     """The caller's `allow` function refused the contents of the files `paths`."""
 
     def __init__(self, paths: list[str]) -> None:
@@ -64,16 +66,18 @@ class NotAllowed(NotRecorded):
         self.paths = paths
 
 
-class GitFailed(NotRecorded):
+class GitFailedError(NotRecordedError):
     """A git command failed. `said` is the reason that git printed."""
 
     def __init__(self, command: str, said: str) -> None:
         self.said = said
-        super().__init__("failed", f"git {command} failed: {said or 'it did not say why'}")
+        super().__init__("failed", f"git {command} failed: {said or 'no reason given'}")
 
 
 def one_line(text: str) -> str:
     """Return text on one line, without characters that are invisible or control a terminal."""
     line = " ".join(text.split())
-    # Joiners are harmless, and emoji and several scripts need them.
-    return "".join(c for c in line if unicodedata.category(c) not in _HIDDEN or c in "\u200c\u200d")
+    # Keep the two zero-width joiners: they are harmless, and emoji and several scripts need them.
+    return "".join(
+        c for c in line if unicodedata.category(c) not in _HIDDEN_CATEGORIES or c in "\u200c\u200d"
+    )

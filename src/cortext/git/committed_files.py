@@ -1,20 +1,23 @@
-"""Read committed versions of files. Nothing is written, and no program of a repository runs."""
+"""Read the versions of files that were committed to git.
+
+Nothing is written. Git does not start any program that the repository's settings name.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
 
-from cortext.git.commit_outcome import NotRecorded
+from cortext.git.commit_outcome import NotRecordedError
 from cortext.git.repository import Repository, find_repository, has_git_above
 from cortext.git.run_git import find_git
 
-_MOST = 50
-"""The maximum number of commits whose versions are read, the newest first."""
+_MOST_COMMITS = 50
+"""The maximum number of commits from which a file is read, the newest first."""
 
 
 def committed(path: str) -> Iterator[bytes]:
-    """Yield the versions of a file in the commits of the current branch, the newest first.
+    """Yield the contents of a file in the commits of the current branch, the newest first.
 
     Yield nothing if the file was never committed, or if git cannot be used.
     """
@@ -24,39 +27,42 @@ def committed(path: str) -> Iterator[bytes]:
         return
     try:
         repository = find_repository(program, folder)
-        inside = _inside(repository, path)
+        relative_path = _path_in_repository(repository, path)
         # rev-list may fail at a damaged commit. The newer commits that it printed are still valid.
-        listed = repository.git.run(*_rev_list([inside], f"--max-count={_MOST}", "HEAD"))
-        for commit in listed.out.decode("ascii", "replace").split():
-            found = repository.git.run("cat-file", "blob", f"{commit}:{inside}")
-            if not found.code:
-                yield found.out
-    except NotRecorded:
+        commits = repository.git.run(
+            *_rev_list_arguments([relative_path], f"--max-count={_MOST_COMMITS}", "HEAD")
+        )
+        for commit in commits.out.decode("ascii", "replace").split():
+            blob = repository.git.run("cat-file", "blob", f"{commit}:{relative_path}")
+            if not blob.code:
+                yield blob.out
+    except NotRecordedError:
         return
 
 
 def has_committed(folder: str, files: Sequence[str]) -> bool:
-    """Return whether a commit of any branch has one of these files, which are in `folder`.
+    """Return whether any commit of any branch contains at least one of these files.
 
-    Raises NotRecorded if the folder is in a repository, but git cannot be used.
+    `folder` is the folder of the files. Raises NotRecordedError if the folder is in a repository,
+    but git cannot be used.
     """
     folder = os.path.realpath(folder)
     if not files or not has_git_above(folder):
         return False
     program = find_git()
     if program is None:
-        raise NotRecorded("no-git", "git is not installed")
+        raise NotRecordedError("no-git", "git is not installed")
     repository = find_repository(program, folder)
-    inside = [_inside(repository, path) for path in files]
-    return bool(repository.git.read(*_rev_list(inside, "--max-count=1", "--all")))
+    relative_paths = [_path_in_repository(repository, path) for path in files]
+    return bool(repository.git.read(*_rev_list_arguments(relative_paths, "--max-count=1", "--all")))
 
 
-def _rev_list(inside: Sequence[str], *which: str) -> tuple[str, ...]:
-    """Return the git arguments that list the commits of these paths, the newest first."""
-    return "--literal-pathspecs", "rev-list", *which, "--", *inside
+def _rev_list_arguments(paths: Sequence[str], *options: str) -> tuple[str, ...]:
+    """Return the arguments for `git rev-list` to list the commits that changed these paths."""
+    return "--literal-pathspecs", "rev-list", *options, "--", *paths
 
 
-def _inside(repository: Repository, path: str) -> str:
+def _path_in_repository(repository: Repository, path: str) -> str:
     """Return the path of a file relative to the top of the repository."""
     folder, name = os.path.split(path)
     return os.path.relpath(os.path.join(os.path.realpath(folder), name), repository.top)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterable
-from typing import NamedTuple
 
-from cortext.git.commit_outcome import GitFailed, NotRecorded
+import msgspec
+
+from cortext.git.commit_outcome import GitFailedError, NotRecordedError
 from cortext.git.run_git import Git, GitResult, reason
 
-_UNDER_WAY = {
+_OPERATIONS = {
     "MERGE_HEAD": "a merge",
     "rebase-merge": "a rebase",
     "rebase-apply": "a rebase",
@@ -22,19 +23,20 @@ _UNDER_WAY = {
 _FALSE = ("false", "no", "off", "0", "")
 
 
-class Repository(NamedTuple):
+class Repository(msgspec.Struct, frozen=True):
     """A git work tree and its git folder.
 
-    `top` is the real path of the work tree, without links. `algorithm` is sha1 or sha256.
-    `must_run` has the names of required filters: git refuses a file whose required filter does not
-    run. `keeps_modes` says whether the file system stores the executable bit of files.
+    `git` runs git commands in the work tree. `top` is the real path of the work tree, without
+    links. `algorithm` is sha1 or sha256. `required_filters` has the names of the filters that must
+    run before git may store a file. `keeps_modes` says whether the file system stores the
+    executable bit of files.
     """
 
     git: Git
     top: str
     git_dir: str
     algorithm: str
-    must_run: set[str]
+    required_filters: set[str]
     keeps_modes: bool
 
     @property
@@ -48,7 +50,7 @@ class Repository(NamedTuple):
 
     @property
     def is_detached(self) -> bool:
-        """Whether HEAD is a commit and not a branch."""
+        """Whether HEAD names a commit directly, and not a branch."""
         try:
             with open(f"{self.git_dir}/HEAD", "rb") as head:
                 return not head.read(5).startswith(b"ref:")
@@ -59,8 +61,8 @@ class Repository(NamedTuple):
 def has_git_above(folder: str) -> bool:
     """Return whether a folder or one of its parents contains `.git`, without running git."""
     while not os.path.lexists(os.path.join(folder, ".git")):
-        folder, below = os.path.dirname(folder), folder
-        if folder == below:
+        folder, child = os.path.dirname(folder), folder
+        if folder == child:
             return False
     return True
 
@@ -68,12 +70,12 @@ def has_git_above(folder: str) -> bool:
 def find_repository(program: str, folder: str) -> Repository:
     """Return the repository that contains a folder.
 
-    `program` is the path of git, and `folder` must be a real path. Raises NotRecorded if there is
-    no repository, or if cortext must not use the repository.
+    `program` is the path of git, and `folder` must be a real path. Raises NotRecordedError if there
+    is no repository, or if cortext must not use the repository.
     """
     while not os.path.isdir(folder):
         folder = os.path.dirname(folder)
-    asked = Git(program, folder).run(
+    result = Git(program, folder).run(
         "rev-parse",
         "--is-bare-repository",
         "--show-object-format",
@@ -82,43 +84,53 @@ def find_repository(program: str, folder: str) -> Repository:
         "--git-common-dir",
         "--show-toplevel",
     )
-    lines = os.fsdecode(asked.out).split("\n")
+    lines = os.fsdecode(result.out).split("\n")
     if lines[0] == "true":
-        raise NotRecorded("no-repository", f"{folder} is in a bare repository, without files")
-    if asked.code:
-        raise _refusal(asked, folder)
+        raise NotRecordedError(
+            "no-repository", f"{folder} is in a bare repository, which has no work tree"
+        )
+    if result.code:
+        raise _rev_parse_error(result, folder)
     if len(lines) != 6:
-        raise GitFailed("rev-parse", "a folder's name has a line break, or git is before 2.31")
+        raise GitFailedError(
+            "rev-parse", "the name of a folder contains a line break, or git is older than 2.31"
+        )
     _, algorithm, git_dir, common, top, _ = lines
     top, git_dir = os.path.realpath(top), os.path.realpath(git_dir)
     if os.path.commonpath([top, folder]) != top:
-        raise NotRecorded("refused", f"{git_dir} belongs to {top}, and not to {folder}")
-    _refuse_borrowed(top, git_dir, os.path.realpath(common))
-    settings = _settings(Git(program, top, git_dir=git_dir))
-    filters = _filters(settings)
-    disarmed = {**_disable_filters(filters), **_disable_hooks(settings)}
-    git = Git(program, top, git_dir=git_dir, settings=disarmed)
-    must_run = {name for name, required in filters.items() if required}
+        raise NotRecordedError("refused", f"{git_dir} belongs to {top}, not to {folder}")
+    _refuse_other_work_tree(top, git_dir, os.path.realpath(common))
+    settings = _read_settings(Git(program, top, git_dir=git_dir))
+    filters = _find_filters(settings)
+    overrides = {**_disable_filters(filters), **_disable_hooks(settings)}
+    git = Git(program, top, git_dir=git_dir, settings=overrides)
+    required_filters = {name for name, required in filters.items() if required}
     keeps_modes = _is_true(settings.get("core.filemode"))
-    return Repository(git, top, git_dir, algorithm, must_run, keeps_modes)
+    return Repository(git, top, git_dir, algorithm, required_filters, keeps_modes)
 
 
-def refuse_under_way(repository: Repository) -> None:
-    """Raise NotRecorded if a merge, a rebase or the like is in progress.
+def refuse_during_operation(repository: Repository) -> None:
+    """Raise NotRecordedError if a merge, a rebase or a similar operation is in progress.
 
-    Aborting that operation would undo changes that cortext recorded, even on disk.
+    If the user aborts the operation later, git would undo what cortext recorded meanwhile, even in
+    the files on disk.
     """
-    for name, what in _UNDER_WAY.items():
+    for name, operation in _OPERATIONS.items():
         if os.path.lexists(f"{repository.git_dir}/{name}"):
-            raise NotRecorded("busy", f"{what} is in progress; finish it, then stop again")
+            raise NotRecordedError(
+                "busy", f"{operation} is in progress; finish it, then stop again"
+            )
 
 
-def _settings(git: Git) -> dict[str, str | None]:
-    """Return the git settings about filters, hooks and file modes; None for a key without value."""
-    asked = git.run("config", "-z", "--get-regexp", r"^(filter\.|hook\.|core\.filemode$)")
-    if asked.code not in (0, 1):
-        raise GitFailed("config", reason(asked.err))
-    rows = (row.partition("\n") for row in os.fsdecode(asked.out).split("\0")[:-1])
+def _read_settings(git: Git) -> dict[str, str | None]:
+    """Return the git settings about filters, hooks and file modes, by name.
+
+    A setting without a value is None, which means "true" to git.
+    """
+    result = git.run("config", "-z", "--get-regexp", r"^(filter\.|hook\.|core\.filemode$)")
+    if result.code not in (0, 1):
+        raise GitFailedError("config", reason(result.err))
+    rows = (row.partition("\n") for row in os.fsdecode(result.out).split("\0")[:-1])
     return {key: value if newline else None for key, newline, value in rows}
 
 
@@ -126,14 +138,14 @@ def _is_true(value: str | None) -> bool:
     return value is None or value.lower() not in _FALSE
 
 
-def _filters(settings: dict[str, str | None]) -> dict[str, bool]:
-    """Return the names of the configured filters, and whether each of them is required."""
+def _find_filters(settings: dict[str, str | None]) -> dict[str, bool]:
+    """Return the names of the filters in git's settings, and whether each of them is required."""
     filters: dict[str, bool] = {}
     for key, value in settings.items():
-        name, dot, what = key.removeprefix("filter.").rpartition(".")
+        name, dot, option = key.removeprefix("filter.").rpartition(".")
         if not dot or not key.startswith("filter."):
             continue
-        if what == "required":
+        if option == "required":
             filters[name] = _is_true(value)
         else:
             filters.setdefault(name, False)
@@ -141,10 +153,10 @@ def _filters(settings: dict[str, str | None]) -> dict[str, bool]:
 
 
 def _disable_filters(filters: Iterable[str]) -> dict[str, str]:
-    """Return settings that disable these filters, so that git does not run their programs.
+    """Return git settings that disable these filters, so that git does not run their programs.
 
-    When git writes an index, it filters every file that changed within the last clock tick, even
-    files that the command does not name.
+    Even a command that names other files can run a filter: when git writes its index, it filters
+    every file that changed within the last clock tick.
     """
     return {
         f"filter.{name}.{what}": value
@@ -154,57 +166,59 @@ def _disable_filters(filters: Iterable[str]) -> dict[str, str]:
 
 
 def _disable_hooks(settings: Iterable[str]) -> dict[str, str]:
-    """Return settings that disable hooks from the configuration.
+    """Return git settings that disable the hooks which `settings` define.
 
-    Since git 2.54, such hooks run independently of `core.hooksPath`.
+    Since git 2.54, settings can define hooks. These hooks run independently of `core.hooksPath`.
     """
     sections = {key.rpartition(".")[0] for key in settings if key.startswith("hook.")}
     return {f"{section}.enabled": "false" for section in sections if section != "hook"}
 
 
-def _refusal(asked: GitResult, folder: str) -> NotRecorded:
-    """Return the error to raise after `git rev-parse` failed in a folder."""
-    why = reason(asked.err)
+def _rev_parse_error(result: GitResult, folder: str) -> NotRecordedError:
+    """Return the error to raise after `git rev-parse` failed in `folder` with this result."""
+    why = reason(result.err)
     if "not a git repository" in why and has_git_above(folder):
-        return GitFailed("rev-parse", why)  # the repository cannot be read, or is damaged
+        return GitFailedError("rev-parse", why)  # the repository cannot be read, or is damaged
     if "not a git repository" in why:
-        return NotRecorded("no-repository", f"{folder} is in no repository (`git init` makes one)")
+        why = f"{folder} is not in a repository; create one with `git init`"
+        return NotRecordedError("no-repository", why)
     if "safe.bareRepository" in why:
-        return NotRecorded("no-repository", f"{folder} looks like a bare repository")
-    if "dubious ownership" in asked.err or "unsafe repository" in asked.err:
-        return NotRecorded(
+        return NotRecordedError("no-repository", f"{folder} looks like a bare repository")
+    if "dubious ownership" in result.err or "unsafe repository" in result.err:
+        return NotRecordedError(
             "not-ours",
-            "the repository belongs to another user; if you trust it: "
-            f"git config --global --add safe.directory {shlex.quote(_owned(asked.err, folder))}",
+            "the repository belongs to another user; if you trust it, run `git config --global "
+            f"--add safe.directory {shlex.quote(_quoted_folder(result.err, folder))}`",
         )
-    return GitFailed("rev-parse", why)
+    return GitFailedError("rev-parse", why)
 
 
-def _owned(err: str, folder: str) -> str:
-    """Return the folder that git's message quotes, for `safe.directory`; otherwise `folder`."""
-    found = err.partition("'")[2].partition("'")[0]
-    return found if os.path.isabs(found) else folder
+def _quoted_folder(err: str, folder: str) -> str:
+    """Return the absolute path that git's error message `err` quotes; `folder` if there is none."""
+    quoted = err.partition("'")[2].partition("'")[0]
+    return quoted if os.path.isabs(quoted) else folder
 
 
-def _refuse_borrowed(top: str, git_dir: str, common: str) -> None:
-    """Raise NotRecorded if `.git` leads to the repository of another work tree.
+def _refuse_other_work_tree(top: str, git_dir: str, common: str) -> None:
+    """Raise NotRecordedError if the `.git` of a work tree leads to another work tree's repository.
 
-    A `.git` that is a file or a link may lead to any repository of the user. Linked work trees,
+    A `.git` that is a file or a link may lead to any repository of the user. `top` is the work
+    tree, and `git_dir` and `common` are the folders that git reports for it. Linked work trees,
     submodules and `--separate-git-dir` are accepted.
     """
     owner = top
     if git_dir != common:
         try:
-            with open(f"{git_dir}/gitdir", encoding="utf-8", errors="surrogateescape") as back:
-                written = back.read().rstrip("\n")
+            with open(f"{git_dir}/gitdir", encoding="utf-8", errors="surrogateescape") as file:
+                recorded = file.read().rstrip("\n")
         except OSError as error:
-            raise GitFailed("worktree", str(error)) from error
-        owner = os.path.dirname(os.path.realpath(os.path.join(git_dir, written)))
+            raise GitFailedError("worktree", str(error)) from error
+        owner = os.path.dirname(os.path.realpath(os.path.join(git_dir, recorded)))
     elif os.path.basename(git_dir) == ".git":
         owner = os.path.dirname(git_dir)
     if owner != top:
-        raise NotRecorded(
+        raise NotRecordedError(
             "refused",
-            f"{top}/.git leads to the repository of {owner} "
-            "(if a work tree was moved: git worktree repair)",
+            f"{top}/.git points to the repository of {owner}; "
+            "if you moved a work tree, run `git worktree repair`",
         )

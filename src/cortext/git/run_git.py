@@ -1,25 +1,27 @@
 """Run git so that no setting of a repository can start another program.
 
 The configuration of a repository can name programs: monitors, hooks, filters, pagers, signers and
-helpers. This module runs only git's plumbing commands (the low-level ones). They read few of these
-settings, and those are overridden. Porcelain commands read more: `git log`, for example, can verify
-signatures. `GIT_*` environment variables are removed, except those for the user's identity and
-configuration.
+helpers. This module runs only git's plumbing commands (the low-level commands). They read few of
+these settings, and this module overrides those few. Porcelain commands (the commands for users)
+read more settings. For example, `git log` can start a program to verify signatures. `GIT_*`
+environment variables are removed, except the variables for the user's identity and configuration.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from cortext.git.commit_outcome import GitFailed, one_line
+import msgspec
+
+from cortext.git.commit_outcome import GitFailedError, one_line
 
 if TYPE_CHECKING:
     from subprocess import Popen
 
 TIMEOUT = 120.0
-_GRACE = 5.0
+_GRACE_SECONDS = 5.0
 _PLUMBING = frozenset(
     {
         "cat-file",
@@ -69,7 +71,7 @@ _ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
 }
-_KEPT = frozenset(
+_ALLOWED_VARIABLES = frozenset(
     {
         "GIT_AUTHOR_NAME",
         "GIT_AUTHOR_EMAIL",
@@ -84,7 +86,7 @@ _KEPT = frozenset(
 )
 
 
-class GitResult(NamedTuple):
+class GitResult(msgspec.Struct, frozen=True):
     """The exit code, the output and the error output of a git command."""
 
     code: int
@@ -93,9 +95,10 @@ class GitResult(NamedTuple):
 
 
 class Git:
-    """The git program, run in one folder.
+    """Runs git commands in one folder.
 
-    With `git_dir`, commands use only that repository. `settings` override every configuration file.
+    `program` is the path of git. `git_dir` is the repository to use; by default, git searches for
+    it. `settings` override the settings in every configuration file.
     """
 
     def __init__(
@@ -108,21 +111,24 @@ class Git:
     ) -> None:
         self._program = program
         self._folder = folder
-        self._own = _as_environment({**_SETTINGS, **(settings or {})})
+        self._variables = _as_environment({**_SETTINGS, **(settings or {})})
         if git_dir:
-            self._own |= {"GIT_DIR": git_dir, "GIT_WORK_TREE": folder}
+            self._variables |= {"GIT_DIR": git_dir, "GIT_WORK_TREE": folder}
 
     def run(self, *args: str, given: bytes | None = None, fds: Sequence[int] = ()) -> GitResult:
         """Run a git command and return its result.
 
-        `given` is the input of the command, and `fds` are file descriptors that it inherits. Raises
-        GitFailed if git cannot be started or exceeds the time-out. Raises ValueError for a command
-        that is not in the list of safe commands.
+        `given` is the input of the command, and `fds` are file descriptors that git inherits. A
+        command that fails raises no error: its result has the exit code. Raises GitFailedError if
+        git cannot be started or exceeds the time-out. Raises ValueError for a command that is not
+        in the list of safe commands.
         """
         import subprocess
 
-        if _name(args) not in _PLUMBING:
-            raise ValueError(f"git {_name(args)} may run programs that a repository names")
+        if _command_name(args) not in _PLUMBING:
+            raise ValueError(
+                f"git {_command_name(args)} may run programs that a repository configures"
+            )
         try:
             # In a separate session, a signal to cortext does not kill git while it holds a lock.
             with subprocess.Popen(
@@ -131,22 +137,22 @@ class Git:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 cwd=self._folder,
-                env=_environment() | self._own,
+                env=_environment() | self._variables,
                 pass_fds=fds,
                 start_new_session=True,
             ) as process:
-                return _communicate(process, _name(args), given)
+                return _communicate(process, _command_name(args), given)
         except OSError as error:
-            raise GitFailed(_name(args), str(error)) from error
+            raise GitFailedError(_command_name(args), str(error)) from error
 
     def read(self, *args: str, given: bytes | None = None, fds: Sequence[int] = ()) -> bytes:
-        """Run a git command and return its output. Raises GitFailed if the command fails.
+        """Run a git command and return its output. Raises GitFailedError if the command fails.
 
-        The arguments are those of `run`.
+        The arguments have the same meaning as in `run`.
         """
         result = self.run(*args, given=given, fds=fds)
         if result.code:
-            raise GitFailed(_name(args), reason(result.err))
+            raise GitFailedError(_command_name(args), reason(result.err))
         return result.out
 
 
@@ -165,30 +171,35 @@ def find_git() -> str | None:
 def reason(err: str) -> str:
     """Return the line of git's error output that states the reason for a failure."""
     lines = [line for line in err.splitlines() if line.startswith(("fatal: ", "error: "))]
-    said = (lines or err.splitlines() or [""])[-1]
-    return one_line(said.removeprefix("fatal: ").removeprefix("error: "))
+    line = (lines or err.splitlines() or [""])[-1]
+    return one_line(line.removeprefix("fatal: ").removeprefix("error: "))
 
 
-def _name(args: Sequence[str]) -> str:
+def _command_name(args: Sequence[str]) -> str:
     return next(arg for arg in args if not arg.startswith("-"))
 
 
 def _environment() -> dict[str, str]:
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k in _KEPT}
-    if "GEMINI_CLI" in kept:
+    variables = {
+        k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k in _ALLOWED_VARIABLES
+    }
+    if "GEMINI_CLI" in variables:
         # Gemini CLI hides the user's git configuration, and so their name, from programs that
         # its agent starts. Settings that could run a program are overridden anyway.
         for name in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"):
-            kept.pop(name, None)
-    return kept | _ENVIRONMENT
+            variables.pop(name, None)
+    return variables | _ENVIRONMENT
 
 
 def _as_environment(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return settings as environment variables, because `-c` fails for names that contain `=`."""
-    found = {"GIT_CONFIG_COUNT": str(len(settings))}
+    """Return environment variables that pass settings to git.
+
+    Git's option `-c NAME=VALUE` is not used, because it fails for names that contain `=`.
+    """
+    variables = {"GIT_CONFIG_COUNT": str(len(settings))}
     for number, (key, value) in enumerate(settings.items()):
-        found |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
-    return found
+        variables |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return variables
 
 
 def _communicate(process: Popen[bytes], command: str, given: bytes | None) -> GitResult:
@@ -197,20 +208,20 @@ def _communicate(process: Popen[bytes], command: str, given: bytes | None) -> Gi
     try:
         out, err = process.communicate(given, TIMEOUT)
     except TimeoutExpired:
-        _end(process)
-        raise GitFailed(command, f"it took longer than {TIMEOUT:g} s") from None
+        _terminate(process)
+        raise GitFailedError(command, f"no result within {TIMEOUT:g} s") from None
     except BaseException:
-        _end(process)
+        _terminate(process)
         raise
     return GitResult(process.returncode, out, os.fsdecode(err))
 
 
-def _end(process: Popen[bytes]) -> None:
+def _terminate(process: Popen[bytes]) -> None:
     """Terminate git, so that it removes its locks. Kill git only if it does not end in time."""
     from subprocess import TimeoutExpired
 
     process.terminate()
     try:
-        process.wait(_GRACE)
+        process.wait(_GRACE_SECONDS)
     except TimeoutExpired:
         process.kill()

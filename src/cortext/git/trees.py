@@ -1,7 +1,8 @@
-"""Build HEAD's tree with some files changed, from only the trees that contain these files.
+"""Build the tree (the list of files) of a new commit: HEAD's tree with some files changed.
 
-A temporary index of HEAD would work too. But its cost grows with the number of files in the
-repository, and it would remain on disk if cortext were killed.
+Git stores one tree for each folder. Only the trees of the folders that contain the changed files
+are read and written. A temporary git index would work too. But its cost grows with the number of
+files in the repository, and it would remain on disk if cortext were killed.
 """
 
 from __future__ import annotations
@@ -10,18 +11,19 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
-from cortext.git.commit_outcome import GitFailed, NotRecorded
+import msgspec
+
+from cortext.git.commit_outcome import GitFailedError, NotRecordedError
 from cortext.git.repository import Repository
 
 FILE, PROGRAM = "100644", "100755"
 _FOLDER = "40000"
 _SUBMODULE = "160000"
-_FOUND = re.compile(rb"([0-9a-f]{40,64}) (\w+) (\d+)")
+_OBJECT_HEADER = re.compile(rb"([0-9a-f]{40,64}) (\w+) (\d+)")
 
 
-class TreeEntry(NamedTuple):
+class TreeEntry(msgspec.Struct, frozen=True):
     """The mode and the object id of a file or folder in a git tree."""
 
     mode: str
@@ -31,17 +33,21 @@ class TreeEntry(NamedTuple):
 Tree = dict[str, TreeEntry]
 
 
-class Head(NamedTuple):
-    """The commit of HEAD, or "" before the first commit, and its trees by folder.
+class Head(msgspec.Struct, frozen=True):
+    """The commit to which git's HEAD points, and the trees of some of its folders.
 
-    The folder "" is the top of the repository.
+    `commit` is the id of the commit, or "" before the first commit. `trees` has the tree of each
+    folder that was read. The folder "" is the top of the repository.
     """
 
     commit: str
     trees: dict[str, Tree]
 
     def entry(self, path: str) -> TreeEntry | None:
-        """Return the entry of a path in HEAD; None if HEAD does not have the path."""
+        """Return the mode and object id of a path in HEAD; None if HEAD does not have the path.
+
+        The tree of the path's folder must be in `trees`.
+        """
         folder, name = os.path.split(path)
         return self.trees[folder].get(name)
 
@@ -53,89 +59,99 @@ class HeadMovedError(Exception):
 def read_head(repository: Repository, paths: Iterable[str]) -> Head:
     """Read HEAD and the trees of all parent folders of the paths.
 
-    Raises HeadMovedError if HEAD changes meanwhile, and NotRecorded if a parent is not a folder.
+    Raises HeadMovedError if HEAD changes meanwhile, and NotRecordedError if a parent is not a
+    folder.
     """
-    folders = _folders(paths)
+    folders = _parent_folders(paths)
     if any("\n" in folder for folder in folders):
-        raise NotRecorded("refused", "a folder's name has a line break")
+        raise NotRecordedError("refused", "the name of a folder contains a line break")
     given = "".join(f"HEAD:{folder}\n" for folder in folders)
     out = repository.git.read("cat-file", "--batch", given=os.fsencode(f"HEAD\n{given}"))
-    (commit, data), *objects = _objects(out, len(folders) + 1)
+    (commit, data), *objects = _parse_objects(out, len(folders) + 1)
     trees: dict[str, Tree] = {}
     for folder, (oid, data_of_tree) in zip(folders, objects, strict=True):
-        expected = _expected(data, trees, folder) if commit else ""
+        expected = _expected_tree_id(data, trees, folder) if commit else ""
         if oid != expected:
             raise HeadMovedError
-        trees[folder] = _parse(data_of_tree, len(commit) // 2) if oid else {}
+        trees[folder] = _parse_tree(data_of_tree, len(commit) // 2) if oid else {}
     return Head(commit, trees)
 
 
 def build_tree(repository: Repository, head: Head, files: Mapping[str, TreeEntry | None]) -> str:
-    """Write HEAD's tree with these files changed to git, and return the id of the new tree.
+    """Write a new tree to git, and return its object id.
 
-    An entry of None deletes the file.
+    The new tree is HEAD's tree with some changed files. `files` has the new entry (mode and object
+    id) of each changed path; None deletes the file.
     """
     trees = {folder: dict(tree) for folder, tree in head.trees.items()}
     for path, entry in files.items():
-        _put(trees, path, entry)
-    made: list[tuple[str, bytes]] = []
-    for folder in reversed(_folders(files)):
+        _set_entry(trees, path, entry)
+    new_trees: list[tuple[str, bytes]] = []
+    for folder in reversed(_parent_folders(files)):
         tree = trees[folder]
-        oid = _id(tree, repository.algorithm)
+        oid = _tree_id(tree, repository.algorithm)
         if folder:
-            _put(trees, folder, TreeEntry(_FOLDER, oid) if tree else None)
+            _set_entry(trees, folder, TreeEntry(_FOLDER, oid) if tree else None)
         if tree or not folder:
-            made.append((oid, _listing(tree)))
-    given = b"\0".join(listing for _, listing in made) + b"\0"
+            new_trees.append((oid, _mktree_input(tree)))
+    given = b"\0".join(listing for _, listing in new_trees) + b"\0"
     out = repository.git.read("mktree", "-z", "--missing", "--batch", given=given)
-    if out.decode("ascii").split() != [oid for oid, _ in made]:
-        raise GitFailed("mktree", "it made another tree than it was asked for")
-    return made[-1][0]
+    if out.decode("ascii").split() != [oid for oid, _ in new_trees]:
+        raise GitFailedError("mktree", "git created an unexpected tree")
+    return new_trees[-1][0]
 
 
-def _folders(paths: Iterable[str]) -> list[str]:
+def _parent_folders(paths: Iterable[str]) -> list[str]:
     """Return all parent folders of the paths, each folder before its subfolders."""
-    found = {""}
+    folders = {""}
     for path in paths:
         folder = os.path.dirname(path)
-        while folder not in found:
-            found.add(folder)
+        while folder not in folders:
+            folders.add(folder)
             folder = os.path.dirname(folder)
-    return sorted(found, key=lambda folder: (folder.count("/") + bool(folder), folder))
+    return sorted(folders, key=lambda folder: (folder.count("/") + bool(folder), folder))
 
 
-def _put(trees: dict[str, Tree], path: str, entry: TreeEntry | None) -> None:
+def _set_entry(trees: dict[str, Tree], path: str, entry: TreeEntry | None) -> None:
     folder, name = os.path.split(path)
     if entry is None:
         trees[folder].pop(name, None)
         return
     old = trees[folder].get(name)
     if old is not None and (old.mode == _FOLDER) != (entry.mode == _FOLDER):
-        raise NotRecorded("refused", f"{path} is something else in the last commit")
+        raise NotRecordedError(
+            "refused",
+            f"{path} changed between file and folder since the last commit",
+        )
     trees[folder][name] = entry
 
 
-def _objects(out: bytes, count: int) -> list[tuple[str, bytes]]:
-    """Parse the output of `git cat-file` into ids and contents. A missing object has neither."""
+def _parse_objects(out: bytes, count: int) -> list[tuple[str, bytes]]:
+    """Parse the output of `git cat-file --batch`. Return the id and the content of each object.
+
+    Both are empty for a missing object. `count` is the number of objects in the output.
+    """
     objects: list[tuple[str, bytes]] = []
-    at = 0
+    offset = 0
     for _ in range(count):
-        end = out.index(b"\n", at)
-        found = _FOUND.fullmatch(out, at, end)
-        at = end + 1
-        if found is None:
+        end = out.index(b"\n", offset)
+        header = _OBJECT_HEADER.fullmatch(out, offset, end)
+        offset = end + 1
+        if header is None:
             objects.append(("", b""))
             continue
-        size = int(found[3])
-        objects.append((found[1].decode("ascii"), out[at : at + size]))
-        at += size + 1
+        size = int(header[3])
+        objects.append((header[1].decode("ascii"), out[offset : offset + size]))
+        offset += size + 1
     return objects
 
 
-def _expected(commit: bytes, trees: dict[str, Tree], folder: str) -> str:
-    """Return the id of a folder's tree according to its parent tree; "" if the folder is missing.
+def _expected_tree_id(commit: bytes, trees: dict[str, Tree], folder: str) -> str:
+    """Return the id that a folder's tree should have, as stated in the tree of its parent folder.
 
-    Raises NotRecorded if the entry in the parent is not a folder.
+    For the top folder, the commit states the id. `commit` is the content of the commit, and `trees`
+    has the trees of the parent folders. Return "" if the parent has no such folder. Raises
+    NotRecordedError if the entry in the parent is not a folder.
     """
     if not folder:
         return commit.partition(b"\n")[0].removeprefix(b"tree ").decode("ascii")
@@ -144,24 +160,25 @@ def _expected(commit: bytes, trees: dict[str, Tree], folder: str) -> str:
     if entry is None:
         return ""
     if entry.mode != _FOLDER:
-        what = "a submodule" if entry.mode == _SUBMODULE else "no folder"
-        raise NotRecorded("refused", f"{folder} is {what} in the last commit")
+        what = "a submodule" if entry.mode == _SUBMODULE else "not a folder"
+        raise NotRecordedError("refused", f"{folder} is {what} in the last commit")
     return entry.oid
 
 
-def _parse(data: bytes, size: int) -> Tree:
+def _parse_tree(data: bytes, id_size: int) -> Tree:
+    """Parse the content of a tree object. `id_size` is the length of an object id in bytes."""
     tree: Tree = {}
-    at = 0
-    while at < len(data):
-        space, end = data.index(b" ", at), data.index(b"\0", at)
-        oid = data[end + 1 : end + 1 + size].hex()
+    offset = 0
+    while offset < len(data):
+        space, end = data.index(b" ", offset), data.index(b"\0", offset)
+        oid = data[end + 1 : end + 1 + id_size].hex()
         # Some old programs wrote modes with leading zeros.
-        tree[os.fsdecode(data[space + 1 : end])] = TreeEntry(f"{int(data[at:space], 8):o}", oid)
-        at = end + 1 + size
+        tree[os.fsdecode(data[space + 1 : end])] = TreeEntry(f"{int(data[offset:space], 8):o}", oid)
+        offset = end + 1 + id_size
     return tree
 
 
-def _id(tree: Tree, algorithm: str) -> str:
+def _tree_id(tree: Tree, algorithm: str) -> str:
     """Return the id that git computes for a tree. Git sorts folders as if they ended with "/"."""
     rows = sorted(
         (os.fsencode(name) + (b"/" if entry.mode == _FOLDER else b""), name, entry)
@@ -176,7 +193,7 @@ def _id(tree: Tree, algorithm: str) -> str:
     return digest.hexdigest()
 
 
-def _listing(tree: Tree) -> bytes:
+def _mktree_input(tree: Tree) -> bytes:
     """Return a tree in the input format of `git mktree`."""
     kinds = {_FOLDER: "tree", _SUBMODULE: "commit"}
     rows = [

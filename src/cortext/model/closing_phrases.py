@@ -1,7 +1,8 @@
-"""Detection of closing phrases, which users type to leave a conversation ("see you tomorrow").
+"""A function that recognizes closing phrases, with which users leave a conversation.
 
-A prompt counts as closing only if it says nothing else. The prompt is split into clauses. Each
-clause must be a closing phrase or a polite phrase, and at least one must be a closing phrase.
+An example is "see you tomorrow". A prompt counts as closing only if it says nothing else. The
+prompt is split into clauses. Each clause must be a closing phrase or a polite phrase, and at least
+one must be a closing phrase.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ _CAPITALS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _NO_WORD = re.compile(r"[^\w'\s/+&-]+|_")
 _QUOTES = str.maketrans({"\u2019": "'", "\u2018": "'", "`": "'", "\u00b4": "'"})
 
-# The alternatives for each word in capitals in the phrases below. A word with `*` is optional.
+# The phrases below contain words in capitals, which stand for these alternatives. A word with `*`
+# is optional.
 _WORDS = {
     "US": """let's|lets|let us|we can|we could|we should|we'll|we will|can we|could we|shall we|
         i'd like to|i would like to|i want to|i'll|i will|i'm going to|i'm gonna|we're going to|
@@ -119,46 +121,50 @@ def is_closing(prompt: str) -> bool:
     text = prompt.strip()
     if not text or len(text) > _LONGEST:
         return False
-    found = False
+    has_closing = False
     for clause in _CLAUSES.split(text.casefold().translate(_QUOTES)):
         words = [word for word in _NO_WORD.sub(" ", clause).split() if word.strip("-'")]
         bare = _without_politeness(words)
         if _is_phrase(words) or (bare != words and _is_phrase(bare)):
-            found = True
+            has_closing = True
         elif bare:
             return False
-    return found
+    return has_closing
 
 
 def _is_phrase(words: list[str]) -> bool:
-    return any(len(words) in _ends(words, {0}, phrase) for phrase in _phrases(""))
+    return any(len(words) in _phrase_ends(words, {0}, phrase) for phrase in _phrases(""))
 
 
-def _ends(words: list[str], places: set[int], phrase: list[str]) -> set[int]:
-    """Return the indexes in `words` at which a phrase can end that starts at one of `places`."""
+def _phrase_ends(words: list[str], places: set[int], phrase: list[str]) -> set[int]:
+    """Match a phrase in `words`, and return all indexes at which the match can end.
+
+    The match starts at one of the indexes in `places`. The result is empty if nothing matches.
+    """
     for token in phrase:
-        places = _after(words, places, token)
+        places = _token_ends(words, places, token)
         if not places:
             break
     return places
 
 
-def _after(words: list[str], places: set[int], token: str) -> set[int]:
+def _token_ends(words: list[str], places: set[int], token: str) -> set[int]:
     bare = token.removeprefix("*")
     letters = bare.rstrip(_CAPITALS)
-    found = set(places) if bare != token else set[int]()
+    ends = set(places) if bare != token else set[int]()
     if letters == bare:
-        return found | {at + 1 for at in places if words[at : at + 1] == [bare]}
+        return ends | {at + 1 for at in places if words[at : at + 1] == [bare]}
     for first, *rest in _phrases(bare[len(letters) :]):
-        found |= _ends(words, places, [letters + first, *rest])
-    return found
+        ends |= _phrase_ends(words, places, [letters + first, *rest])
+    return ends
 
 
 @cache
 def _phrases(name: str) -> list[list[str]]:
-    """Return all closing phrases for "", or the alternatives of a placeholder such as "STOP".
+    """Return the phrases that may stand for a placeholder, each as a list of words.
 
-    Each phrase is a list of words.
+    `name` is the name of the placeholder (`WHEN` stands for "later", "tomorrow" and so on). If
+    `name` is "", return all closing phrases.
     """
     text = _WORDS[name] if name else _PHRASES.strip().replace("\n", "|")
     return [[*phrase.split()] for phrase in text.split("|")]
@@ -174,7 +180,10 @@ def _without_politeness(words: list[str]) -> list[str]:
 
 
 def _polite_size(parts: list[Words]) -> int:
-    """Return the number of words of the longest part that is a polite phrase, or 0."""
+    """Return the number of words in the longest polite phrase among `parts`.
+
+    The result is 0 if no part is a polite phrase.
+    """
     return max((len(part) for part in parts if part in _polite()), default=0)
 
 

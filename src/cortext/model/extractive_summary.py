@@ -1,4 +1,7 @@
-"""Summaries without a language model, made of the most informative sentences of a conversation."""
+"""Summaries of conversations that consist of their most informative sentences.
+
+No language model is needed for these summaries.
+"""
 
 from __future__ import annotations
 
@@ -36,51 +39,56 @@ _CLAUSE = re.compile(r"\A|[,;:،]\s|\s[—–-]\s|、")
 
 
 def digest(messages: Sequence[SessionMessage], limit: int = LONGEST) -> str:
-    """Return what a conversation is about, in one line of at most `limit` characters.
+    """Return a summary of a conversation, in one line of at most `limit` characters.
 
     The line contains the first request, the last decision, the latest request and the open
-    question, if they exist and differ. The same messages always give the same line. Without
+    question, if they exist and differ. The same messages always give the same line. If there are no
     messages, the result is "".
     """
     spoken = [m for m in messages if m.role in ("user", "assistant") and m.content]
     spoken = spoken if len(spoken) <= _FIRST + _LAST else spoken[:_FIRST] + spoken[-_LAST:]
-    said = [(m.role, found) for m in spoken if (found := _sentences(m.content))]
-    requests = _requests(said)
+    turns = [(m.role, sentences) for m in spoken if (sentences := _sentences(m.content))]
+    requests = _requests(turns)
     if not requests:
-        return _line([_polished(sentences[0]) for _, sentences in said[:1]], limit)
-    first, question = _best(requests[0]), _open_question(said)
-    decision, shown = _decision(said)
-    parts = {first: _polished(first)}
+        return _line([_polish(sentences[0]) for _, sentences in turns[:1]], limit)
+    first, question = _best(requests[0]), _open_question(turns)
+    decision, shown = _decision(turns)
+    parts = {first: _polish(first)}
     if decision:
-        parts.setdefault(decision, _polished(shown))
+        parts.setdefault(decision, _polish(shown))
     rest = [s for s in requests[-1] if s not in parts and s != question and _weight(s)]
     if rest and requests[1:]:
-        parts[_best(rest)] = "Latest: " + _polished(_best(rest))
+        parts[_best(rest)] = "Latest: " + _polish(_best(rest))
     if question:
-        parts.setdefault(question, "Open: " + _polished(question))
-    # The sentences around the first request are included only if there is room.
-    around = {s: _polished(s) for s in requests[0] if s == requests[0][0] or _asks(s)}
+        parts.setdefault(question, "Open: " + _polish(question))
+    # Show the first sentence and the other requests of the first message only if there is room.
+    around = {s: _polish(s) for s in requests[0] if s == requests[0][0] or _is_request(s)}
     whole = " ".join((around | parts).values())
     return whole if len(whole) <= limit else _line([*parts.values()], limit)
 
 
-def _requests(said: list[tuple[str, list[str]]]) -> list[list[str]]:
+def _requests(turns: list[tuple[str, list[str]]]) -> list[list[str]]:
     """Return the sentences in which the user requests something, one list for each message.
 
-    `said` contains the role and the sentences of each message. Small talk is left out, and so are
-    answers to a question of the agent.
+    `turns` contains the role and the sentences of each message. Small talk and answers to a
+    question of the agent are left out.
     """
-    found, answers = list[list[str]](), False
-    for role, sentences in said:
+    requests, is_answer = list[list[str]](), False
+    for role, sentences in turns:
         if role == "user":
             ends = sentences[:12] + sentences[12:][-3:]
-            found.append([s for s in ends if _is_telling(s) and (not answers or _asks(s))])
-        answers = role == "assistant" and _is_question(sentences[-1])
-    return [sentences for sentences in found if sentences]
+            requests.append(
+                [s for s in ends if _is_informative(s) and (not is_answer or _is_request(s))]
+            )
+        is_answer = role == "assistant" and _is_question(sentences[-1])
+    return [sentences for sentences in requests if sentences]
 
 
 def _sentences(text: str) -> list[str]:
-    """Return the sentences of a message, or those at the start and end of a long message."""
+    """Return the sentences of a message.
+
+    Only the start and the end of a long message are read.
+    """
     text = without_command(text)
     head, tail = text[:_HEAD], text[max(_HEAD, len(text) - _TAIL) :]
     if command := _COMMAND.match(head):
@@ -130,17 +138,17 @@ def _plain(text: str) -> str:
     """Return text on one line, without control, bidi, zero-width and other invisible characters."""
     if text.isascii() and text.isprintable():
         return " ".join(text.split())
-    seen = (" " if c.isspace() else c for c in _BLANK.sub("", text))
-    return " ".join("".join(c for c in seen if c.isprintable()).split())
+    visible = (" " if c.isspace() else c for c in _BLANK.sub("", text))
+    return " ".join("".join(c for c in visible if c.isprintable()).split())
 
 
 def _split(text: str) -> list[str]:
-    found, start = list[str](), 0
+    sentences, start = list[str](), 0
     for end in _END.finditer(text):
         if text[start : end.end()].rpartition(" ")[2].lower() not in summary_phrases.NO_END:
-            found.append(text[start : end.end()].strip())
+            sentences.append(text[start : end.end()].strip())
             start = end.end()
-    return [*found, text[start:].strip()]
+    return [*sentences, text[start:].strip()]
 
 
 def _words(sentence: str) -> list[str]:
@@ -148,10 +156,12 @@ def _words(sentence: str) -> list[str]:
     return [word for word in words if any(map(str.isalnum, word))]
 
 
-def _is_telling(sentence: str) -> bool:
-    small = all(word.lower() in summary_phrases.SMALL_TALK for word in _words(sentence))
-    defers = _cue(_polished(sentence), summary_phrases.DEFERRED) >= 0 and _weight(sentence) < 5
-    return not small and (not defers or _asks(sentence))
+def _is_informative(sentence: str) -> bool:
+    is_small_talk = all(word.lower() in summary_phrases.SMALL_TALK for word in _words(sentence))
+    defers = (
+        _find_phrase(_polish(sentence), summary_phrases.DEFERRED) >= 0 and _weight(sentence) < 5
+    )
+    return not is_small_talk and (not defers or _is_request(sentence))
 
 
 def _is_question(sentence: str) -> bool:
@@ -163,28 +173,34 @@ def _weight(sentence: str) -> int:
 
     Names count twice. In scripts without spaces, every four characters count as a word.
     """
-    telling = [word for word in _words(sentence) if word.lower() not in summary_phrases.COMMON]
-    long = [word for word in telling if len(word) > 3 or word[1:] != word[1:].lower()]
+    informative = [word for word in _words(sentence) if word.lower() not in summary_phrases.COMMON]
+    long = [word for word in informative if len(word) > 3 or word[1:] != word[1:].lower()]
     named = sum(word[1:] != word[1:].lower() for word in long)
     return named + sum(1 if word.isascii() else max(1, len(word) // 4) for word in long)
 
 
-def _asks(sentence: str) -> bool:
-    return _is_question(sentence) or bool(summary_phrases.ASKING.match(_polished(sentence)))
+def _is_request(sentence: str) -> bool:
+    return _is_question(sentence) or bool(summary_phrases.ASKING.match(_polish(sentence)))
 
 
 def _best(sentences: list[str]) -> str:
-    """Return the sentence that says most about what the user wants."""
+    """Return the sentence that tells most about the user's request."""
 
     def score(sentence: str) -> int:
         weight = _weight(sentence)
-        return min(weight, 6) + (2 if weight > 1 and _asks(sentence) else sentence == sentences[0])
+        return min(weight, 6) + (
+            2 if weight > 1 and _is_request(sentence) else sentence == sentences[0]
+        )
 
     return max(sentences, key=score)
 
 
-def _cue(sentence: str, known: Sequence[str]) -> int:
-    """Return the position of the first phrase of `known` that occurs in a sentence, or -1."""
+def _find_phrase(sentence: str, known: Sequence[str]) -> int:
+    """Return the index in the sentence at which a known phrase begins, or -1 if there is none.
+
+    The phrases are tried in the order of `known`, and the first phrase that occurs is used. A
+    phrase in ASCII letters must begin at the start of a word.
+    """
     text = sentence.lower().replace("’", "'")
     for cue in known:
         at = text.find(cue)
@@ -193,13 +209,14 @@ def _cue(sentence: str, known: Sequence[str]) -> int:
     return -1
 
 
-def _decision(said: list[tuple[str, list[str]]]) -> tuple[str, str]:
+def _decision(turns: list[tuple[str, list[str]]]) -> tuple[str, str]:
     """Return the last sentence that states a decision, and the part of the sentence to show.
 
-    Without a decision, return the last advice of the agent. Both are "" if there is none.
+    `turns` contains the role and the sentences of each message. If there is no decision, both
+    results are the last advice of the agent, or "" if there is no advice.
     """
     advice = ""
-    for role, sentences in reversed(said):
+    for role, sentences in reversed(turns):
         # "Let's use X" is a decision if the user says it. An agent only means its next step.
         known = summary_phrases.DECIDED + (
             summary_phrases.CHOSEN if role == "user" else summary_phrases.ADVISED
@@ -209,36 +226,48 @@ def _decision(said: list[tuple[str, list[str]]]) -> tuple[str, str]:
         for sentence in reversed(sentences if known else []):
             if _is_question(sentence) or _weight(sentence) < 2:
                 continue
-            at = _cue(sentence, [cue for cue in known if cue not in summary_phrases.ADVISED])
+            at = _find_phrase(
+                sentence, [cue for cue in known if cue not in summary_phrases.ADVISED]
+            )
             clause = max(m.end() for m in _CLAUSE.finditer(sentence[: max(at, 0)]))
             if at >= 0 and not summary_phrases.NOT_YET.search(sentence[clause:at].lower()):
                 return sentence, sentence[clause if len(sentence) > 80 else 0 :]
-            if not advice and role == "assistant" and _cue(sentence, summary_phrases.ADVISED) >= 0:
+            if (
+                not advice
+                and role == "assistant"
+                and _find_phrase(sentence, summary_phrases.ADVISED) >= 0
+            ):
                 advice = sentence
     return advice, advice
 
 
-def _open_question(said: list[tuple[str, list[str]]]) -> str:
-    """Return the last question without an answer.
+def _open_question(turns: list[tuple[str, list[str]]]) -> str:
+    """Return the last question that nobody has answered.
 
-    Without such a question, return the last sentence that calls something open, or "".
+    `turns` contains the role and the sentences of each message. If there is no such question, the
+    result is the last sentence with words such as "still open", or "".
     """
-    for role, sentences in reversed(said):
-        near = sentences if role == "user" else sentences[-2:]
-        if asked := [s for s in near if _is_question(s) and _cue(s, summary_phrases.FILLER) < 0]:
+    for role, sentences in reversed(turns):
+        candidates = sentences if role == "user" else sentences[-2:]
+        if asked := [
+            s for s in candidates if _is_question(s) and _find_phrase(s, summary_phrases.FILLER) < 0
+        ]:
             before = sentences[: sentences.index(asked[-1])]
             return before[-1] if before and not _weight(asked[-1]) else asked[-1]
-        telling = any(map(_is_telling, sentences))
-        deferred = any(_cue(s, summary_phrases.DEFERRED) >= 0 for s in sentences)
-        if telling if role == "assistant" else not deferred:
+        is_informative = any(map(_is_informative, sentences))
+        deferred = any(_find_phrase(s, summary_phrases.DEFERRED) >= 0 for s in sentences)
+        if is_informative if role == "assistant" else not deferred:
             break
     points = [
-        s for _, sentences in said[-6:] for s in sentences if _cue(s, summary_phrases.OPEN) >= 0
+        s
+        for _, sentences in turns[-6:]
+        for s in sentences
+        if _find_phrase(s, summary_phrases.OPEN) >= 0
     ]
     return points[-1] if points else ""
 
 
-def _polished(sentence: str) -> str:
+def _polish(sentence: str) -> str:
     """Remove greetings and polite phrases from a sentence, and add a period at its end."""
     text = sentence
     for _ in range(3):

@@ -27,17 +27,17 @@ def derived_id(*parts: str) -> str:
 
 
 def check_id(id: str) -> str:
-    """Return `id` if it is valid; InvalidIdError otherwise."""
+    """Return `id` if it is a valid session id. Otherwise raise InvalidIdError."""
     if type(id) is str and _PLAIN.fullmatch(id):
         return id
     raise InvalidIdError(id)
 
 
 def check_workspace_id(id: str) -> str:
-    """Return `id` if it is a valid conversation id in a workspace; InvalidIdError otherwise.
+    """Return `id` if it is a valid id of a conversation in a workspace.
 
-    The id may contain letters of any script. It may also start with `YYYY-MM-DD/`, because two
-    conversations of different days can have the same id.
+    The id may contain letters of any script. It may also start with `YYYY-MM-DD/`, because
+    conversations of different days can have the same name. Raises InvalidIdError for other ids.
     """
     if type(id) is not str:
         raise InvalidIdError(id)

@@ -1,6 +1,7 @@
-"""The JSON codec of cortext. It uses msgspec, and `json` for values that msgspec refuses.
+"""The JSON encoder and decoder of cortext.
 
-The module `json` is imported only when it is needed, which is rare.
+They use msgspec, and the module `json` for values that msgspec refuses. This is rare, so `json` is
+imported only when it is needed.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ _fast_decode = msgspec.json.Decoder().decode
 
 
 def encode(value: Any) -> bytes:
-    r"""Return `value` as one line of JSON; ValueError if it is nested too deeply.
+    r"""Return `value` as one line of JSON.
 
-    Lone surrogates are written as `\udXXX`.
+    Lone surrogates are written as `\udXXX`. Raises ValueError if the value is nested too deeply.
     """
     try:
         return _fast_encode(value)
@@ -43,10 +44,11 @@ def pretty(value: Any, indent: int = 2) -> bytes:
 
 
 def decode(data: bytes, notes: list[str] | None = None) -> Any:
-    """Parse JSON and return its value; ValueError if `data` is not JSON.
+    """Parse JSON and return its value.
 
-    Two things that JSON does not allow are accepted. NaN and infinite numbers become None, and a
-    byte order mark is skipped. Each of them adds a sentence to `notes`.
+    Two things are accepted that JSON forbids: NaN and infinite numbers become None, and a byte
+    order mark is skipped. For each of them, a sentence is added to `notes`. Raises ValueError if
+    `data` is not JSON.
     """
     try:
         return _fast_decode(data)
@@ -68,9 +70,18 @@ def _tolerant_decode(data: bytes, notes: list[str]) -> Any:
     except UnicodeDecodeError as error:
         raise ValueError(f"not UTF-8 at byte {error.start}") from None
     except json.JSONDecodeError as error:
+        if _has_conflict_markers(error.doc):
+            raise ValueError("not JSON: it contains git conflict markers") from None
         raise ValueError(
             f"not JSON: {error.msg.lower().removesuffix(' at')} at character {error.pos + 1}"
         ) from None
+
+
+def _has_conflict_markers(text: str) -> bool:
+    """Return whether `text` contains, or is, a line that git writes where a merge fails."""
+    return text.strip() == "=======" or any(
+        line.startswith(("<<<<<<< ", ">>>>>>> ")) for line in text.splitlines()
+    )
 
 
 def _null(notes: list[str]) -> Callable[[str], None]:

@@ -1,4 +1,4 @@
-"""Checks for the values in a session, which JSON must be able to store and return unchanged."""
+"""Functions that check whether JSON can store a value of a session without changing it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ __all__ = ["UTC", "as_utc", "json_copy", "parse_time"]
 
 
 DEEPEST = 200
-"""The deepest allowed nesting of a value, so that every reader can parse it recursively."""
+"""The maximum nesting depth of a value. Every recursive JSON parser can read such a value."""
 
 
 def json_copy(value: Any, where: str = "value", *, around: int = 0) -> Any:
-    """Return a deep copy of `value`; ValueError if JSON cannot store the value unchanged.
+    """Return a deep copy of a value that JSON can store without changing it.
 
-    `where` names the value in the error. `around` is the number of nesting levels that are allowed
-    in addition to `DEEPEST`, for a container such as a whole message.
+    Raises ValueError for other values. `where` is the name of the value in the error message. A
+    value may have at most `DEEPEST` + `around` levels of nesting. A whole message needs `around`,
+    because the message itself adds levels around its values.
     """
     return _copy(value, where, DEEPEST + around)
 
@@ -29,7 +30,7 @@ def _copy(value: Any, where: str, depth: int) -> Any:
     if kind is float:
         if isfinite(value):
             return value
-        raise ValueError(f"{where} holds {value}, which JSON has no word for")
+        raise ValueError(f"{where} contains {value}, which JSON cannot represent")
     if depth == 0:
         raise ValueError(f"{where} is nested too deeply")
     if isinstance(value, dict):
@@ -46,19 +47,19 @@ def _copy(value: Any, where: str, depth: int) -> Any:
         return int(value)
     if isinstance(value, float):
         return _copy(float(value), where, depth)
-    raise ValueError(f"{where} holds a {kind.__name__}, which JSON has no word for")
+    raise ValueError(f"{where} contains a {kind.__name__}, which JSON cannot represent")
 
 
 def _key(key: Any, where: str) -> str:
     if isinstance(key, str):
         return str.__str__(key)
-    raise ValueError(f"{where} has the key {key!r}, and keys are strings")
+    raise ValueError(f"{where} has the key {key!r}, but keys must be strings")
 
 
 def as_utc(when: datetime) -> datetime:
     """Convert a time to UTC. A time without a time zone counts as UTC."""
     if not isinstance(when, datetime):  # pyright: ignore[reportUnnecessaryIsInstance]  entry
-        raise ValueError(f"a time is a datetime, not {type(when).__name__}")
+        raise ValueError(f"a time must be a datetime, not {type(when).__name__}")
     zone: tzinfo | None = when.tzinfo
     if zone is UTC:
         return when
@@ -67,13 +68,14 @@ def as_utc(when: datetime) -> datetime:
     try:
         return when.astimezone(UTC)
     except OverflowError:
-        raise ValueError(f"{when.isoformat()} does not fit into the calendar in UTC") from None
+        raise ValueError(f"{when.isoformat()} is outside the calendar in UTC") from None
 
 
 def parse_time(value: Any) -> datetime:
-    """Convert a JSON value to a time in UTC; ValueError if the value is not a time.
+    """Convert a JSON value to a time in UTC.
 
-    The value is ISO 8601 text, or a number of seconds or milliseconds since 1970.
+    The value is ISO 8601 text, or a number of seconds or milliseconds since 1970. Raises ValueError
+    if the value is not a time.
     """
     if isinstance(value, str):
         return as_utc(datetime.fromisoformat(value))

@@ -1,4 +1,4 @@
-"""The records of a session: messages, and tool calls recorded beside them."""
+"""The records of a session: messages, and tool calls that are recorded outside of messages."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from msgspec.structs import force_setattr
 
 from cortext import clock
 from cortext.model import record_dicts
+from cortext.model.chat_completion_messages import fields_of_llm_message, to_llm_message
 from cortext.model.ids import new_id
 from cortext.model.json_values import UTC, as_utc, json_copy
-from cortext.model.llm_message_conversion import fields_of_llm_message, to_llm_message
 
 Role = Literal["system", "user", "assistant", "tool"]
 ROLES: frozenset[str] = frozenset(("system", "user", "assistant", "tool"))
@@ -25,15 +25,15 @@ ROLES: frozenset[str] = frozenset(("system", "user", "assistant", "tool"))
 EXTRA_WIRE_NAME = f"extra {new_id()}"
 
 
-NO_TIME = datetime.min  # noqa: DTZ901  without a zone, no time that was given is equal to it
+NO_TIME = datetime.min  # noqa: DTZ901  it has no time zone, so it differs from every real time
 """The placeholder for a missing time. Constructors replace it; decoders do not."""
 
 
 def _require(name: str, value: Any, *kinds: type[Any]) -> None:
-    """Raise ValueError unless the field `name` has a value of one of the types `kinds`."""
+    """Raise ValueError if the value of the field `name` has none of the types `kinds`."""
     if type(value) not in kinds:
         words = " or ".join(kind.__name__ for kind in kinds)
-        raise ValueError(f"{name} is {words}, not {type(value).__name__}")
+        raise ValueError(f"{name} must be {words}, not {type(value).__name__}")
 
 
 def complete_identity(value: SessionMessage | ToolInvocation) -> None:
@@ -46,15 +46,19 @@ def complete_identity(value: SessionMessage | ToolInvocation) -> None:
 
 
 def all_complete(values: Sequence[SessionMessage] | Sequence[ToolInvocation]) -> bool:
-    """Return whether all of these decoded records have an id and a time in UTC."""
+    """Return whether all of these messages or tool calls have an id and a time in UTC.
+
+    Decoded messages and tool calls may lack them.
+    """
     return all([value.id and value.timestamp.tzinfo is UTC for value in values])  # noqa: C419  faster
 
 
-class _Checked(StructMeta):
-    """A metaclass that calls `complete` on every record that a caller constructs.
+class _CompletingMeta(StructMeta):
+    """A metaclass that calls `complete` on every record after its construction.
 
-    Decoders of msgspec bypass the constructor and check types themselves. If the decoded records
-    are not `all_complete`, the code that decoded them must construct each record again.
+    Decoders of msgspec do not call the constructor, so decoded records may lack an id or a time.
+    Code that decodes records must check them with `all_complete`. If the check fails, it must
+    construct each record again.
     """
 
     if not TYPE_CHECKING:
@@ -67,7 +71,7 @@ class _Checked(StructMeta):
 
 class SessionMessage(
     Struct,
-    metaclass=_Checked,
+    metaclass=_CompletingMeta,
     frozen=True,
     forbid_unknown_fields=True,
     omit_defaults=True,
@@ -96,14 +100,18 @@ class SessionMessage(
     extra: dict[str, Any] = {}
 
     def complete(self) -> None:
-        """Set a missing time and id, and copy nested values; ValueError if a field does not fit."""
+        """Set the time and the id if they are missing, and copy nested values.
+
+        Raises ValueError if a field has a wrong value.
+        """
         if type(self.role) is not str or self.role not in ROLES:
-            raise ValueError(f"role is one of {', '.join(sorted(ROLES))}, not {self.role!r}")
+            roles = ", ".join(sorted(ROLES))
+            raise ValueError(f"role must be one of {roles}, not {self.role!r}")
         if type(self.content) is not str:
             kind = type(self.content).__name__
-            raise ValueError(f"content is text, not {kind}; other things are structured_data")
+            raise ValueError(f"content must be text, not {kind}; use structured_data for data")
         if type(self.id) is not str:
-            raise ValueError(f"id is text, not {type(self.id).__name__}")
+            raise ValueError(f"id must be text, not {type(self.id).__name__}")
         complete_identity(self)
         # Most messages have none of these fields, and every append creates a message.
         if self.tool_call_id is not None or self.name is not None or self.tokens is not None:
@@ -141,24 +149,26 @@ class SessionMessage(
 
     @classmethod
     def from_llm_message(cls, message: dict[str, Any]) -> SessionMessage:
-        """Create a message from a message of a chat-completions API; ValueError if it is invalid.
+        """Create a message from a message of a chat-completions API.
 
         If the content is a list of parts, the new message has their text. The parts and unknown
         keys are stored in `extra`, so `to_llm_message` returns them all, except for null values.
+        Raises ValueError if the given message is invalid.
         """
         return cls(**fields_of_llm_message(message))
 
 
-of_decoded: Callable[..., SessionMessage] = partial(StructMeta.__call__, SessionMessage)
-"""A fast constructor for messages that skips all checks, for the many messages of transcripts.
+unchecked_message: Callable[..., SessionMessage] = partial(StructMeta.__call__, SessionMessage)
+"""A constructor of `SessionMessage` that is fast, because it skips all checks and copies.
 
-The caller must give a UTC time, an id, and values of the right types that no other code changes.
+It is used for the many messages of transcripts. The caller must pass a time in UTC, an id, and
+values of the right types that no other code changes later.
 """
 
 
 class ToolInvocation(
     Struct,
-    metaclass=_Checked,
+    metaclass=_CompletingMeta,
     frozen=True,
     forbid_unknown_fields=True,
     rename={"extra": EXTRA_WIRE_NAME},
@@ -177,7 +187,10 @@ class ToolInvocation(
     extra: dict[str, Any] = {}
 
     def complete(self) -> None:
-        """Set a missing time and id, and copy nested values; ValueError if a field does not fit."""
+        """Set the time and the id if they are missing, and copy nested values.
+
+        Raises ValueError if a field has a wrong value.
+        """
         _require("tool_name", self.tool_name, str)
         _require("id", self.id, str)
         _require("error", self.error, str, NoneType)
@@ -204,14 +217,18 @@ class ToolInvocation(
 def message_from_dict(
     data: dict[str, Any], names: Mapping[str, str] = record_dicts.NO_NAMES
 ) -> SessionMessage:
-    """Convert a dict from a file to a message; ValueError if a field has a wrong value.
+    """Convert a dict from a file to a message.
 
-    `names` maps field names to other keys in the dict.
+    `names` maps fields of a message to their keys in the dict, if they differ. Raises ValueError if
+    a field has a wrong value.
     """
     return record_dicts.record_from_dict(data, names, SessionMessage, ("role", "content"))
 
 
 def invocation_from_dict(data: dict[str, Any]) -> ToolInvocation:
-    """Convert a dict from a file to a tool call; ValueError if a field has a wrong value."""
+    """Convert a dict from a file to a tool call.
+
+    Raises ValueError if a field has a wrong value.
+    """
     names = record_dicts.NO_NAMES
     return record_dicts.record_from_dict(data, names, ToolInvocation, ("tool_name",))

@@ -1,14 +1,14 @@
-"""Removal of our own slash commands from messages, so that titles and summaries ignore them."""
+"""A function that removes slash commands of cortext from messages, for titles and summaries."""
 
 from __future__ import annotations
 
 import re
 
-_OURS = re.compile(r"\s*+/(?:workspace\.([\w-]++)|cortext)(?:\s++|\Z)")
-_NO_WORDS = (None, "resume", "stop-conversation")
-"""Commands that find or end a conversation. Titles and summaries also ignore their arguments.
+_OWN_COMMAND = re.compile(r"\s*+/(?:workspace\.([\w-]++)|cortext)(?:\s++|\Z)")
+_WITHOUT_TOPIC = (None, "resume", "stop-conversation")
+"""Slash commands that find or end a conversation. Their arguments say nothing about its topic.
 
-None is the command `/cortext`.
+None means the command `/cortext`.
 """
 
 
@@ -18,7 +18,7 @@ def without_command(text: str) -> str:
     If the command finds or ends a conversation, the result is "", because its arguments say nothing
     about the topic.
     """
-    found = _OURS.match(text)
-    if found is None:
+    match = _OWN_COMMAND.match(text)
+    if match is None:
         return text
-    return "" if found[1] in _NO_WORDS else text[found.end() :]
+    return "" if match[1] in _WITHOUT_TOPIC else text[match.end() :]

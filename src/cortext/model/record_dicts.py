@@ -1,8 +1,9 @@
 """Conversion of messages and tool calls to plain dicts and back.
 
-Unknown keys of a dict are stored in the field `extra` and written beside the known keys. If a
-format uses the same key for itself, the unknown key is written into the object `cortext_extra`. So
-a session is equal after a round trip through every format.
+Unknown keys of a dict are stored in the field `extra` of the message or tool call. They are written
+next to the known keys. If a format itself uses the same key, the unknown key is written into the
+object `cortext_extra`. So a session does not change when it is written in any format and read
+again.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 
 def merge_extra(data: dict[str, Any], extra: Mapping[str, Any], reserved: frozenset[str]) -> None:
-    """Add the unknown keys `extra` to the dict `data` of a record.
+    """Add the unknown keys in `extra` to `data`, the dict of a message or tool call.
 
-    Keys in `reserved`, which the format uses itself, are added inside of `cortext_extra`.
+    `reserved` has the keys that the format itself uses. An unknown key with such a name is added to
+    the object `cortext_extra` in `data`.
     """
     escaped = {key: value for key, value in extra.items() if key in reserved or key == ESCAPED}
     if not escaped:
@@ -38,7 +40,10 @@ def merge_extra(data: dict[str, Any], extra: Mapping[str, Any], reserved: frozen
 
 
 def take_extra(unknown: dict[str, Any]) -> dict[str, Any]:
-    """Return the field `extra` from the unknown keys of a dict, as the inverse of `merge_extra`."""
+    """Return the value for the field `extra` of a message or tool call.
+
+    `unknown` has the unknown keys of its dict. This function is the inverse of `merge_extra`.
+    """
     escaped = unknown.pop(ESCAPED, None)
     if isinstance(escaped, dict):
         unknown.update(cast("dict[str, Any]", escaped))
@@ -48,7 +53,7 @@ def take_extra(unknown: dict[str, Any]) -> dict[str, Any]:
 
 
 def as_dict(value: Any) -> dict[str, Any]:
-    """Return `value` if it is a dict (a JSON object); ValueError otherwise."""
+    """Return `value` if it is a dict (a JSON object). Otherwise raise ValueError."""
     if isinstance(value, dict):
         return cast("dict[str, Any]", value)
     found = _JSON_WORDS.get(cast("type[Any]", type(value)), "a value")
@@ -56,9 +61,9 @@ def as_dict(value: Any) -> dict[str, Any]:
 
 
 def dicts(value: Any, where: str) -> list[dict[str, Any]]:
-    """Return `value` if it is a list of dicts, or an empty list for None; ValueError otherwise.
+    """Return `value` if it is a list of dicts, or an empty list if it is None.
 
-    `where` names the value in the error.
+    Raises ValueError for other values. `where` is the name of the value in the error message.
     """
     if value is None:
         return []
@@ -74,7 +79,10 @@ _JSON_WORDS: dict[type[Any], str] = {
 
 
 def convert(data: dict[str, Any], kind: type[_Struct]) -> _Struct:
-    """Convert a dict to a struct of the type `kind`; ValueError names a field of the wrong type."""
+    """Convert a dict to a struct of the type `kind`.
+
+    Raises ValueError, with the name of the field, if a field has a value of the wrong type.
+    """
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
@@ -92,10 +100,10 @@ def message_to_dict(
         "timestamp": iso(message.timestamp),
         "id": message.id,
     }
-    for ours in _OPTIONAL:
-        value = getattr(message, ours)
+    for field in _OPTIONAL:
+        value = getattr(message, field)
         if value is not None:
-            data[names.get(ours, ours)] = value
+            data[names.get(field, field)] = value
     if message.extra:
         merge_extra(data, message.extra, reserved or message_keys(names))
     return data
@@ -125,26 +133,30 @@ _OPTIONAL = ("tool_calls", "tool_call_id", "name", "tokens", "structured_data")
 
 
 def message_keys(names: Mapping[str, str] = NO_NAMES) -> frozenset[str]:
-    """Return the keys of a message's dict. `names` maps field names to other keys."""
-    ours = ("role", "content", "timestamp", "id", *_OPTIONAL)
-    return frozenset(names.get(name, name) for name in ours)
+    """Return the keys that the dict of a message can have.
+
+    `names` maps fields of a message to their keys, if they differ.
+    """
+    fields = ("role", "content", "timestamp", "id", *_OPTIONAL)
+    return frozenset(names.get(name, name) for name in fields)
 
 
 def record_from_dict(
     data: dict[str, Any], names: Mapping[str, str], kind: type[_Struct], identity: tuple[str, ...]
 ) -> _Struct:
-    """Convert a dict to a message or tool call, as `kind` says; ValueError if a field is wrong.
+    """Convert a dict to a message or a tool call. `kind` is the class.
 
-    `names` maps field names to other keys in the dict. A record without an id gets an id that is
-    computed from its time and the fields in `identity`. So every reading gives the same id.
+    `names` maps fields to their keys in the dict, if they differ. If the dict has no id, the id is
+    computed from the time and the fields in `identity`. So the same dict always gets the same id.
+    Raises ValueError if a field has a wrong value.
     """
     unknown = dict(data)
     known: dict[str, Any] = {}
-    for ours in kind.__struct_fields__:
-        wire = names.get(ours, ours)
-        if ours != "extra" and unknown.get(wire) is not None:
-            known[ours] = unknown.pop(wire)
-        elif ours != "extra":
+    for field in kind.__struct_fields__:
+        wire = names.get(field, field)
+        if field != "extra" and unknown.get(wire) is not None:
+            known[field] = unknown.pop(wire)
+        elif field != "extra":
             unknown.pop(wire, None)
     if "timestamp" not in known:
         raise ValueError("has no timestamp")

@@ -1,4 +1,4 @@
-"""Removal of characters that make text unsafe to print in a terminal.
+"""A function that replaces characters which make text unsafe to print in a terminal.
 
 Such characters move the cursor, change colours or reverse the direction of text.
 """

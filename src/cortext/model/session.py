@@ -13,6 +13,7 @@ from msgspec import Struct, field
 
 from cortext import clock
 from cortext.model import json_codec, record_dicts
+from cortext.model.head_codec import FIELDS, HEAD, check_head, decode_head, encode_head
 from cortext.model.ids import new_id
 from cortext.model.json_values import as_utc, json_copy
 from cortext.model.message import (
@@ -22,18 +23,18 @@ from cortext.model.message import (
     invocation_from_dict,
     message_from_dict,
 )
-from cortext.model.session_head import FIELDS, HEAD, check_head, decode_head, encode_head
 from cortext.model.status import Status
 
 _JSON_FIELDS = ("metadata", "pending", "native", "extra")
-# Each operation of a store refuses a bad id with its own error.
+# The id is not checked here: each operation of a store checks it and raises its own error.
 _ALL_BUT_ID = tuple(name for name in (*FIELDS, "extra") if name != "id")
 
 
 class Session(Struct, weakref=True):
     """The durable record of one conversation. All times are in UTC and have a time zone.
 
-    `native` lists the bindings to sessions of AI tools. `extra` holds unknown keys from a file.
+    `native` lists the bindings: links to the sessions of AI tools in which the conversation took
+    place. `extra` holds unknown keys that were read from a file.
     """
 
     id: str = field(default_factory=new_id)
@@ -78,7 +79,10 @@ class Session(Struct, weakref=True):
         return self.total_prompt_tokens + self.total_completion_tokens
 
     def touch(self) -> None:
-        """Set `updated_at` to the current time, but at least one microsecond later than before."""
+        """Set `updated_at` to the current time.
+
+        The new time is at least one microsecond later than the old time.
+        """
         try:
             later = as_utc(self.updated_at) + timedelta(microseconds=1)
         except OverflowError:
@@ -87,7 +91,7 @@ class Session(Struct, weakref=True):
 
     def add_message(self, message: SessionMessage) -> None:
         if not isinstance(message, SessionMessage):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ValueError(f"a message is a SessionMessage, not {type(message).__name__}")
+            raise ValueError(f"a message must be a SessionMessage, not {type(message).__name__}")
         self.messages.append(message)
         self.touch()
 
@@ -98,7 +102,9 @@ class Session(Struct, weakref=True):
 
     def add_tool_invocation(self, invocation: ToolInvocation) -> None:
         if not isinstance(invocation, ToolInvocation):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ValueError(f"a tool call is a ToolInvocation, not {type(invocation).__name__}")
+            raise ValueError(
+                f"a tool call must be a ToolInvocation, not {type(invocation).__name__}"
+            )
         self.tool_history.append(invocation)
         self.touch()
 
@@ -117,7 +123,7 @@ class Session(Struct, weakref=True):
 
     def update_usage(self, prompt: int, completion: int) -> None:
         if type(prompt) is not int or type(completion) is not int:
-            raise ValueError("tokens are whole numbers")
+            raise ValueError("token counts must be whole numbers")
         self.total_prompt_tokens += prompt
         self.total_completion_tokens += completion
         self.touch()
@@ -131,7 +137,10 @@ class Session(Struct, weakref=True):
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Session:
-        """Create a session from a dict of `to_dict`; ValueError if the dict is invalid."""
+        """Create a session from a dict that `to_dict` returned.
+
+        Raises ValueError if the dict is invalid.
+        """
         return cls.from_decoded(json_copy(data, "the session", around=8))
 
     @classmethod

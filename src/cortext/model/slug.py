@@ -6,13 +6,14 @@ import unicodedata
 
 LONGEST = 60
 _MOST_BYTES = 150
-"""The longest slug in bytes, so that a number and a type also fit into the folder's name."""
+"""The maximum bytes of a slug, so that a number and a type also fit into the folder's name."""
 
 
 def slugify(topic: str) -> str:
-    """Return the words of a topic in lower case, joined by hyphens; "untitled" if it has no words.
+    """Return the words of a topic in lower case, joined by hyphens.
 
-    Words consist of letters and digits of any script. All other characters separate words.
+    Words consist of letters and digits of any script. All other characters separate words. The
+    result is "untitled" if the topic has no words. A long topic is cut.
     """
     text = unicodedata.normalize("NFKC", topic).lower()
     words = "".join(c if _is_word(c) else " " for c in text).split()

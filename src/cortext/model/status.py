@@ -1,4 +1,4 @@
-"""The status of a conversation, and which changes of the status are allowed."""
+"""The status of a conversation, and a check whether a change of the status is allowed."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ _NEXT: dict[str, frozenset[str]] = {
 
 
 def check_transition(old: str, new: str) -> None:
-    """Raise InvalidTransitionError unless the status `old` may change to the status `new`."""
+    """Raise InvalidTransitionError if the status `old` may not change to the status `new`."""
     if new not in _NEXT.get(old, frozenset()):
         raise InvalidTransitionError(old, new)

@@ -28,9 +28,11 @@ class TokenCount(NamedTuple):
 
 
 def tokens_of(session: Session, messages: Sequence[SessionMessage]) -> TokenCount:
-    """Return the token counts that the session states, or the sum over its `messages`.
+    """Return the number of tokens of a conversation.
 
-    If the messages have no token counts either, the counts are estimated from their length.
+    The number comes from the totals of the session. If the session has no totals, it is the sum of
+    the counts in `messages`. If the messages have no counts, it is estimated from the length of
+    their text.
     """
     if session.total_tokens > 0:
         totals = session.total_prompt_tokens, session.total_completion_tokens

@@ -1,8 +1,8 @@
-"""Bindings, which say that the messages of an AI tool's session belong to a conversation.
+"""Bindings. A binding says which messages of an AI tool's session belong to a conversation.
 
 `Session.native` lists the bindings as JSON objects. Only this module knows the keys of these
-objects. Other programs may have written an object, so a binding keeps a copy of it. Unknown keys,
-values of the wrong type and the order of the keys are then preserved.
+objects. Other programs may have written an object, so a binding keeps the original object. This
+preserves unknown keys, values of the wrong type and the order of the keys.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _MOST_PID = 1 << 31
 
 
 class ToolBinding(Struct, frozen=True, kw_only=True):
-    """The part of an AI tool's session that belongs to a conversation.
+    """The link between a conversation and the part of an AI tool's session that belongs to it.
 
-    A field is None if the stored binding does not have it. `session_id` is "" until the tool's
-    session is known. Until then, `pid` and `process_start` identify the tool's process.
+    A field is None if the stored binding does not have the field. `session_id` is "" until the
+    tool's session is known. Until then, `pid` and `process_start` identify the tool's process.
     """
 
     tool: str
@@ -29,14 +29,14 @@ class ToolBinding(Struct, frozen=True, kw_only=True):
     path: str = ""
     """The path at which the tool's transcript was last found."""
     start: str | None = None
-    """The id or time of the last message before the conversation.
+    """The id or time of the last message in the tool's session before the conversation begins.
 
-    "" means that the conversation starts with the session.
+    "" means that the conversation begins with the first message of the session.
     """
     end: str | None = None
-    """The id or time of the conversation's last message; "" if more messages may follow."""
+    """The id or time of the conversation's last message, or "" if more messages may follow."""
     start_time: str | None = None
-    """The time of the message `start`, in case that the tool removes this message."""
+    """The time of the message `start`, in case the tool removes this message."""
     end_time: str | None = None
     """The time of the message `end`."""
     pid: int | None = None
@@ -45,15 +45,21 @@ class ToolBinding(Struct, frozen=True, kw_only=True):
     cwd: str | None = None
     """The working folder of the process."""
     nonce: str | None = None
-    """A random text that our command printed into the tool, to recognize the tool's transcript."""
+    """A random text that a command of cortext printed in the tool.
+
+    The transcript that contains this text is the transcript of the tool's session.
+    """
     seen_digest: str | None = None
     """A digest of the message ids that the conversation had when the binding was created."""
     tokens: tuple[int, int] | None = None
-    """The prompt and completion tokens of the tool's session, if all of it is the conversation."""
+    """The numbers of prompt and completion tokens.
+
+    They are stored only if the whole session belongs to the conversation.
+    """
     malformed: tuple[str, ...] = ()
-    """The keys of `source` whose value has the wrong type."""
+    """The keys of `source` whose values have a wrong type."""
     source: Mapping[str, Any] | None = None
-    """The JSON object that the binding was read from; None for a new binding."""
+    """The JSON object from which the binding was read, or None for a new binding."""
 
     @property
     def is_open(self) -> bool:
@@ -62,7 +68,7 @@ class ToolBinding(Struct, frozen=True, kw_only=True):
 
     @property
     def is_pending(self) -> bool:
-        """Whether the tool's process is known, but not yet the tool's session."""
+        """Whether the tool's process is known, but the tool's session is not known yet."""
         return not self.session_id and self.pid is not None and self.process_start is not None
 
     @property
@@ -74,14 +80,17 @@ class ToolBinding(Struct, frozen=True, kw_only=True):
         return (self.tool, self.session_id) == (tool, session_id)
 
     def is_open_for(self, tool: str, session_id: str) -> bool:
-        """Return whether new messages of the given tool's session belong to the conversation."""
+        """Return whether the conversation gets the new messages of a certain session of an AI tool.
+
+        `tool` is the name of the AI tool, and `session_id` is the id of the tool's session.
+        """
         return self.is_open and self.is_of(tool, session_id)
 
 
 def binding_from_json(source: Mapping[str, Any]) -> ToolBinding:
-    """Convert a JSON object of `Session.native` to a binding.
+    """Convert a JSON object of `Session.native` to a binding (a link to an AI tool's session).
 
-    A value of the wrong type counts as empty.
+    A value of the wrong type counts as empty, and its key is listed in `malformed`.
     """
     known = {key: source[key] for key in _KEYS.keys() & source.keys()}
     values = {key: _READERS[key](value) for key, value in known.items()}
@@ -89,7 +98,7 @@ def binding_from_json(source: Mapping[str, Any]) -> ToolBinding:
     fields: dict[str, Any] = {
         _KEYS[key]: value for key, value in values.items() if value is not None
     }
-    # "" and not None, which would mean an absent key. An empty `held`, for example, has a meaning.
+    # Use "", because None means that the key is absent. For `held`, this makes a difference.
     fields |= {_KEYS[key]: "" for key in bad if _READERS[key] is _text}
     fields.setdefault("tool", "")
     return ToolBinding(**fields, malformed=bad, source=source)
@@ -98,7 +107,8 @@ def binding_from_json(source: Mapping[str, Any]) -> ToolBinding:
 def binding_to_json(binding: ToolBinding) -> dict[str, Any]:
     """Convert a binding to a JSON object for `Session.native`.
 
-    Fields that did not change since the binding was read keep the value of its `source`.
+    `binding.source` is the JSON object from which the binding was read. A field that has not
+    changed since then keeps its value from that object.
     """
     data = dict(binding.source or {})
     before = None if binding.source is None else binding_from_json(data)
@@ -114,7 +124,10 @@ def binding_to_json(binding: ToolBinding) -> dict[str, Any]:
 
 
 def native_entry(tool: str, session_id: str, path: str) -> dict[str, Any]:
-    """Return the JSON object for `Session.native` that binds a whole session of an AI tool."""
+    """Return the JSON object for `Session.native` that links a whole session of an AI tool.
+
+    `path` is the path of the session's transcript.
+    """
     return binding_to_json(ToolBinding(tool=tool, session_id=session_id, path=path))
 
 
@@ -130,7 +143,10 @@ def set_bindings(session: Session, bindings: Iterable[ToolBinding]) -> None:
 def change_bindings(
     session: Session, matches: Callable[[ToolBinding], bool], **changes: Any
 ) -> None:
-    """Set the fields `changes` in those bindings of a session for which `matches` is true."""
+    """Set the fields `changes` in each binding of a session for which `matches` returns True.
+
+    A binding links the session to a session of an AI tool.
+    """
     set_bindings(
         session,
         (

@@ -10,19 +10,21 @@ from cortext.durability.read_files import read_file_and_stat
 from cortext.durability.replace_file import storage_errors
 from cortext.errors import NewerVersionError, SessionCorruptedError, SessionNotFoundError
 from cortext.formats.record_lines import Damage
-from cortext.model.session_head import VERSION, newer_version
+from cortext.model.head_codec import VERSION, newer_version
 
-LEFT_ALONE = "the file is as it was; `cortext show` and `read` give everything else that it holds"
-IN_A_WORKSPACE = (
-    "the file is as it was: `cortext show` has what else there is, `cortext doctor --fix` mends it"
+UNCHANGED_HINT = "the file was not changed; `cortext show` and `read` return everything readable"
+WORKSPACE_HINT = (
+    "the file was not changed; `cortext show` shows everything readable, and "
+    "`cortext doctor --fix` repairs it"
 )
 
 
 def read_session_file(id: str, path: str) -> tuple[bytes, os.stat_result]:
-    """Return the content and the `stat` result of the file of session `id`.
+    """Return the content of a session's file, and the `stat` result of the file.
 
-    SessionNotFoundError is raised if there is no file at `path`. SessionCorruptedError is raised if
-    it is not a regular file, and SessionStorageError if reading fails.
+    `path` is the file of the session `id`. SessionNotFoundError is raised if the file does not
+    exist, and SessionCorruptedError if it is not a regular file. SessionStorageError is raised if
+    reading fails.
     """
     with storage_errors("read", path):
         try:
@@ -31,31 +33,31 @@ def read_session_file(id: str, path: str) -> tuple[bytes, os.stat_result]:
             raise SessionNotFoundError(id, path=path) from None
         except IsADirectoryError:
             raise SessionCorruptedError(
-                path, "is not a regular file", hint="move it away; it was not touched"
+                path, "is not a regular file", hint="move it away; cortext did not change it"
             ) from None
 
 
-def raise_if_damaged(damages: Sequence[Damage], hint: str = LEFT_ALONE) -> None:
-    """Raise SessionCorruptedError for the first fatal damage, which is damage that lost data.
+def raise_if_damaged(damages: Sequence[Damage], hint: str = UNCHANGED_HINT) -> None:
+    """Raise SessionCorruptedError if a damage is fatal, which means that data was lost.
 
-    If no damage is fatal, log each one as a warning. `hint` is the hint of the error.
+    If no damage is fatal, log a warning for each damage. `hint` is the hint of the error.
     """
     refuse_damage(damages, hint)
     for damage in damages:
-        warn_of(damage)
+        log_damage(damage)
 
 
-def warn_of(damage: Damage) -> None:
+def log_damage(damage: Damage) -> None:
     import logging
 
     where = damage.path if damage.line is None else f"{damage.path}, line {damage.line}"
     logging.getLogger("cortext.stores").warning("%s: %s", where, damage.detail)
 
 
-def refuse_damage(damages: Sequence[Damage], hint: str = LEFT_ALONE) -> None:
-    """Raise SessionCorruptedError for the first fatal damage, which is damage that lost data.
+def refuse_damage(damages: Sequence[Damage], hint: str = UNCHANGED_HINT) -> None:
+    """Raise SessionCorruptedError if a damage is fatal, which means that data was lost.
 
-    `hint` is the hint of the error. Other damage is ignored.
+    `hint` is the hint of the error. Damage that is not fatal is ignored.
     """
     for damage in damages:
         if damage.fatal:
@@ -63,20 +65,22 @@ def refuse_damage(damages: Sequence[Damage], hint: str = LEFT_ALONE) -> None:
 
 
 def refuse_newer(head: Mapping[str, Any], path: str) -> None:
-    found = newer_version(head)
-    if found is not None:
-        raise NewerVersionError(path, found=found, known=VERSION)
+    version = newer_version(head)
+    if version is not None:
+        raise NewerVersionError(path, found=version, known=VERSION)
 
 
 def name_mismatch(found: str, id: str) -> list[Damage]:
-    """Return a non-fatal damage if the id `found` in a session's file differs from `id`.
+    """Return one non-fatal damage, in a list, if the id in a file differs from the id in its name.
 
-    `id` is the id in the name of the file. They differ if someone copied or renamed the file. The
-    list is empty if both are equal or if the file contains no id.
+    `found` is the id in the content of the file, and `id` is the id in its name. They differ if
+    someone copied or renamed the file. The list is empty if both are equal or `found` is "".
     """
     if found in (id, ""):
         return []
-    return [Damage(f"calls itself {found!r:.80} and is read as {id!r:.80}", fatal=False)]
+    return [
+        Damage(f"the id in the file is {found!r:.80}, but it is read as {id!r:.80}", fatal=False)
+    ]
 
 
 def at(path: str, damages: Sequence[Damage]) -> list[Damage]:

@@ -1,6 +1,6 @@
 """The document store: each session is one JSON file, `{id}.json`.
 
-`{id}.backup` holds the session as it was before the last save.
+`{id}.backup` is the file that the last save replaced.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from copy import copy
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from cortext import clock, paths
 from cortext.durability.disk_sync import sync_dir
@@ -48,10 +50,11 @@ from cortext.stores.damage_report import (
     read_session_file,
     refuse_newer,
 )
-from cortext.stores.fingerprints import Fingerprint, Recent
+from cortext.stores.file_fingerprint import Fingerprint
+from cortext.stores.ids_in_folder import session_names
+from cortext.stores.limited_cache import LimitedCache
 from cortext.stores.merge_sessions import KnownRecords, add_records
 from cortext.stores.port import Reading, SessionStore
-from cortext.stores.session_file_names import session_names
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,13 +62,14 @@ if TYPE_CHECKING:
 _INDEX = "index"
 """The id that no session may have, because `index.json` is the exported index of all sessions."""
 
-_RESTORE = "recover_from_backup(id) brings back the version before it; nothing was changed"
+_RESTORE_HINT = "nothing was changed; recover_from_backup(id) restores the previous version"
 
 
-class _Seen(NamedTuple):
-    """A session's file as this store last read or wrote it.
+class _KnownFile(msgspec.Struct, frozen=True):
+    """A session's file as this store last read or wrote it: its fingerprint and its records.
 
-    The records are stored in encoded form, so that the next save need not encode them again.
+    Records are messages and tool calls. They are also kept in encoded form, so that the next save
+    need not encode them again.
     """
 
     fingerprint: Fingerprint
@@ -73,7 +77,7 @@ class _Seen(NamedTuple):
     history: EncodedRecords
 
     def records(self, id: str) -> Session:
-        """Return a session with these records and an otherwise empty head."""
+        """Return a session with these records. Its other fields, such as the title, are empty."""
         return Session(
             id, messages=list(self.messages.items), tool_history=list(self.history.items)
         )
@@ -98,9 +102,9 @@ class SessionStorage(SessionStore):
             self._folder: str = os.path.abspath(folder)
         self._lock_wait = lock_wait
         self.on_change = on_change
-        self._seen: Recent[_Seen] = Recent(8)
+        self._known_files: LimitedCache[_KnownFile] = LimitedCache(8)
         self._known = KnownRecords()
-        with storage_errors("make the folder", self._folder):
+        with storage_errors("create the folder", self._folder):
             make_private_dir(self._folder)
 
     @staticmethod
@@ -132,22 +136,22 @@ class SessionStorage(SessionStore):
     def save(self, session: Session) -> None:
         path = self._path(session.id)
         with storage_errors("write", path), self._lock(session.id):
-            seen = self._look(session.id, path)
-            if seen is not None:
-                self._known.keep_others(session, seen.records(session.id))
-            self._save(session, path, seen)
+            known_file = self._find_old_file(session.id, path)
+            if known_file is not None:
+                self._known.add_others_records(session, known_file.records(session.id))
+            self._save(session, path, known_file)
         self._known.note(session)
-        self._changed(session.id)
+        self._notify(session.id)
 
     def checkpoint(self, session: Session) -> None:
         with storage_errors("write", self._path(session.id)), self._lock(session.id):
-            stored, seen = self._load(session.id)
+            stored, known_file = self._load(session.id)
             known = {call.id for call in stored.tool_history}
             calls = [call for call in session.tool_history if call.id not in known]
             head = copy(session)
             head.messages, head.tool_history = stored.messages, stored.tool_history + calls
-            self._save(head, self._path(session.id), seen)
-        self._changed(session.id)
+            self._save(head, self._path(session.id), known_file)
+        self._notify(session.id)
 
     def append(
         self,
@@ -162,14 +166,14 @@ class SessionStorage(SessionStore):
         """
         path = self._path(id)
         with storage_errors("write", path), self._lock(id):
-            session, seen = self._load(id)
+            session, known_file = self._load(id)
             new = add_records(session, messages, tool_invocations)
             if new:
-                self._save(session, path, seen)
+                self._save(session, path, known_file)
             else:
                 # Sync again: an earlier attempt may have written the messages and failed to sync.
                 sync_dir(self._folder)
-        self._changed(id)
+        self._notify(id)
         return new
 
     def load(self, id: str) -> Session:
@@ -186,9 +190,9 @@ class SessionStorage(SessionStore):
 
     def read(self, id: str) -> Reading:
         path = self._path(id)
-        data, found = read_session_file(id, path)
+        data, status = read_session_file(id, path)
         try:
-            reading, _ = self._decode(id, data, found)
+            reading, _ = self._decode(id, data, status)
         except ValueError as error:
             refuse_newer(document.decode_version(data), path)
             session, damages = document.salvage(data, id)
@@ -202,10 +206,10 @@ class SessionStorage(SessionStore):
 
     def delete(self, id: str) -> bool:
         with storage_errors("delete", self._path(id)), self._lock(id):
-            there = self._delete(id)
-        if there:
-            self._changed(id)
-        return there
+            existed = self._delete(id)
+        if existed:
+            self._notify(id)
+        return existed
 
     def list_session_ids(self) -> list[str]:
         return [name for name in session_names(self._folder, ".json") if name != _INDEX]
@@ -225,17 +229,18 @@ class SessionStorage(SessionStore):
                 return False
             refuse_link(path)
             if os.path.lexists(path):
-                set_aside(path, "replaced" if self._readable(path) else "corrupt")
+                set_aside(path, "replaced" if self._is_readable(path) else "corrupt")
             replace(path, [data], temp_dir=side_dir(self._folder))
-        self._seen.pop(id)
-        self._changed(id)
+        self._known_files.pop(id)
+        self._notify(id)
         return True
 
     def cleanup_old_sessions(self, max_age_days: float = 30, keep_minimum: int = 10) -> list[str]:
-        """Permanently remove sessions not updated for `max_age_days`, and return their ids.
+        """Permanently remove the sessions that were not updated for `max_age_days` days.
 
-        The `keep_minimum` sessions with the latest updates are never removed. Files that cannot be
-        read are not removed and do not count as sessions.
+        Return the ids of the removed sessions. The most recently updated sessions are never
+        removed, and `keep_minimum` is their number. Files that cannot be read are not removed and
+        do not count as sessions.
         """
         ages = [
             (session.updated_at, id)
@@ -248,7 +253,7 @@ class SessionStorage(SessionStore):
         return [id for id in old if self._delete_if_older(id, limit)]
 
     def cleanup_old_backups(self, max_age_days: float = 7) -> list[str]:
-        """Remove backup files older than `max_age_days`. Return the ids of their sessions.
+        """Remove backup files older than `max_age_days` days. Return the ids of their sessions.
 
         A backup is not removed if its session is missing or cannot be read: the backup is then the
         only copy.
@@ -276,65 +281,68 @@ class SessionStorage(SessionStore):
     def summarize(self, id: str) -> SessionSummary:
         """Return the summary of a session, as lists of sessions show it.
 
-        The same errors are raised as in `load`. Unlike `load`, a later `save` does not treat the
-        session as loaded by this store.
+        The same errors are raised as in `load`. Unlike `load`, this call does not make the messages
+        known to this store. So a later `save` keeps them, even if the saved object lacks them.
         """
         return SessionSummary.from_session(self._load(id)[0])
 
     def fingerprint(self, id: str) -> Fingerprint | None:
         """Return the fingerprint that a session's file had when this store last read or wrote it.
 
-        Return None if this store has not used the session recently. The fingerprint is remembered:
-        this call does not look at the file.
+        Return None if this store has not used the session recently. The file itself is not read.
         """
-        seen = self._seen.get(_check(id))
-        return seen.fingerprint if seen else None
+        known_file = self._known_files.get(_check_document_id(id))
+        return known_file.fingerprint if known_file else None
 
     def close(self) -> None:
-        self._seen.clear()
+        self._known_files.clear()
 
     def _path(self, id: str) -> str:
-        return f"{self._folder}/{_check(id)}.json"
+        return f"{self._folder}/{_check_document_id(id)}.json"
 
     def _backup(self, id: str) -> str:
-        return f"{self._folder}/{_check(id)}.backup"
+        return f"{self._folder}/{_check_document_id(id)}.backup"
 
     def _lock(self, id: str) -> FileLock:
         path = f"{side_dir(self._folder)}/locks/{id}.lock"
         return FileLock(path, guards=self._path(id), wait=self._lock_wait)
 
-    def _changed(self, id: str) -> None:
+    def _notify(self, id: str) -> None:
         if self.on_change is not None:
             self.on_change(id)
 
-    def _save(self, session: Session, path: str, seen: _Seen | None) -> None:
+    def _save(self, session: Session, path: str, known_file: _KnownFile | None) -> None:
         """Write the session to `path` and turn the old file into the backup.
 
-        `seen` describes the old file. If it is None, the old file is missing or cannot be read; an
-        unreadable file is renamed to `*.corrupt` instead.
+        `known_file` describes the old file; None means that the file is missing or cannot be read.
+        An unreadable file does not become the backup, but is preserved as `*.corrupt`.
         """
-        messages = (seen.messages if seen else EncodedRecords()).extended(session.messages)
-        history = (seen.history if seen else EncodedRecords()).extended(session.tool_history)
+        messages = (known_file.messages if known_file else EncodedRecords()).extended(
+            session.messages
+        )
+        history = (known_file.history if known_file else EncodedRecords()).extended(
+            session.tool_history
+        )
         chunks = document.encode(session, messages, history)
         refuse_link(path)
-        if seen is not None:
+        if known_file is not None:
             link_over(path, self._backup(session.id), side_dir(self._folder))
         elif os.path.lexists(path):
             set_aside(path, "corrupt")
         written = replace(path, chunks, temp_dir=side_dir(self._folder))
-        self._seen.put(session.id, _Seen(Fingerprint.of(written), messages, history))
+        self._known_files.put(session.id, _KnownFile(Fingerprint.of(written), messages, history))
 
     def _delete(self, id: str) -> bool:
         path = self._path(id)
         # Remove the backup last, so that a delete that fails halfway loses nothing.
-        there = remove_if_there(path)
-        there = remove_if_there(self._backup(id)) or there
-        if there:
+        existed = remove_if_there(path)
+        existed = remove_if_there(self._backup(id)) or existed
+        if existed:
             remove_set_aside(path)
             sync_dir(self._folder)
             sweep_temps(side_dir(self._folder))
-        self._seen.pop(id)
-        return there
+        self._known_files.pop(id)
+        return existed
 
     def _delete_if_older(self, id: str, limit: datetime) -> bool:
         """Delete a session if its last update is before `limit`. Return whether it was deleted.
@@ -344,10 +352,10 @@ class SessionStorage(SessionStore):
         """
         with storage_errors("delete", self._path(id)), self._lock(id):
             session = self._load_quietly(id)
-            gone = session is not None and session.updated_at < limit and self._delete(id)
-        if gone:
-            self._changed(id)
-        return gone
+            is_deleted = session is not None and session.updated_at < limit and self._delete(id)
+        if is_deleted:
+            self._notify(id)
+        return is_deleted
 
     def _remove_backup_if_older(self, id: str, limit: float) -> bool:
         backup = self._backup(id)
@@ -356,33 +364,33 @@ class SessionStorage(SessionStore):
                 return False
             with self._lock(id):
                 # Check again under the lock: a save may have replaced the backup.
-                unneeded = _is_older(backup, limit) and self._load_quietly(id) is not None
-                return unneeded and remove_if_there(backup)
+                is_unneeded = _is_older(backup, limit) and self._load_quietly(id) is not None
+                return is_unneeded and remove_if_there(backup)
 
-    def _look(self, id: str, path: str) -> _Seen | None:
-        """Return a description of the file that a save will replace, or None if it is unreadable.
+    def _find_old_file(self, id: str, path: str) -> _KnownFile | None:
+        """Describe the file that a save will replace.
 
-        None is also returned if there is no file.
+        Return None if there is no file, or if the file cannot be read.
         """
-        seen = self._seen.get(id)
-        if seen is not None and seen.fingerprint == Fingerprint.at(path):
-            return seen
+        known_file = self._known_files.get(id)
+        if known_file is not None and known_file.fingerprint == Fingerprint.at(path):
+            return known_file
         try:
             return self._load(id)[1]
         except (SessionNotFoundError, SessionCorruptedError):
             return None
 
-    def _load(self, id: str) -> tuple[Session, _Seen]:
+    def _load(self, id: str) -> tuple[Session, _KnownFile]:
         path = self._path(id)
-        data, found = read_session_file(id, path)
+        data, status = read_session_file(id, path)
         try:
-            reading, seen = self._decode(id, data, found)
+            reading, known_file = self._decode(id, data, status)
         except ValueError as error:
             refuse_newer(document.decode_version(data), path)
-            hint = _RESTORE if os.path.exists(self._backup(id)) else ""
+            hint = _RESTORE_HINT if os.path.exists(self._backup(id)) else ""
             raise SessionCorruptedError(path, str(error), hint=hint) from None
         raise_if_damaged(reading.damages)
-        return reading.session, seen
+        return reading.session, known_file
 
     def _load_quietly(self, id: str) -> Session | None:
         try:
@@ -390,18 +398,18 @@ class SessionStorage(SessionStore):
         except SessionStorageError:
             return None
 
-    def _decode(self, id: str, data: bytes, found: os.stat_result) -> tuple[Reading, _Seen]:
+    def _decode(self, id: str, data: bytes, status: os.stat_result) -> tuple[Reading, _KnownFile]:
         decoded = document.decode(data)
         refuse_newer({"version": decoded.version}, self._path(id))
         session = decoded.session
         damages = [Damage(note, fatal=False) for note in decoded.notes]
         damages += name_mismatch(session.id, id)
         session.id = id
-        seen = _Seen(Fingerprint.of(found), decoded.messages, decoded.history)
-        self._seen.put(id, seen)
-        return Reading(session, at(self._path(id), damages)), seen
+        known_file = _KnownFile(Fingerprint.of(status), decoded.messages, decoded.history)
+        self._known_files.put(id, known_file)
+        return Reading(session, at(self._path(id), damages)), known_file
 
-    def _readable(self, path: str) -> bool:
+    def _is_readable(self, path: str) -> bool:
         try:
             document.decode(read_file_and_stat(path)[0])
         except (OSError, ValueError):
@@ -430,7 +438,7 @@ def _path(text: str) -> Path:
     return Path(text)
 
 
-def _check(id: str) -> str:
+def _check_document_id(id: str) -> str:
     if id == _INDEX:
         raise InvalidIdError(id)
     return check_id(id)

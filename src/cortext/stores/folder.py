@@ -44,18 +44,18 @@ from cortext.model.json_values import as_utc
 from cortext.model.session import Session
 from cortext.stores import workspace_layout
 from cortext.stores.damage_report import (
-    IN_A_WORKSPACE,
+    WORKSPACE_HINT,
     at,
+    log_damage,
     raise_if_damaged,
     read_session_file,
     refuse_newer,
-    warn_of,
 )
-from cortext.stores.fingerprints import Fingerprint
+from cortext.stores.file_fingerprint import Fingerprint
 from cortext.stores.line_store_base import LinePaths, LineStore, StoredSession
 from cortext.stores.workspace_layout import ConversationPath
 
-_OURS = ("session.json", "messages.jsonl")
+_OWN_FILES = ("session.json", "messages.jsonl")
 
 
 class FolderStore(LineStore):
@@ -68,8 +68,8 @@ class FolderStore(LineStore):
     format: Format = folder.FOLDER
 
     @cached_property
-    def _found(self) -> dict[str, ConversationPath]:
-        """The path of each session, by id, as it was last found."""
+    def _last_places(self) -> dict[str, ConversationPath]:
+        """The path where each session was last found, by session id."""
         return {}
 
     def exists(self, id: str) -> bool:
@@ -81,20 +81,20 @@ class FolderStore(LineStore):
         If several days have a session with the same id, each is returned as `DATE/ID`. If that is
         also ambiguous, the path of the folder relative to the workspace is returned.
         """
-        found = [
+        places = [
             place
             for place in workspace_layout.places(self._folder)
             if workspace_layout.is_name(place.name) and place.has_session
         ]
-        names = Counter(place.name for place in found)
-        days = Counter((place.day, place.name) for place in found)
+        names = Counter(place.name for place in places)
+        days = Counter((place.day, place.name) for place in places)
         return sorted(
             place.name
             if names[place.name] == 1
             else f"{place.day}/{place.name}"
             if days[place.day, place.name] == 1
             else place.folder[len(self._folder) + 1 :]
-            for place in found
+            for place in places
         )
 
     def save(self, session: Session) -> None:
@@ -106,7 +106,7 @@ class FolderStore(LineStore):
             else:
                 self._create(self._encode(session), place)
         self._known.note(session)
-        self._changed(session.id)
+        self._notify(session.id)
 
     def create_at(
         self, place: ConversationPath, session: Session, lines: bytes | None = None
@@ -125,13 +125,16 @@ class FolderStore(LineStore):
                 files["messages.jsonl"] = [lines]
             self._create(files, place)
         self._known.note(session)
-        self._changed(session.id)
+        self._notify(session.id)
 
     def checkpoint(self, session: Session) -> None:
         self.checkpoint_at(self.place_of(session.id, session), session)
 
     def checkpoint_at(self, place: ConversationPath, session: Session) -> None:
-        """Write the head of the session in the folder `place`, as `checkpoint` does for an id."""
+        """Write only the head of a session: everything except its messages.
+
+        This is `checkpoint` for the session in the conversation folder `place`.
+        """
         with storage_errors("write", place.head), self._lock(self._files_at(place)):
             _refuse_links(place, place.head)
             stored = self._read_at(place)
@@ -139,7 +142,7 @@ class FolderStore(LineStore):
             if _is_damaged(place.head, stored.reading.damages) and os.path.lexists(place.head):
                 set_aside(place.head, "corrupt")
             self._replace(place.head, [head])
-        self._changed(session.id)
+        self._notify(session.id)
 
     def delete(self, id: str) -> bool:
         """Remove the folder `.session/` of a conversation. Return False if there is no session.
@@ -158,34 +161,37 @@ class FolderStore(LineStore):
             if not os.listdir(place.folder):
                 os.rmdir(place.folder)
             sweep_temps(side_dir(self._conversations))
-        self._found.pop(id, None)
+        self._last_places.pop(id, None)
         self._forget(id)
-        self._changed(id)
+        self._notify(id)
         return True
 
     def rewrite_at(self, place: ConversationPath, change: Callable[[Any], Any]) -> None:
         """Rewrite `session.json` and every line of `messages.jsonl` with `change`.
 
-        `change` is called with the decoded JSON of the head and of each line, and returns the new
-        value. It is also called with plain text, and must then return text. The `conversation_id`
-        stays the same whatever `change` returns.
+        `change` is called with the decoded JSON of `session.json` and of each line, and returns the
+        new value. `change` may also be called with the undecoded text, for example of a damaged
+        line. It must then return text. The field `conversation_id` always keeps its value.
         """
         with storage_errors("write", place.session), self._lock(self._files_at(place)):
             _refuse_links(place, place.head, place.lines)
             lines = read_file(place.lines).split(b"\n")
             files = {
-                "session.json": [_changed(read_file(place.head), change, json_codec.pretty), b"\n"],
+                "session.json": [
+                    _rewrite_json(read_file(place.head), change, json_codec.pretty),
+                    b"\n",
+                ],
                 "messages.jsonl": [
-                    b"\n".join(_changed(line, change, json_codec.encode) for line in lines)
+                    b"\n".join(_rewrite_json(line, change, json_codec.encode) for line in lines)
                 ],
             }
             swap_folder(write_folder(side_dir(self._conversations), files), place.session)
-        self._changed(place.name)
+        self._notify(place.name)
 
-    def counted_at(self, place: ConversationPath) -> int:
-        """Return the number of messages that the head of a session states.
+    def message_count_at(self, place: ConversationPath) -> int:
+        """Return the number of messages according to `session.json`.
 
-        The number was correct when the head was last written; appends do not update it.
+        The number was correct when `session.json` was last written. Appends do not update it.
         """
         with storage_errors("read", place.head):
             return int(
@@ -202,16 +208,17 @@ class FolderStore(LineStore):
             _refuse_links(place, place.head, place.lines)
             lines = sorted_lines(read_file(place.lines), self.format.records)
             self._replace(place.lines, [lines])
-        self._changed(place.name)
+        self._notify(place.name)
 
     def head(self, id: str) -> Session:
-        """Return a session without its messages. Only the head is read."""
+        """Return a session without its messages. Only `session.json` is read."""
         return self.head_at(self.place_of(id))
 
     def head_at(self, place: ConversationPath) -> Session:
-        """Return the session in the folder `place` without its messages. Only the head is read.
+        """Return the session in the folder `place` without its messages.
 
-        SessionCorruptedError is raised if the head is damaged, or lost while there are messages.
+        Only `session.json` is read. SessionCorruptedError is raised if this file is damaged, or is
+        missing although there are messages.
         """
         try:
             data, _ = read_session_file(place.name, place.head)
@@ -223,7 +230,7 @@ class FolderStore(LineStore):
             refuse_newer(head, place.head)
             session = join(head, RecordBlock([], [], []), self.format)
         except ValueError as error:
-            raise SessionCorruptedError(place.head, str(error), hint=IN_A_WORKSPACE) from None
+            raise SessionCorruptedError(place.head, str(error), hint=WORKSPACE_HINT) from None
         session.id = place.name
         return session
 
@@ -236,15 +243,15 @@ class FolderStore(LineStore):
         return workspace_layout.conversations_dir(self._folder)
 
     def _places(self, id: str) -> list[ConversationPath]:
-        shelf, day, name = _parts(id)
+        shelf, day, name = _split_id(id)
         shelves = workspace_layout.shelves(self._folder)
-        found = [
+        candidates = [
             ConversationPath(each, one, name)
             for each in shelves
             if not shelf or each == f"{self._folder}/{shelf}"
             for one in ([day] if day else workspace_layout.days(each))
         ]
-        return [place for place in found if place.has_session]
+        return [place for place in candidates if place.has_session]
 
     def place_of(self, id: str, session: Session | None = None) -> ConversationPath:
         """Return the path of the conversation with an id.
@@ -261,7 +268,7 @@ class FolderStore(LineStore):
             raise SessionStorageError(
                 f"{id} exists several times: {', '.join(ids)}",
                 path=self._conversations,
-                hint=f"name one, as in {ids[-1]}",
+                hint=f"give the complete id, such as {ids[-1]}",
             )
         if not places:
             raise SessionNotFoundError(id, path=self._conversations)
@@ -281,10 +288,10 @@ class FolderStore(LineStore):
         return places.get(day) or ConversationPath(self._conversations, day, session.id)
 
     def _files(self, id: str) -> LinePaths:
-        # Reuse the last place: finding the day of a session means a scan of every day.
-        place = self._found.get(id) if type(id) is str else None
+        # Reuse the last place, because finding the day of a session means listing every day.
+        place = self._last_places.get(id) if type(id) is str else None
         if place is None or not place.has_session:
-            place = self._found[id] = self.place_of(id)
+            place = self._last_places[id] = self.place_of(id)
         return self._files_at(place)
 
     def _files_at(self, place: ConversationPath) -> LinePaths:
@@ -312,7 +319,7 @@ class FolderStore(LineStore):
 
     def _save_over(self, session: Session, place: ConversationPath) -> None:
         stored = self._read_at(place)
-        self._known.keep_others(session, stored.reading.session)
+        self._known.add_others_records(session, stored.reading.session)
         files = self._encode(session)
         for path in {damage.path for damage in stored.reading.damages if damage.path}:
             if os.path.lexists(path):
@@ -320,30 +327,30 @@ class FolderStore(LineStore):
         swap_folder(write_folder(side_dir(self._conversations), files), place.session)
 
     def _encode(self, session: Session) -> dict[str, list[bytes]]:
-        records = encode_records(session, self._written)
+        records = encode_records(session, self._written_format)
         return {"messages.jsonl": records, "session.json": [folder.encode_head(session)]}
 
-    def read_what_is_left(self, place: ConversationPath) -> Session:
+    def read_readable_part(self, place: ConversationPath) -> Session:
         """Return the readable part of the session in the folder `place`. No file is changed.
 
-        Each line that cannot be read is logged and left out. SessionCorruptedError is raised if the
-        head cannot be read.
+        Each line that cannot be read is logged and left out. SessionCorruptedError is raised if
+        `session.json` cannot be read.
         """
         session, damages = self._read_at(place).reading
-        own = [damage for damage in damages if damage.path == place.head]
-        if own:
+        head_damages = [damage for damage in damages if damage.path == place.head]
+        if head_damages:
             _refuse_lost_head(place)
-        raise_if_damaged(own, IN_A_WORKSPACE)
+        raise_if_damaged(head_damages, WORKSPACE_HINT)
         for damage in damages:
             if damage.fatal and damage.path != place.head:
-                warn_of(damage)
+                log_damage(damage)
         return session
 
     def _read(self, id: str) -> StoredSession:
         return self._read_at(self.place_of(id))
 
     def _read_at(self, place: ConversationPath) -> StoredSession:
-        """Read the head and the messages of a session as they were at the same moment.
+        """Read `session.json` and the messages of a session so that both are from the same save.
 
         If a save replaced the folder `.session/` in between, both files are read again.
         """
@@ -364,21 +371,25 @@ class FolderStore(LineStore):
             try:
                 head = folder.decode_head(read_file(place.head), notes)
             except (FileNotFoundError, IsADirectoryError):
-                damages.append(Damage(_why_not(place.head)))
+                damages.append(Damage(_describe_missing(place.head)))
             except ValueError as error:
                 damages.append(Damage(str(error)))
             try:
                 data = read_file(place.lines)
             except (FileNotFoundError, IsADirectoryError):
-                missing = [Damage(_why_not(place.lines))]
+                missing = [Damage(_describe_missing(place.lines))]
         damages += [Damage(note, fatal=False) for note in notes]
         lines = decode_lines(data, self.format.records)
         lines.damages[:] = at(place.lines, [*missing, *lines.damages])
         return self._join(place.name, place.head, head, damages, lines)
 
 
-def _parts(id: str) -> tuple[str, str, str]:
-    """Split an id into shelf, day and name. Shelf and day may be empty."""
+def _split_id(id: str) -> tuple[str, str, str]:
+    """Split an id, such as `conversations/2025-01-31/NAME`, into shelf, day and name.
+
+    The shelf (here `conversations`) is the folder that contains the folders of the days. Shelf and
+    day are "" if the id does not contain them.
+    """
     if type(id) is not str or id.count("/") < 2:
         day, _, name = check_workspace_id(id).rpartition("/")
         return "", day, name
@@ -396,7 +407,9 @@ def _refuse_links(place: ConversationPath, *files: str) -> None:
         refuse_link(path)
 
 
-def _changed(data: bytes, change: Callable[[Any], Any], encode: Callable[[Any], bytes]) -> bytes:
+def _rewrite_json(
+    data: bytes, change: Callable[[Any], Any], encode: Callable[[Any], bytes]
+) -> bytes:
     text = data.decode("utf-8", "surrogateescape")
     try:
         old = json_codec.decode(data)
@@ -405,7 +418,7 @@ def _changed(data: bytes, change: Callable[[Any], Any], encode: Callable[[Any], 
     new = change(old)
     if isinstance(old, dict) and "conversation_id" in old:
         new["conversation_id"] = old["conversation_id"]
-    # Compare the text too: of a repeated key, the decoded JSON has only one value.
+    # Compare the text too: if a key occurs twice, the decoded JSON has only one of its values.
     is_same = new == old and change(text) == text
     return data.rstrip(b"\n") if is_same else line_checksum.reseal(encode(new))
 
@@ -416,25 +429,25 @@ def _refuse_foreign(folder: str) -> None:
         foreign = [
             entry.name
             for entry in entries
-            if not (entry.name.startswith(_OURS) and (entry.is_file() or entry.is_symlink()))
+            if not (entry.name.startswith(_OWN_FILES) and (entry.is_file() or entry.is_symlink()))
         ]
     if foreign:
         raise SessionStorageError(
-            f"{folder} holds what is not ours: {', '.join(sorted(foreign))}",
+            f"{folder} contains files that cortext did not write: {', '.join(sorted(foreign))}",
             path=folder,
-            hint="move it away first; nothing was deleted",
+            hint="move these files away first; nothing was deleted",
         )
 
 
 def _refuse_lost_head(place: ConversationPath) -> None:
-    """Raise SessionCorruptedError if a conversation has messages but no head."""
+    """Raise SessionCorruptedError if a conversation has messages but no `session.json`."""
     if os.path.lexists(place.lines) and not os.path.lexists(place.head):
         raise SessionCorruptedError(
             place.folder, "it has no session.json", hint="`cortext doctor --fix` restores it"
         )
 
 
-def _why_not(path: str) -> str:
+def _describe_missing(path: str) -> str:
     return "is not a regular file" if os.path.lexists(path) else "is missing"
 
 
@@ -443,7 +456,7 @@ def _is_damaged(path: str, damages: Sequence[Damage]) -> bool:
 
 
 def _day_of(session: Session) -> str:
-    """Return the day on which a session began, in the local time zone."""
+    """Return the date on which a session began, in the local time zone, such as "2024-05-31"."""
     began = as_utc(session.created_at)
     with suppress(OverflowError):
         began = began.astimezone()

@@ -1,6 +1,7 @@
 """The base class of the log store and the folder store, which store one record in each line.
 
-A record is a message with the tool calls before it. The head is everything else of a session.
+A record is a message with the tool calls before it. The head of a session is everything else, such
+as its title and times.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from cortext.config import Config
 from cortext.durability.append_lines import FIRST_LINES, Appender
@@ -38,22 +41,23 @@ from cortext.model import record_dicts
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
 from cortext.stores.damage_report import at, name_mismatch, raise_if_damaged, refuse_newer
-from cortext.stores.fingerprints import Recent
-from cortext.stores.merge_sessions import KnownRecords, check_riders
+from cortext.stores.limited_cache import LimitedCache
+from cortext.stores.merge_sessions import KnownRecords, check_tool_calls
 from cortext.stores.port import Reading, SessionStore
 
 
-class LinePaths(NamedTuple):
-    """The path of the file with a session's records, and the path of the session's lock file."""
+class LinePaths(msgspec.Struct, frozen=True):
+    """The path of the file with a session's messages, and the path of the session's lock file."""
 
     lines: str
     lock: str
 
 
-class StoredSession(NamedTuple):
-    """A session as read from disk, with a list of its damage.
+class StoredSession(msgspec.Struct, frozen=True):
+    """A session that was read from disk, with a list of its damage.
 
-    `records` says which tool calls are stored with the messages, and which ones in the head.
+    `records` says which tool calls are stored with the messages, and which ones in the head (the
+    part of a session without its messages).
     """
 
     reading: Reading
@@ -68,7 +72,7 @@ class LineStore(SessionStore):
 
     format: Format
     head_line: int | None = None
-    """The line number of the head, or None if the head is in a separate file."""
+    """The line number of the head (all fields but the messages); None if it has its own file."""
     first_lines: int = FIRST_LINES
     """How many of the last lines are read when a session is opened for appending.
 
@@ -85,14 +89,14 @@ class LineStore(SessionStore):
         self._folder: str = os.path.abspath(os.path.expanduser(folder))
         self._lock_wait = lock_wait
         self.on_change = on_change
-        self._appenders: Recent[Appender] = Recent(64)
+        self._appenders: LimitedCache[Appender] = LimitedCache(64)
 
     @cached_property
     def _known(self) -> KnownRecords:
         return KnownRecords()
 
     @cached_property
-    def _written(self) -> Format:
+    def _written_format(self) -> Format:
         """The format of new lines: with checksums if the setting `sessions.checksums` is on."""
         wanted = Config.load(None)["sessions.checksums"] == "on"
         return with_checksums(self.format) if wanted else self.format
@@ -124,10 +128,10 @@ class LineStore(SessionStore):
         *messages: SessionMessage,
         tool_invocations: Sequence[ToolInvocation] = (),
     ) -> int:
-        table = self._written.records
+        table = self._written_format.records
         lines = [(message.id, encode_record(message, table)) for message in messages]
         if tool_invocations:
-            check_riders(messages, tool_invocations)
+            check_tool_calls(messages, tool_invocations)
             lines[0] = messages[0].id, encode_record(messages[0], table, tool_invocations)
         try:
             new = self._appender(id).append(lines)
@@ -158,13 +162,15 @@ class LineStore(SessionStore):
         while True:
             try:
                 with storage_errors("read", path):
-                    data, whole = read_last_lines(path, wanted)
+                    data, is_whole_file = read_last_lines(path, wanted)
             except SessionStorageError as error:
                 if error.errno == errno.ENOENT:
                     raise SessionNotFoundError(id, path=path) from None
                 raise
-            messages = decode_lines(self._only_records(data, whole), self.format.records).messages
-            if len(messages) >= count or whole:
+            messages = decode_lines(
+                self._only_records(data, is_whole_file), self.format.records
+            ).messages
+            if len(messages) >= count or is_whole_file:
                 return messages[-count:] if count > 0 else []
             wanted *= 4
 
@@ -172,16 +178,17 @@ class LineStore(SessionStore):
         for appender in self._appenders.clear():
             appender.close()
 
-    def _only_records(self, data: bytes, whole: bool) -> bytes:
-        """Return `data`, which is the end of a file, without the line of the head.
+    def _only_records(self, data: bytes, is_whole_file: bool) -> bytes:
+        """Return the lines in `data` that are records, without the line of the head.
 
-        `whole` says whether `data` is the whole file.
+        A record is a message with its tool calls. `data` is the end of a file. `is_whole_file` says
+        whether it is the whole file.
         """
         return data
 
     @abstractmethod
     def _stored_head(self, files: LinePaths) -> dict[str, Any]:
-        """Read the head of a session without its records.
+        """Return the head of a session: its stored fields without the messages.
 
         ValueError or OSError is raised if there is no readable head.
         """
@@ -203,14 +210,14 @@ class LineStore(SessionStore):
         return True
 
     @classmethod
-    def _is_whole(cls, line: bytes) -> bool:
-        """Return whether the last line of a file is complete although its newline is missing."""
+    def _is_complete_line(cls, line: bytes) -> bool:
+        """Return whether `line`, the last line of a file, is complete without its newline."""
         return cls._is_record(line)
 
     def _appender(self, id: str) -> Appender:
-        """Return the appender of a session, which holds its file open. Open it if it is not cached.
+        """Return the appender of a session, which keeps the session's file open.
 
-        Only opening checks the id, so that repeated appends are fast.
+        The id is checked only if no appender is cached yet, so that repeated appends are fast.
         """
         appender = self._appenders.get(id) if type(id) is str else None
         return appender or self._open_appender(id)
@@ -226,7 +233,7 @@ class LineStore(SessionStore):
         appender = Appender(
             files.lines,
             files.lock,
-            is_record=self._is_whole,
+            is_record=self._is_complete_line,
             ids_in=record_ids,
             wait=self._lock_wait,
             first_lines=self.first_lines,
@@ -248,16 +255,18 @@ class LineStore(SessionStore):
         side_dir(self._shelf)
         return FileLock(files.lock, guards=files.lines, wait=self._lock_wait)
 
-    def _changed(self, id: str) -> None:
+    def _notify(self, id: str) -> None:
         if self.on_change is not None:
             self.on_change(id)
 
     def _join(
         self, id: str, path: str, head: dict[str, Any], damages: list[Damage], lines: RecordBlock
     ) -> StoredSession:
-        """Build a session from its decoded head and records.
+        """Build a session from its decoded `head` (title, times and so on) and its messages.
 
-        If the head is unusable, a new one is made from the records and the damage is listed.
+        `lines` has the messages. `damages` lists the damage of the head, and `path` is the file of
+        the head. If the head is unusable, a new head is made from the messages, and the result
+        lists the damage.
         """
         refuse_newer(head, path)
         in_lines = frozenset(call.id for _, call in lines.invocations)
@@ -269,13 +278,13 @@ class LineStore(SessionStore):
             if not any(damage.fatal for damage in damages):
                 damages = [*damages, Damage(str(error), self.head_line)]
             in_head = []
-            session = join(_head_from(lines, path), lines, self.format)
+            session = join(_make_head(lines, path), lines, self.format)
         session.id = id
         reading = Reading(session, [*at(path, damages), *lines.damages])
         return StoredSession(reading, StoredRecords(lines.messages, in_lines, in_head))
 
 
-def _head_from(lines: RecordBlock, path: str) -> dict[str, Any]:
+def _make_head(lines: RecordBlock, path: str) -> dict[str, Any]:
     if lines.messages:
         return {"created_at": record_dicts.iso(lines.messages[0].timestamp)}
     try:

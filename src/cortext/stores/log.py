@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from cortext.durability.disk_sync import sync_dir
 from cortext.durability.file_lock import FileLock
@@ -31,19 +33,19 @@ from cortext.formats.record_lines import Damage, RecordBlock, decode_lines
 from cortext.model.ids import check_id
 from cortext.model.session import Session
 from cortext.stores.damage_report import at, raise_if_damaged, read_session_file, refuse_newer
+from cortext.stores.ids_in_folder import session_names
 from cortext.stores.line_store_base import LinePaths, LineStore, StoredSession
-from cortext.stores.session_file_names import session_names
 
 _SUFFIX = ".jsonl"
 _LONGEST_HEAD = 1 << 16
-# Larger buffers get new memory pages for each read, which take longer than the read itself.
+# A larger buffer needs new memory pages for each read, and getting them takes longer than reading.
 _BLOCK = 1 << 18
 
 
-class _First(NamedTuple):
-    """The result of reading line 1 of a log: the decoded head and the damage of the line.
+class _FirstLine(msgspec.Struct, frozen=True):
+    """Line 1 of a log: the decoded head (title, times and so on), and the damage of the line.
 
-    `cut` is the byte offset and `line` is the line number at which the records begin.
+    The messages begin at the byte offset `cut` and at the line number `line`.
     """
 
     head: dict[str, Any]
@@ -71,13 +73,13 @@ class LogStore(LineStore):
     def save(self, session: Session) -> None:
         files = self._files(session.id)
         with storage_errors("write", files.lines), self._lock(files):
-            damaged = self._keep_others(session, files.lines)
-            data = log.encode(session, self._written)
+            damaged = self._add_others_messages(session, files.lines)
+            data = log.encode(session, self._written_format)
             if damaged:
                 set_aside(files.lines, "corrupt")
             replace(files.lines, [data], temp_dir=side_dir(self._folder))
         self._known.note(session)
-        self._changed(session.id)
+        self._notify(session.id)
 
     def checkpoint(self, session: Session) -> None:
         files = self._files(session.id)
@@ -92,50 +94,50 @@ class LogStore(LineStore):
             elif any(damage.line == 1 for damage in stored.reading.damages):
                 set_aside(path, "corrupt")
             replace(path, [head, rest], temp_dir=side_dir(self._folder))
-        self._changed(session.id)
+        self._notify(session.id)
 
     def head(self, id: str) -> Session:
-        """Return a session without its records. Only the head in line 1 is read.
+        """Return a session without its messages. Only line 1 (the head) of its file is read.
 
         SessionCorruptedError is raised if line 1 is not a head.
         """
         for data in self._blocks(id, _LONGEST_HEAD):
-            return self._head_in(id, data)
-        return self._head_in(id, b"")
+            return self._decode_head(id, data)
+        return self._decode_head(id, b"")
 
     def amend(self, id: str, **fields: Any) -> Session:
-        """Set attributes of a session, such as `title="New"`, and store only its head.
+        """Set attributes of a session, such as `title="New"`, and store them.
 
-        Return the session without its records. The records are copied without being decoded.
+        Return the session without its messages. The lines of the messages are copied undecoded.
         SessionCorruptedError is raised if line 1 is not a head.
         """
         files = self._files(id)
         with storage_errors("write", files.lines), self._lock(files):
             blocks = self._blocks(id)
             data = next(blocks, b"")
-            session = self._head_in(id, data)
+            session = self._decode_head(id, data)
             for name, value in fields.items():
                 setattr(session, name, value)
-            first = self._first(data)
+            first = self._decode_first_line(data)
             stored = StoredRecords([], frozenset(), calls_in_head(first.head))
             line = log.encode_head_line(session, stored)
             rest = chain([line, memoryview(data)[first.cut :]], blocks)
             replace(files.lines, rest, temp_dir=side_dir(self._folder))
-        self._changed(id)
+        self._notify(id)
         return session
 
     def blocks(self, id: str, size: int = _BLOCK) -> Iterator[RecordBlock]:
-        """Yield the records of a session in order, one block at a time.
+        """Yield the records (messages with tool calls) of a session in order, block by block.
 
         Use this method for a session that does not fit into memory. `size` is the size of a block
         in bytes. The first block also lists the damage of the head.
         """
         path, line = self._path(id), 1
         for data in self._blocks(id, size):
-            first = self._first(data) if line == 1 else _First({}, [], 0, line)
-            found = decode_lines(data, self.format.records, first.line, first.cut)
-            found.damages[:] = at(path, [*first.damages, *found.damages])
-            yield found
+            first = self._decode_first_line(data) if line == 1 else _FirstLine({}, [], 0, line)
+            block = decode_lines(data, self.format.records, first.line, first.cut)
+            block.damages[:] = at(path, [*first.damages, *block.damages])
+            yield block
             line += data.count(b"\n")
 
     def changing(self, id: str) -> FileLock:
@@ -146,10 +148,10 @@ class LogStore(LineStore):
         return self._lock(self._files(id))
 
     def delete(self, id: str, *, unless: Callable[[], bool] | None = None) -> bool:
-        """Remove the session and its side files permanently. Return whether it was removed.
+        """Remove a session permanently, and return whether it was removed.
 
-        `unless` is called while the session is locked, so that no other process can write. If
-        `unless` returns True, nothing is removed.
+        Its side files, such as `*.torn`, are removed as well. `unless` is called while the session
+        is locked against other writers. If `unless` returns True, nothing is removed.
         """
         files = self._files(id)
         if not os.path.lexists(files.lines):
@@ -157,13 +159,13 @@ class LogStore(LineStore):
         with storage_errors("delete", files.lines), self._lock(files):
             if unless is not None and unless():
                 return False
-            there = remove_if_there(files.lines)
+            existed = remove_if_there(files.lines)
             remove_set_aside(files.lines)
             sync_dir(self._folder)
             sweep_temps(side_dir(self._folder))
         self._forget(id)
-        self._changed(id)
-        return there
+        self._notify(id)
+        return existed
 
     def _path(self, id: str) -> str:
         return f"{self._folder}/{check_id(id)}{_SUFFIX}"
@@ -174,7 +176,7 @@ class LogStore(LineStore):
     def _stored_head(self, files: LinePaths) -> dict[str, Any]:
         return log.decode_head_line(read_first_line(files.lines, _LONGEST_HEAD), [])
 
-    def _keep_others(self, session: Session, path: str) -> bool:
+    def _add_others_messages(self, session: Session, path: str) -> bool:
         """Add to `session` the messages that other writers stored in the file at `path`.
 
         Return whether that file is damaged.
@@ -183,19 +185,22 @@ class LogStore(LineStore):
             return False
         refuse_link(path)
         reading = self._read(session.id).reading
-        self._known.keep_others(session, reading.session)
+        self._known.add_others_records(session, reading.session)
         return bool(reading.damages)
 
     def _read(self, id: str) -> StoredSession:
         path = self._path(id)
         data, _ = read_session_file(id, path)
-        first = self._first(data)
+        first = self._decode_first_line(data)
         lines = decode_lines(data, self.format.records, first.line, first.cut)
         lines.damages[:] = at(path, lines.damages)
         return self._join(id, path, first.head, first.damages, lines)
 
-    def _first(self, data: bytes) -> _First:
-        """Decode line 1 of a log. `data` is the beginning of the file, with the whole line 1."""
+    def _decode_first_line(self, data: bytes) -> _FirstLine:
+        """Decode line 1 (the head) of a log.
+
+        `data` is the beginning of the file and contains at least the whole line.
+        """
         cut = data.find(b"\n") + 1 or len(data)
         line = data[:cut].rstrip(b"\n")
         notes: list[str] = []
@@ -203,15 +208,15 @@ class LogStore(LineStore):
             head = log.decode_head_line(line, notes)
         except ValueError as error:
             damage = Damage(str(error) if line else "the file is empty", 1)
-            return _First({}, [damage], *((0, 1) if self._is_record(line) else (cut, 2)))
-        return _First(head, [Damage(note, 1, fatal=False) for note in notes], cut, 2)
+            return _FirstLine({}, [damage], *((0, 1) if self._is_record(line) else (cut, 2)))
+        return _FirstLine(head, [Damage(note, 1, fatal=False) for note in notes], cut, 2)
 
-    def _head_in(self, id: str, data: bytes) -> Session:
-        """Decode the head of a session. `data` is the beginning of its file.
+    def _decode_head(self, id: str, data: bytes) -> Session:
+        """Decode the head (line 1) of a session. `data` is the beginning of its file.
 
         SessionCorruptedError is raised if line 1 is not a head.
         """
-        path, first = self._path(id), self._first(data)
+        path, first = self._path(id), self._decode_first_line(data)
         raise_if_damaged(at(path, first.damages))
         refuse_newer(first.head, path)
         try:
@@ -231,8 +236,8 @@ class LogStore(LineStore):
                 raise SessionNotFoundError(id, path=path) from None
 
     @classmethod
-    def _is_whole(cls, line: bytes) -> bool:
-        return super()._is_whole(line) or cls._is_head(line)
+    def _is_complete_line(cls, line: bytes) -> bool:
+        return super()._is_complete_line(line) or cls._is_head(line)
 
     @classmethod
     def _is_head(cls, line: bytes) -> bool:
@@ -242,8 +247,8 @@ class LogStore(LineStore):
             return False
         return True
 
-    def _only_records(self, data: bytes, whole: bool) -> bytes:
-        if not whole:
+    def _only_records(self, data: bytes, is_whole_file: bool) -> bytes:
+        if not is_whole_file:
             return data
         head, _, rest = data.partition(b"\n")
         return rest if self._is_head(head) else data

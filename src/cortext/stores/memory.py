@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from cortext.errors import SessionNotFoundError
+from cortext.model.head_codec import check_head
 from cortext.model.ids import check_id
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
-from cortext.model.session_head import check_head
 from cortext.stores.merge_sessions import KnownRecords, add_records
 from cortext.stores.port import Reading, SessionStore
 
@@ -25,22 +25,22 @@ class MemoryStore(SessionStore):
     def __init__(self, *, on_change: Callable[[str], None] | None = None) -> None:
         self._sessions: dict[str, Session] = {}
         self.on_change = on_change
-        self._threads = threading.RLock()
+        self._lock = threading.RLock()
         self._known = KnownRecords()
 
     def save(self, session: Session) -> None:
         check_id(session.id)
         check_head(session)
-        with self._threads:
+        with self._lock:
             stored = self._sessions.get(session.id)
             if stored is not None:
-                self._known.keep_others(session, stored)
+                self._known.add_others_records(session, stored)
             self._sessions[session.id] = _copy(session)
             self._known.note(session)
-        self._changed(session.id)
+        self._notify(session.id)
 
     def checkpoint(self, session: Session) -> None:
-        with self._threads:
+        with self._lock:
             stored = self._get(session.id)
             check_head(session)
             head = _copy(session)
@@ -48,7 +48,7 @@ class MemoryStore(SessionStore):
             known = {call.id for call in stored.tool_history}
             head.tool_history += [call for call in session.tool_history if call.id not in known]
             self._sessions[session.id] = head
-        self._changed(session.id)
+        self._notify(session.id)
 
     def append(
         self,
@@ -56,14 +56,14 @@ class MemoryStore(SessionStore):
         *messages: SessionMessage,
         tool_invocations: Sequence[ToolInvocation] = (),
     ) -> int:
-        with self._threads:
+        with self._lock:
             stored = self._get(id)
             new = add_records(stored, messages, tool_invocations)
-        self._changed(id)
+        self._notify(id)
         return new
 
     def load(self, id: str) -> Session:
-        with self._threads:
+        with self._lock:
             session = _copy(self._get(id))
             self._known.note(session)
             return session
@@ -72,7 +72,7 @@ class MemoryStore(SessionStore):
         return Reading(self.load(id), [])
 
     def tail(self, id: str, count: int) -> list[SessionMessage]:
-        with self._threads:
+        with self._lock:
             messages = self._get(id).messages
             return messages[-count:] if count > 0 else []
 
@@ -80,11 +80,11 @@ class MemoryStore(SessionStore):
         return check_id(id) in self._sessions
 
     def delete(self, id: str) -> bool:
-        with self._threads:
-            there = self._sessions.pop(check_id(id), None) is not None
-        if there:
-            self._changed(id)
-        return there
+        with self._lock:
+            existed = self._sessions.pop(check_id(id), None) is not None
+        if existed:
+            self._notify(id)
+        return existed
 
     def list_session_ids(self) -> list[str]:
         return sorted(self._sessions)
@@ -98,7 +98,7 @@ class MemoryStore(SessionStore):
             raise SessionNotFoundError(id)
         return session
 
-    def _changed(self, id: str) -> None:
+    def _notify(self, id: str) -> None:
         if self.on_change is not None:
             self.on_change(id)
 

@@ -1,53 +1,55 @@
-"""Merging on save: records that other writers stored meanwhile are added to the saved session."""
+"""Merge on save: keep the messages that other writers stored since the session was loaded."""
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from typing import NamedTuple
+
+import msgspec
 
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
-from cortext.stores.fingerprints import Recent
+from cortext.stores.limited_cache import LimitedCache
 
 
 class KnownRecords:
     """The records that each Session object had when a store last returned or saved the object.
 
-    A save uses them to tell two cases apart. A stored record that the object never had was added by
-    another writer, so the save keeps it. A record that the object had, and no longer has, was
-    removed by the caller, so the save removes it.
+    Records are messages and tool calls. A save uses them to tell two cases apart. A stored record
+    that the object never had was added by another writer, so the save keeps it. A record that the
+    object had, and no longer has, was removed by the caller, so the save removes it.
     """
 
     def __init__(self) -> None:
         self._records: dict[int, tuple[weakref.ref[Session], _Records]] = {}
-        self._latest: Recent[_Records] = Recent(8)
+        self._latest: LimitedCache[_Records] = LimitedCache(8)
 
     def note(self, session: Session) -> None:
+        """Remember the records that `session` has now, after a load or a save."""
         key = id(session)
         ref = weakref.ref(session, lambda _: self._records.pop(key, None))
         # Keep the records and compute their ids on demand: the ids are rarely needed.
-        had = _Records(tuple(session.messages), tuple(session.tool_history))
-        self._records[key] = ref, had
-        self._latest.put(session.id, had)
+        records = _Records(tuple(session.messages), tuple(session.tool_history))
+        self._records[key] = ref, records
+        self._latest.put(session.id, records)
 
-    def keep_others(self, session: Session, stored: Session) -> None:
+    def add_others_records(self, session: Session, stored: Session) -> None:
         """Add to `session` the records that other writers added to `stored`.
 
-        `stored` is the session as it is in the store now. If `session` was never passed to `note`,
-        the records of the last noted object with the same id are used for the comparison. Without
-        such an object, every stored record counts as added by another writer.
+        `stored` is the session that the store has now. A record counts as added by another writer
+        if `session` neither has it nor had it at the last `note`. If `session` was never passed to
+        `note`, the last noted object with the same session id replaces it in this comparison.
         """
-        found = self._records.get(id(session))
-        had = self._latest.get(session.id) if found is None else found[1]
+        noted = self._records.get(id(session))
+        known_records = self._latest.get(session.id) if noted is None else noted[1]
         known = ids_of(session)
-        if had is not None:
-            known |= ids_of(had)
+        if known_records is not None:
+            known |= ids_of(known_records)
         session.messages.extend(m for m in stored.messages if m.id not in known)
         session.tool_history.extend(c for c in stored.tool_history if c.id not in known)
 
 
-class _Records(NamedTuple):
+class _Records(msgspec.Struct, frozen=True):
     """The records of a session at one time."""
 
     messages: Sequence[SessionMessage]
@@ -65,12 +67,12 @@ def add_records(
     messages: Sequence[SessionMessage],
     tool_invocations: Sequence[ToolInvocation],
 ) -> int:
-    """Add to `session` the messages whose ids it does not have yet, and return their number.
+    """Add to `session` the messages with new ids, and return the number of added messages.
 
     `tool_invocations` are the tool calls before the first message. They are added only if that
     message is new. ValueError is raised for tool calls without a message.
     """
-    check_riders(messages, tool_invocations)
+    check_tool_calls(messages, tool_invocations)
     known = {message.id for message in session.messages}
     new: dict[str, SessionMessage] = {}
     for message in messages:
@@ -85,8 +87,8 @@ def add_records(
     return len(new)
 
 
-def check_riders(
+def check_tool_calls(
     messages: Sequence[SessionMessage], tool_invocations: Sequence[ToolInvocation]
 ) -> None:
     if tool_invocations and not messages:
-        raise ValueError("tool calls are stored with the message after them: append one")
+        raise ValueError("tool calls are stored with the next message; append a message too")

@@ -55,9 +55,10 @@ class SessionStore(Protocol):
         ...
 
     def checkpoint(self, session: Session) -> None:
-        """Write the head of the session only. The stored records stay as they are.
+        """Write only the head of the session: its fields without the records (messages).
 
-        Tool calls that no message follows yet are part of the head.
+        The stored records are not changed. Tool calls that no message follows yet are part of the
+        head.
         """
         ...
 
@@ -89,7 +90,7 @@ class SessionStore(Protocol):
         ...
 
     def load(self, id: str) -> Session:
-        """Return the session with all its records.
+        """Return the session with all its messages and tool calls.
 
         SessionNotFoundError is raised if the session does not exist. SessionCorruptedError, with
         file and line, is raised if stored data is lost or cannot be read.

@@ -1,4 +1,4 @@
-"""Session stores by URL.
+"""Open a session store by its URL.
 
 The URLs are `document:PATH`, `log:PATH`, `workspace:PATH` and `memory:`. Stores on a server are
 `redis://HOST:PORT/DB` (also with TLS, cluster or sentinel) and `postgresql://HOST/DATABASE`.
@@ -38,24 +38,24 @@ def open_session_store(url: str, *, on_change: Callable[[str], None] | None = No
     """Open the session store that a URL names.
 
     `on_change` is called with the id of each session that the store changes. ValueError is raised
-    for an unsupported URL and lists the supported ones.
+    for an unsupported URL. Its message lists the supported kinds of URLs.
     """
     kind, colon, path = url.partition(":")
     if not colon or kind not in {**STORES, **SERVERS}:
-        raise ValueError(f"not a session store: {without_password(url)!r} (there are {kinds()})")
+        raise ValueError(f"not a session store: {without_password(url)!r} (supported: {kinds()})")
     if bool(path) == (kind == "memory"):
         raise ValueError(
-            "memory: takes no path" if path else f"{kind}: needs a path, as in {kind}:./sessions"
+            "memory: takes no path" if path else f"{kind}: needs a path, such as {kind}:./sessions"
         )
     module, name = STORES.get(kind) or SERVERS[kind]
-    opener = getattr(import_module(module), name)
+    store_class = getattr(import_module(module), name)
     if kind == "memory":
-        return opener(on_change=on_change)
-    return opener(url if kind in SERVERS else path, on_change=on_change)
+        return store_class(on_change=on_change)
+    return store_class(url if kind in SERVERS else path, on_change=on_change)
 
 
 def kinds() -> str:
-    """Return the supported URL prefixes, such as `log:`, as a list for an error message."""
+    """Return the supported URL prefixes, such as `log:`, separated by commas."""
     return ", ".join([*(f"{name}:" for name in STORES), *(f"{name}://" for name in SERVERS)])
 
 

@@ -1,4 +1,4 @@
-"""Where the conversations of a workspace are on disk: in `conversations/DATE/ID/.session/`.
+"""The layout of a workspace on disk: a conversation is in `conversations/DATE/ID/.session/`.
 
 Conversations in `TYPE/DATE/ID/` and in `conversations/TYPE/DATE/ID/` are also found. A *day* is a
 folder named by a date. A *shelf* is a folder that contains days, such as `conversations/`. A
@@ -10,7 +10,8 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator
-from typing import NamedTuple
+
+import msgspec
 
 from cortext.builtin import TYPES
 from cortext.durability.read_files import read_file
@@ -18,10 +19,10 @@ from cortext.errors import SessionStorageError, reason_of
 from cortext.model.ids import check_workspace_id
 
 _DAY = "dddd-dd-dd"
-_NO_TYPES = frozenset(("conversations", "resume", "stop-conversation"))
+_RESERVED_NAMES = frozenset(("conversations", "resume", "stop-conversation"))
 
 
-class ConversationPath(NamedTuple):
+class ConversationPath(msgspec.Struct, frozen=True):
     """The path of one conversation: `{shelf}/{day}/{name}`.
 
     `shelf` is a path, such as that of `conversations/`. `day` is a date, and `name` is the id.
@@ -63,10 +64,10 @@ def shelves(root: str) -> list[str]:
     The first is `conversations/`, even if it does not exist. The others are the existing folders of
     conversation types, such as `plan/`.
     """
-    usual = conversations_dir(root)
+    conversations = conversations_dir(root)
     kinds = {*TYPES, *own_types(root)}
-    others = [f"{base}/{kind}" for kind in sorted(kinds) for base in (usual, root)]
-    return [usual, *(path for path in others if os.path.isdir(path))]
+    others = [f"{base}/{kind}" for kind in sorted(kinds) for base in (conversations, root)]
+    return [conversations, *(path for path in others if os.path.isdir(path))]
 
 
 def own_types(root: str) -> list[str]:
@@ -88,7 +89,7 @@ def is_type(name: str) -> bool:
     that cortext uses itself, such as `resume`, are not valid.
     """
     letters = name.replace("-", "").isascii() and name.replace("-", "").isalnum()
-    return letters and name == name.lower() and name[0].isalpha() and name not in _NO_TYPES
+    return letters and name == name.lower() and name[0].isalpha() and name not in _RESERVED_NAMES
 
 
 def is_day(name: str) -> bool:
@@ -162,14 +163,14 @@ def document_in(folder: str) -> str:
         names = sorted(name for name in os.listdir(folder) if name.endswith(".md"))
     except OSError:
         return ""
-    found = (name for name in names if name[0] != "." and os.path.isfile(f"{folder}/{name}"))
-    return next(found, "")
+    documents = (name for name in names if name[0] != "." and os.path.isfile(f"{folder}/{name}"))
+    return next(documents, "")
 
 
 def title_in(folder: str) -> str:
-    """Return the first heading `# TITLE` in a conversation's markdown file, or "" without one.
+    """Return the title in a conversation's markdown file: the text of its first heading `# TITLE`.
 
-    OSError is raised if the markdown file cannot be read.
+    Return "" if there is no heading. OSError is raised if the markdown file cannot be read.
     """
     name = document_in(folder)
     text = read_file(f"{folder}/{name}").decode("utf-8", "replace") if name else ""

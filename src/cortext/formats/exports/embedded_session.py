@@ -1,22 +1,24 @@
 """The JSON document that a markdown or HTML export contains invisibly, for a later import.
 
-People read the text of the file, but an import reads the embedded document. A digest of the text is
-stored with the document. It reveals that somebody edited the text, which the import ignores.
+People read the visible text of the file, but an import reads only the embedded document. A digest
+of the visible text is stored with the document. It shows whether somebody edited the text, because
+an import loses such edits.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from typing import NamedTuple
+
+import msgspec
 
 from cortext.formats import document
 from cortext.formats.document import EncodedRecords
 from cortext.model.session import Session
 
 
-class EmbeddedDocument(NamedTuple):
-    """The session as JSON that was found in an export.
+class EmbeddedDocument(msgspec.Struct, frozen=True):
+    """The JSON of a session, found in a markdown or HTML export.
 
     `edited` is true if somebody changed the text around the JSON.
     """
@@ -26,7 +28,7 @@ class EmbeddedDocument(NamedTuple):
 
 
 def document_of(session: Session) -> bytes:
-    """Return the session as one JSON document, as exports embed it."""
+    """Return a session as the JSON document that an export embeds."""
     blocks = (
         EncodedRecords().extended(session.messages),
         EncodedRecords().extended(session.tool_history),
@@ -37,18 +39,19 @@ def document_of(session: Session) -> bytes:
 def escape(data: bytes, characters: str = "") -> str:
     r"""Escape the given `characters` and all non-printable characters in JSON as `\uXXXX`.
 
-    The result is JSON with the same values. JSON has such characters only inside of strings.
+    `data` is JSON, and the result is JSON with the same values. `characters` must occur only inside
+    of JSON strings.
     """
     text = data.decode("utf-8")
     unwanted = {
-        ord(character): _escaped(character)
+        ord(character): _json_escape(character)
         for character in set(text)
         if character in characters or not (character == "\n" or character.isprintable())
     }
     return text.translate(unwanted)
 
 
-def _escaped(character: str) -> str:
+def _json_escape(character: str) -> str:
     if character.isascii():
         return f"\\u{ord(character):04x}"
     return json.dumps(character)[1:-1]
@@ -65,21 +68,22 @@ def seal(shown: str, session: Session, opening: str, closing: str) -> bytes:
 
 
 def unseal(text: str, opening: str, closing: str) -> EmbeddedDocument | None:
-    """Return the JSON that `seal` embedded in a file; None if there is none.
+    """Return the JSON that `seal` embedded in the text of a file, or None if there is no JSON.
 
-    ValueError if the file was cut off inside the JSON.
+    `opening` and `closing` are the same as for `seal`. Raises ValueError if the file was cut off
+    inside the JSON.
     """
     text = text.replace("\r\n", "\n")
     before, after = opening.split("{}")
-    end, _, behind = closing.partition("\n")
+    end, _, closing_rest = closing.partition("\n")
     start = text.rfind(before)
     if start < 0:
         return None
     digest, opened, rest = text[start + len(before) :].partition(after)
     data, closed, tail = rest.partition(end)
     if not (opened and closed):
-        raise ValueError("is cut off in the middle of its data")
-    edited = digest != _digest(text[:start]) or tail.strip() != behind.strip()
+        raise ValueError("is incomplete: it ends in the middle of its data")
+    edited = digest != _digest(text[:start]) or tail.strip() != closing_rest.strip()
     return EmbeddedDocument(data.encode("utf-8"), edited)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from cortext.formats.exports.visible_text import utc
 from cortext.formats.head_and_lines import place_invocations
@@ -26,10 +28,11 @@ CALLS = "tool calls"
 _LONGEST_LINE = 240
 
 
-class ShownCall(NamedTuple):
-    """A tool call as an export shows it: a summary on one line, and its arguments and result.
+class ShownCall(msgspec.Struct, frozen=True):
+    """A tool call as an export shows it.
 
-    `given` has all arguments. `result` is "" if the result is shown as a separate message.
+    `line` is a summary on one line. `given` is the text of all arguments. `result` is the text of
+    the result, or "" if the export shows the result as a separate message.
     """
 
     line: str
@@ -37,10 +40,12 @@ class ShownCall(NamedTuple):
     result: str
 
 
-class ExportPart(NamedTuple):
-    """A message as an export shows it, or tool calls that are recorded outside of messages.
+class ExportPart(msgspec.Struct, frozen=True):
+    """A section of an export: a message, or tool calls that are recorded outside of messages.
 
-    Messages have numbers from 1. Tool calls outside of messages have the number 0.
+    `number` is the position of the message, from 1. It is 0 for tool calls outside of messages.
+    `name` is the name of the message, or "". `data` is the structured data of the message as text,
+    or "".
     """
 
     number: int
@@ -53,9 +58,9 @@ class ExportPart(NamedTuple):
 
 
 def facts(session: Session) -> list[tuple[str, str]]:
-    """Return names and values such as `("Model", "gpt-5")` for the header of an export.
+    """Return facts about a session for the header of an export, such as `("Model", "gpt-5")`.
 
-    Empty values are left out. Title and summary are not included.
+    Facts with an empty value are left out. The title and the summary are not included.
     """
     known = (
         ("Id", session.id),
@@ -76,47 +81,47 @@ def facts(session: Session) -> list[tuple[str, str]]:
 
 
 def parts(session: Session) -> Iterator[ExportPart]:
-    """Yield all messages and tool calls of a session in order."""
+    """Yield all sections of an export, in order: the messages and tool calls of a session."""
     results: dict[str, list[ToolResult]] = {}
-    seen = set[str]()
+    linked_ids = set[str]()
     for message in session.messages:
-        seen.update(map(id_of, message.tool_calls or ()))
+        linked_ids.update(map(id_of, message.tool_calls or ()))
         if message.role == "tool" and message.tool_call_id:
             results.setdefault(message.tool_call_id, []).append(read_result(message))
-    beside: dict[int, list[ToolInvocation]] = {}
+    unlinked: dict[int, list[ToolInvocation]] = {}
     for position, invocation in place_invocations(session):
-        if invocation.id not in seen:
-            beside.setdefault(position, []).append(invocation)
+        if invocation.id not in linked_ids:
+            unlinked.setdefault(position, []).append(invocation)
     for position, message in enumerate(session.messages):
-        yield from _recorded(beside.get(position, []))
-        yield _message(position + 1, message, results)
-    yield from _recorded(beside.get(len(session.messages), []))
+        yield from _calls_part(unlinked.get(position, []))
+        yield _message_part(position + 1, message, results)
+    yield from _calls_part(unlinked.get(len(session.messages), []))
 
 
-def _recorded(calls: list[ToolInvocation]) -> Iterator[ExportPart]:
+def _calls_part(calls: list[ToolInvocation]) -> Iterator[ExportPart]:
     if calls:
-        shown = [_shown(*read_invocation(call), in_full=True) for call in calls]
+        shown = [_show_call(*read_invocation(call), in_full=True) for call in calls]
         yield ExportPart(0, CALLS, "", calls[0].timestamp, "", shown, "")
 
 
-def _message(
+def _message_part(
     number: int, message: SessionMessage, results: dict[str, list[ToolResult]]
 ) -> ExportPart:
     calls: list[ShownCall] = []
     for data in message.tool_calls or ():
-        own, waiting = own_result(data), results.get(id_of(data))
+        own_output, pending = own_result(data), results.get(id_of(data))
         # Some tools reuse ids in each turn, so the first result belongs to the first call.
-        result = own or (waiting.pop(0) if waiting else None)
-        calls.append(_shown(read_call(data), result, in_full=own is not None))
+        result = own_output or (pending.pop(0) if pending else None)
+        calls.append(_show_call(read_call(data), result, in_full=own_output is not None))
     data = "" if message.structured_data is None else _text(message.structured_data)
     return ExportPart(
         number, message.role, message.name or "", message.timestamp, message.content, calls, data
     )
 
 
-def _shown(call: ToolCall, result: ToolResult | None, *, in_full: bool) -> ShownCall:
+def _show_call(call: ToolCall, result: ToolResult | None, *, in_full: bool) -> ShownCall:
     lines = [line.strip() for line in stub(call, result, "").split("\n")]
-    # Leave out the last lines of the output: the reader can unfold all of it.
+    # Leave out the last lines of the output, which begin with ">": the reader can unfold it all.
     line = " · ".join([lines[0], *(line for line in lines[1:] if line and line[0] != ">")])
     given = "\n".join(f"{key}: {_text(value)}" for key, value in call.arguments.items())
     full = ""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from cortext.formats.exports.embedded_session import EmbeddedDocument, seal, unseal
 from cortext.formats.exports.export_view import ExportPart, ShownCall, facts, parts
 from cortext.formats.exports.html_style import STYLE
-from cortext.formats.exports.markdown_parser import DEEPEST, parse
+from cortext.formats.exports.safe_markdown import DEEPEST, parse
 from cortext.formats.exports.visible_text import LONGEST_MARKDOWN, one_line, utc, visible
 from cortext.model import record_dicts
 from cortext.model.session import Session
@@ -51,20 +51,23 @@ def encode(session: Session) -> bytes:
 
 
 def find(text: str) -> EmbeddedDocument | None:
-    """Return the session's JSON in an HTML export; None if there is none.
+    """Return the JSON of the session in an HTML export, or None if the text has no JSON.
 
-    ValueError if the file was cut off inside the JSON.
+    Raises ValueError if the file was cut off inside the JSON.
     """
     return unseal(text, _OPENING, _CLOSING)
 
 
 def render(text: str) -> str:
-    """Render the markdown of a message as HTML, without images and raw HTML."""
+    """Return the markdown text of a message as HTML.
+
+    Images are not loaded, and HTML in the text is shown as text.
+    """
     parser = _parser()
     tokens = parse(parser, visible(text)) if len(text) <= LONGEST_MARKDOWN else None
     if tokens is None:
-        return _as_it_is(text)
-    _adapt(tokens)
+        return _plain_block(text)
+    _adapt_tokens(tokens)
     # Clean the result too, because an entity may produce a hidden character.
     return visible(parser.renderer.render(tokens, parser.options, {}))
 
@@ -101,7 +104,7 @@ def _part(part: ExportPart) -> Iterator[str]:
     slim = "" if text.strip() or part.calls or part.data else " slim"
     place = f' id="m{part.number}"' if part.number else ""
     yield f'<article class="{part.role.split()[0]}{slim}"{place}>'
-    yield _by(part)
+    yield _byline(part)
     if text.strip() and part.role not in _FOLDED:
         yield f'<div class="text" dir="auto">{render(text)}</div>'
     elif text.strip():
@@ -109,11 +112,11 @@ def _part(part: ExportPart) -> Iterator[str]:
     for call in part.calls:
         yield _call(call)
     if part.data:
-        yield f"<details>\n<summary>data</summary>\n{_as_it_is(part.data)}\n</details>"
+        yield f"<details>\n<summary>data</summary>\n{_plain_block(part.data)}\n</details>"
     yield "</article>"
 
 
-def _by(part: ExportPart) -> str:
+def _byline(part: ExportPart) -> str:
     number = f"<span>{part.number}</span>" if part.number else ""
     name = f"<bdi>{escape(one_line(part.name))}</bdi>" if part.name.strip() else ""
     when = f'<time datetime="{record_dicts.iso(part.when)}">{utc(part.when)}</time>'
@@ -124,23 +127,26 @@ def _call(call: ShownCall) -> str:
     line = f"<code><bdi>{escape(one_line(call.line)) or 'a tool'}</bdi></code>"
     shown = [("given", call.given), ("result", call.result)]
     inner = [
-        f'<p class="label">{name}</p>\n{_as_it_is(text)}' for name, text in shown if text.strip()
+        f'<p class="label">{name}</p>\n{_plain_block(text)}' for name, text in shown if text.strip()
     ]
     return "\n".join(["<details>", f"<summary>{line}</summary>", *inner, "</details>"])
 
 
 def _output(text: str) -> str:
-    """Render the text of a tool or system message as HTML. The reader can unfold a long text."""
+    """Return the text of a tool or system message as HTML.
+
+    A long text is folded: only its first words are shown until the reader clicks on them.
+    """
     lines = text.strip("\n").count("\n") + 1
     if lines == 1 and len(text) <= _SHORT:
-        return _as_it_is(text.strip("\n"))
+        return _plain_block(text.strip("\n"))
     beginning = escape(one_line(text[: 4 * _SHORT])[:_SHORT])
     count = f"{lines} line{'s' if lines > 1 else ''}"
     summary = f"<bdi>{beginning}…</bdi> ({count})"
-    return f"<details>\n<summary>{summary}</summary>\n{_as_it_is(text)}\n</details>"
+    return f"<details>\n<summary>{summary}</summary>\n{_plain_block(text)}\n</details>"
 
 
-def _as_it_is(text: str) -> str:
+def _plain_block(text: str) -> str:
     return f'<pre class="plain" dir="auto">{escape(visible(text))}</pre>'
 
 
@@ -150,7 +156,7 @@ def _parser() -> MarkdownIt:
 
     options = {"html": False, "breaks": True, "maxNesting": DEEPEST}
     parser = MarkdownIt("commonmark", options).enable(["table", "strikethrough"]).disable("image")
-    parser.validateLink = _is_web_page  # pyright: ignore[reportAttributeAccessIssue]  its own way
+    parser.validateLink = _is_web_page  # pyright: ignore[reportAttributeAccessIssue]  documented
     return parser
 
 
@@ -158,8 +164,8 @@ def _is_web_page(url: str) -> bool:
     return url.lower().startswith(("http://", "https://"))
 
 
-def _adapt(tokens: Sequence[Token]) -> None:
-    """Make links send no referrer, and replace inline styles by classes.
+def _adapt_tokens(tokens: Sequence[Token]) -> None:
+    """Change markdown tokens so that links send no referrer, and replace inline styles by classes.
 
     The content security policy of the page forbids inline styles.
     """
@@ -170,4 +176,4 @@ def _adapt(tokens: Sequence[Token]) -> None:
             side = _ALIGNED.get(str(token.attrs.pop("style")))
             if side:
                 token.attrSet("class", side)
-        _adapt(token.children or ())
+        _adapt_tokens(token.children or ())

@@ -1,4 +1,4 @@
-"""The markdown export. Each message is a quote, so that no text can look like another message.
+"""The markdown export. Each message is a markdown quote, so it cannot look like another message.
 
 Markdown inside a message keeps its meaning, except for HTML, images and link definitions. These are
 escaped, because they have effects outside of the message.
@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 from cortext.formats.exports.embedded_session import EmbeddedDocument, seal, unseal
 from cortext.formats.exports.export_view import ExportPart, ShownCall, facts, parts
-from cortext.formats.exports.markdown_parser import DEEPEST, parse
+from cortext.formats.exports.safe_markdown import DEEPEST, parse
 from cortext.formats.exports.visible_text import LONGEST_MARKDOWN, one_line, utc, visible
 from cortext.model.session import Session
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
-# Every line with a message's text begins with `>` or another sign, so none begins like this.
+# This text cannot occur in a message: lines with text of a message begin with `>`, `-` or `#`.
 _OPENING = "\n<!-- cortext-session {}\n"
 _CLOSING = "-->\n"
 _LONGEST_OUTPUT = 4000
-_REACHING = frozenset(("html_block", "html_inline", "image"))
+_UNSAFE_TOKENS = frozenset(("html_block", "html_inline", "image"))
 # The first alternative skips characters that are escaped already.
-_ACTIVE = re.compile(r"\\.|<(?=[A-Za-z/!?])|!(?=\[)|\[(?=\^)|&(?=#|[lr]rm;)")
-_MAY_REACH = re.compile(r"[<&]|!\[|\[\^|\]:")
+_UNSAFE_SIGN = re.compile(r"\\.|<(?=[A-Za-z/!?])|!(?=\[)|\[(?=\^)|&(?=#|[lr]rm;)")
+_MAY_BE_UNSAFE = re.compile(r"[<&]|!\[|\[\^|\]:")
 _DEFINITION = re.compile(r"^([\s>*+.)\d-]*)(?=\[[^\]]+\]:)")
 _CODE = re.compile(r"(?<![`\\])(`+)(?!`).+?(?<!`)\1(?!`)")
 _PUNCTUATION = re.compile(r"([\\`*_{}\[\]<>#|~&!$^])")
@@ -44,27 +44,28 @@ def encode(session: Session) -> bytes:
 
 
 def find(text: str) -> EmbeddedDocument | None:
-    """Return the session's JSON in a markdown file; None if there is none.
+    """Return the JSON of the session in a markdown export, or None if the text has no JSON.
 
-    ValueError if the file was cut off inside the JSON.
+    Raises ValueError if the file was cut off inside the JSON.
     """
     return unseal(text, _OPENING, _CLOSING)
 
 
 def quote(text: str) -> str:
-    """Return the text of a message as a markdown quote that no text in it can end.
+    """Return the text of a message as a markdown quote. Nothing in the text can end the quote.
 
-    HTML, images and link definitions are escaped. If that fails, the message is quoted as code.
+    HTML, images and link definitions are escaped. If that is not possible, the whole text becomes a
+    code block in the quote.
     """
     quoted = "\n".join(f"> {line}" if line else ">" for line in text.split("\n"))
-    if not _MAY_REACH.search(quoted):
+    if not _MAY_BE_UNSAFE.search(quoted):
         return quoted
     if len(quoted) > LONGEST_MARKDOWN:
         return quote_code(text)
     for spans in (True, False, False):
-        # Escaped HTML becomes text, in which code may begin or end: check again.
-        quoted = _calm(quoted, spans)
-        if _stays_inside(quoted):
+        # Escaping can change where code begins and ends, so check again and escape once more.
+        quoted = _escape_quote(quoted, spans)
+        if _is_safe(quoted):
             return quoted
     return quote_code(text)
 
@@ -84,16 +85,20 @@ def _parser() -> MarkdownIt:
 
 @cache
 def _block_parser() -> MarkdownIt:
-    """Return a markdown parser that finds only blocks, which takes half the time."""
+    """Return a markdown parser that finds only blocks, such as paragraphs and code blocks.
+
+    It takes half the time of a full parser.
+    """
     from markdown_it import MarkdownIt
 
     return MarkdownIt("commonmark", {"maxNesting": DEEPEST}).disable(["inline", "text_join"])
 
 
-def _stays_inside(quoted: str) -> bool:
-    """Return whether a quote has no effects outside: no HTML, images or link definitions.
+def _is_safe(quoted: str) -> bool:
+    """Return whether a markdown quote cannot affect the text outside of the quote.
 
-    Decoded entities must not be hidden characters either.
+    A safe quote has no HTML, no images and no link definitions. It also has no hidden characters,
+    even if they are written as HTML entities such as `&#8203;`.
     """
     env: dict[str, Any] = {}
     tokens = parse(_parser(), quoted, env)
@@ -102,37 +107,39 @@ def _stays_inside(quoted: str) -> bool:
     inner = [child for token in tokens for child in token.children or ()]
     return (
         not env.get("references")
-        and not any(token.type in _REACHING for token in [*tokens, *inner])
+        and not any(token.type in _UNSAFE_TOKENS for token in [*tokens, *inner])
         and all(visible(token.content) == token.content for token in inner)
     )
 
 
-def _calm(quoted: str, spans: bool) -> str:
+def _escape_quote(quoted: str, spans: bool) -> str:
     """Escape HTML, images and link definitions in a quote with backslashes.
 
-    Code blocks are not changed. If `spans` is true, code spans are not changed either.
+    Code blocks stay unchanged. If `spans` is true, code inside a line stays unchanged too.
     """
     code = set[int]()
     for token in parse(_block_parser(), quoted) or ():
         if token.type in ("fence", "code_block") and token.map:
             code.update(range(*token.map))
     return "\n".join(
-        line if number in code else _calm_line(line, spans)
+        line if number in code else _escape_line(line, spans)
         for number, line in enumerate(quoted.split("\n"))
     )
 
 
-def _calm_line(line: str, spans: bool) -> str:
+def _escape_line(line: str, spans: bool) -> str:
     line = _DEFINITION.sub(r"\1\\", line)
     done, end = list[str](), 0
     for code in _CODE.finditer(line) if spans else ():
-        done += [_escape_active(line[end : code.start()]), code[0]]
+        done += [_escape_unsafe(line[end : code.start()]), code[0]]
         end = code.end()
-    return "".join([*done, _escape_active(line[end:])])
+    return "".join([*done, _escape_unsafe(line[end:])])
 
 
-def _escape_active(text: str) -> str:
-    return _ACTIVE.sub(lambda found: found[0] if found[0][0] == "\\" else f"\\{found[0]}", text)
+def _escape_unsafe(text: str) -> str:
+    return _UNSAFE_SIGN.sub(
+        lambda match: match[0] if match[0][0] == "\\" else f"\\{match[0]}", text
+    )
 
 
 def _part(part: ExportPart) -> list[str]:

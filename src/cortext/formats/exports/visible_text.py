@@ -1,4 +1,8 @@
-"""Functions that make text safe to show: no hidden characters, cursor codes or text direction."""
+"""Functions that make text safe to show.
+
+They replace hidden characters, and characters that move the cursor or reverse the direction of
+text.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +15,12 @@ LONGEST_MARKDOWN = 200_000
 
 
 def visible(text: str) -> str:
-    r"""Return text with only `\n` as line end, and with `�` for each hidden character."""
+    r"""Return text with `\n` as its only line end, and with `�` for each hidden character."""
     return clean(text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def one_line(text: str) -> str:
-    """Return text as `visible` does, on one line."""
+    """Return text on one line, with `�` for each hidden character."""
     return clean(text, lines=False)
 
 

@@ -1,4 +1,4 @@
-"""Parsing of search queries for the full-text index, and snippets of the texts found.
+"""A parser of search queries for the full-text index, and snippets of the texts found.
 
 Every input is a valid query. Words match in any order and case, with or without accents. Words in
 quotes, or joined by signs (`foo-bar`, `a/b.py`), must occur in this order. `AND`, `OR` (or `|`) and
@@ -16,9 +16,17 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import NamedTuple
 
-from cortext.formats.text_search.text_folding import ALIKE, bare, is_alone, odd, special, spelled
+import msgspec
+
+from cortext.formats.text_search.text_folding import (
+    ALIKE,
+    bare,
+    is_one_character_word,
+    odd,
+    replace_odd_character,
+    special,
+)
 from cortext.formats.text_search.text_folding import folded as folded
 from cortext.formats.text_search.text_folding import spaced as spaced
 
@@ -27,7 +35,7 @@ _MOST = 40
 _ITEM = re.compile(
     r'(?P<minus>(?<![^\s(])-(?=[\w"(]))?(?:"(?P<quoted>[^"]*)"?|(?P<open>\()|(?P<word>\S+))'
 )
-_SAID = {"AND": "AND", "OR": "OR", "NOT": "NOT", "|": "OR", "||": "OR"}
+_OPERATORS = {"AND": "AND", "OR": "OR", "NOT": "NOT", "|": "OR", "||": "OR"}
 _LETTER = r"[^\W_]"
 _SIGN = r"[\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0900-\u0963\u0971-\u0df3]"
 """Vowel signs of Hebrew, Arabic and Indic scripts, which Python does not count as letters."""
@@ -36,49 +44,56 @@ _SIGNS = re.compile(r"[^\w\s]|_")
 _LAST = ".,;:!?*"
 """Punctuation at the end of a word, which is not part of the query."""
 _BEFORE, _AROUND = 60, 200
-_OFTEN = 100
+"""The numbers of characters of a snippet before its first found word, and after the word begins."""
+_MOST_OCCURRENCES = 100
 """The largest number of occurrences of a term that are examined in one text."""
-_PIECE, _BEYOND = 1 << 15, 500
-"""The number of characters searched at once, and of further characters included after them."""
-_SEEN = 120
+_CHUNK, _OVERLAP = 1 << 15, 500
+"""The number of characters of a chunk, which is searched at once, and of its overlap with the next.
+
+The overlap finds terms that cross the border of two chunks.
+"""
+_SHOWN_LENGTH = 120
 """The number of characters after a snippet's first word in which other words count as shown."""
 
 
-class Term(NamedTuple):
-    """A word or phrase of a query: `tokens` in lower case and without accents, in this order.
+class Term(msgspec.Struct, frozen=True):
+    """A word or phrase of a query.
 
-    If `is_prefix` is true, the last token may be the beginning of a word. `raw` is the text as
-    typed, which the full-text index splits into tokens itself. `sign` is a pattern for a folded
-    text, if the term has signs that no token contains, as in `c++`.
+    `tokens` are its words in order, in lower case and without accents. If `is_prefix` is true, the
+    last token may be the beginning of a word. `raw` is the text as typed, which the full-text index
+    splits into tokens itself. Some terms contain signs that are not part of a token, such as `c++`.
+    Then `sign` is a regular expression that finds the term with its signs. `is_quoted` is true if
+    the user typed the term in quotes.
     """
 
     tokens: tuple[str, ...]
     is_prefix: bool = False
     raw: str = ""
     sign: str = ""
+    is_quoted: bool = False
 
     def __str__(self) -> str:
         return f'"{self.raw or " ".join(self.tokens)}"' + (" *" if self.is_prefix else "")
 
     @property
     def pattern(self) -> str:
-        """The regular expression that finds the term in a folded text.
+        """The regular expression that finds the term in a folded text (lower case, no accents).
 
         The text must have spaces around characters that are words on their own, as in Chinese.
         """
         first, *rest = map(re.escape, self.tokens)
-        if not is_alone(self.tokens[0]):
-            # The lookbehind comes after the letters: a pattern that begins with a literal is fast.
+        if not is_one_character_word(self.tokens[0]):
+            # The lookbehind comes after the letters, because a literal at the start is fast.
             first += f"(?<!{_letter(first)}{first})"
-        alone = self.is_prefix or is_alone(self.tokens[-1])
+        alone = self.is_prefix or is_one_character_word(self.tokens[-1])
         return r"[\W_]*".join((first, *rest)) + ("" if alone else f"(?!{_letter(self.tokens[-1])})")
 
 
-class Clause(NamedTuple):
-    """A part of a query with operators.
+class Clause(msgspec.Struct, frozen=True):
+    """A condition of a query that combines terms and other clauses.
 
-    A text must contain all parts of `wanted`, or one of them if `either` is true. It must contain
-    none of `unwanted`.
+    A text fulfils the clause if it contains all parts of `wanted`, and no part of `unwanted`. If
+    `either` is true, one part of `wanted` is enough.
     """
 
     wanted: tuple[Term | Clause, ...]
@@ -95,21 +110,27 @@ class Clause(NamedTuple):
         return self.either or any(isinstance(p, Clause) and p.has_choice for p in self.wanted)
 
     def terms(self) -> Iterator[Term]:
-        """Yield all words and phrases that a text should contain, without the excluded ones."""
+        """Yield all terms (words and phrases) that a text should contain.
+
+        Terms of nested clauses are included. Excluded terms are left out.
+        """
         for part in self.wanted:
             yield from (part,) if isinstance(part, Term) else part.terms()
 
 
-class Query(NamedTuple):
-    """A parsed query. `whole` is None if there is no word to search for.
+class Query(msgspec.Struct, frozen=True):
+    """A parsed query.
 
-    `dropped` contains exclusions that were ignored because the query has no wanted words. `cut` is
-    true if the query was too long and only its first words count.
+    `whole` is the condition for a text, or None if there is no word to search for. `dropped` has
+    excluded terms that are ignored, because the query has no wanted words. `cut` is true if the
+    query was too long and only its first words count. `has_operators` is true if the user typed
+    AND, OR, NOT, a minus or parentheses.
     """
 
     whole: Clause | None = None
     dropped: tuple[Term, ...] = ()
     cut: bool = False
+    has_operators: bool = False
 
     def __bool__(self) -> bool:
         return self.whole is not None
@@ -124,37 +145,58 @@ class Query(NamedTuple):
         return list(self.whole.terms()) if self.whole else []
 
     @property
+    def required(self) -> str:
+        """The part of the query that a text must match, in the syntax of FTS5; "" if there is none.
+
+        A query with operators is required as a whole. Otherwise only quoted terms are required.
+        """
+        if self.has_operators:
+            return self.expression
+        return " AND ".join(str(term) for term in self.terms if term.is_quoted)
+
+    @property
     def signs(self) -> tuple[str, ...]:
-        """The patterns of all terms with signs, such as `c++`; empty if the query contains OR."""
+        """The regular expressions for all terms with signs, such as `c++`.
+
+        The result is empty if the query contains OR.
+        """
         if self.whole is None or self.whole.has_choice:
             return ()
         return tuple(term.sign for term in self.terms if term.sign)
 
     def is_in(self, text: str) -> bool:
-        """Return whether a text that contains the words also contains their signs, as in `c++`.
+        """Return whether a text contains all terms with signs, such as `c++`, with their signs.
 
-        The full-text index ignores signs, so its results must be checked again.
+        The full-text index ignores signs, so each text that it finds must be checked.
         """
         whole = folded(bare(text))
         return all(re.search(sign, whole) for sign in self.signs)
 
 
-class Snippet(NamedTuple):
-    """An excerpt of a text on one line. `spans` has the start and end of each found word in it."""
+class Snippet(msgspec.Struct, frozen=True):
+    """An excerpt of a text, on one line.
+
+    `spans` has the start and end of each found word in the excerpt.
+    """
 
     text: str
     spans: list[tuple[int, int]]
 
 
 def parse(text: str) -> Query:
-    """Parse a search query as a user typed it. Without any words, the result is an empty query."""
+    """Parse a search query as a user typed it.
+
+    Every text is valid. If the text has no words, the result is an empty query.
+    """
     plain = _plain(text[:_LONGEST])
-    reading = _Reading(_items(plain))
-    whole = reading.either()
+    items = _items(plain)
+    parser = _QueryParser(items)
+    whole = parser.parse_alternatives()
     if isinstance(whole, Term):
         whole = Clause((whole,))
     cut = len(text) > _LONGEST or any(islice(_ITEM.finditer(plain), _MOST, None))
-    return Query(whole, tuple(reading.dropped), cut)
+    has_operators = any(not isinstance(item, Term) for item in items)
+    return Query(whole, tuple(parser.dropped), cut, has_operators)
 
 
 def _plain(text: str) -> str:
@@ -164,37 +206,42 @@ def _plain(text: str) -> str:
 
 
 def _items(text: str) -> list[str | Term | Clause]:
-    """Split a query into its words and phrases, and its operators: AND, OR, NOT, ( and )."""
-    found: list[str | Term | Clause] = []
+    """Split a query into terms (words and phrases) and operators: AND, OR, NOT, ( and ).
+
+    An operator is a string in the result. A word that contains `|` becomes a clause.
+    """
+    items: list[str | Term | Clause] = []
     depth = 0
     for _, item in zip(range(_MOST), _ITEM.finditer(text), strict=False):
         if item["minus"]:
-            found.append("NOT")
+            items.append("NOT")
         word = item["word"] or ""
         ends = 0
         while ends < depth and word.endswith(")") and word.count(")") > word.count("("):
             word, ends = word[:-1], ends + 1
         if item["open"]:
-            found.append("(")
+            items.append("(")
             depth += 1
-        elif word in _SAID:
-            found.append(_SAID[word])
+        elif word in _OPERATORS:
+            items.append(_OPERATORS[word])
         elif part := _part(item["quoted"], word):
-            found.append(part)
+            items.append(part)
         elif item["minus"]:
-            found.pop()
-        found += [")"] * ends
+            items.pop()
+        items += [")"] * ends
         depth -= ends
-    return found
+    return items
 
 
 def _part(quoted: str | None, word: str) -> Term | Clause | None:
-    """Return the term of a quoted phrase or a word. A word with `|` becomes alternatives.
+    """Convert a quoted phrase, or a word if `quoted` is None, to a search term.
 
-    Return None if there are no letters or digits.
+    A word with `|` becomes a clause with alternatives. The result is None if there are no letters
+    and no digits.
     """
     if quoted is not None:
-        return _term(quoted)
+        term = _term(quoted)
+        return msgspec.structs.replace(term, is_quoted=True) if term else None
     terms = tuple(term for each in word.split("|") if (term := _term(each)))
     return Clause(terms, either=True) if len(terms) > 1 else terms[0] if terms else None
 
@@ -202,12 +249,20 @@ def _part(quoted: str | None, word: str) -> Term | Clause | None:
 def _term(text: str) -> Term | None:
     # SQLite ends a query at a NUL. In a text, NUL separates words like any other sign.
     raw = spaced(text.replace('"', " ").replace("\0", " "))
-    tokens = tuple(re.findall(f"{_letter(raw)}+", folded(raw)))
+    tokens = tuple(tokens_of(raw))
     return Term(tokens, text.endswith("*"), raw, _sign(text)) if tokens else None
 
 
+def tokens_of(text: str) -> list[str]:
+    """Return the words of a text in lower case and without accents."""
+    return re.findall(f"{_letter(text)}+", folded(text))
+
+
 def _letter(text: str) -> str:
-    """Return the regular expression of a letter; for ASCII text, it is a faster one."""
+    """Return a regular expression for one letter or digit in `text`.
+
+    If `text` is ASCII, the result is a simpler and faster expression.
+    """
     return _LETTER if text.isascii() else f"(?:{_LETTER}|{_SIGN})"
 
 
@@ -216,41 +271,41 @@ def _sign(text: str) -> str:
     return r"\s+".join(map(re.escape, typed.split())) if _SIGNS.search(typed) else ""
 
 
-class _Reading:
-    """A recursive parser of a query's words and operators.
+class _QueryParser:
+    """A recursive parser of a query, which is given as a list of terms and operators.
 
-    `dropped` contains exclusions that were ignored, because nothing else was searched for.
+    `dropped` has excluded terms that are ignored, because the query has no wanted terms.
     """
 
     def __init__(self, items: Sequence[str | Term | Clause]) -> None:
         self._items, self._at = items, 0
         self.dropped: list[Term] = []
 
-    def either(self) -> Term | Clause | None:
-        parts = [self._all()]
-        while self._next() == "OR":
+    def parse_alternatives(self) -> Term | Clause | None:
+        parts = [self._parse_clause()]
+        while self._peek() == "OR":
             self._at += 1
-            parts.append(self._all())
-        found = tuple(part for part in parts if part)
-        return Clause(found, either=True) if len(found) > 1 else found[0] if found else None
+            parts.append(self._parse_clause())
+        present = tuple(part for part in parts if part)
+        return Clause(present, either=True) if len(present) > 1 else present[0] if present else None
 
-    def _all(self) -> Term | Clause | None:
+    def _parse_clause(self) -> Term | Clause | None:
         parts: tuple[list[Term | Clause], list[Term | Clause]] = ([], [])
         negated = False
-        while (item := self._next()) not in (None, "OR", ")"):
+        while (item := self._peek()) not in (None, "OR", ")"):
             self._at += 1
             if item == "NOT":
                 negated = not negated
                 continue
             if item == "(":
-                item = self.either()
+                item = self.parse_alternatives()
                 self._at += 1
             if item and not isinstance(item, str):
                 parts[negated].append(item)
                 negated = False
-        return self._made(*parts)
+        return self._build_clause(*parts)
 
-    def _made(
+    def _build_clause(
         self, wanted: list[Term | Clause], unwanted: list[Term | Clause]
     ) -> Term | Clause | None:
         if not wanted:
@@ -259,14 +314,15 @@ class _Reading:
             return None
         return wanted[0] if len(wanted) == 1 and not unwanted else Clause((*wanted,), (*unwanted,))
 
-    def _next(self) -> str | Term | Clause | None:
+    def _peek(self) -> str | Term | Clause | None:
         return self._items[self._at] if self._at < len(self._items) else None
 
 
-class _Folded:
-    """A text in lower case and without accents, in which terms are searched.
+class _FoldedText:
+    """A text in lower case and without accents, in which `find` searches terms.
 
-    The positions that `find` yields are positions in the original text.
+    The results of `find` are positions in the original text. `terms` are the terms that will be
+    searched. If none of them occurs in the text, the text is not prepared for the search.
     """
 
     def __init__(self, text: str, terms: tuple[Term, ...]) -> None:
@@ -277,22 +333,25 @@ class _Folded:
             return
         whole = bare(self.text)
         has_one = any(all(token in whole for token in term.tokens) for term in terms)
-        self.text = self._taken_apart() if has_one else ""
+        self.text = self._normalize() if has_one else ""
 
-    def _taken_apart(self) -> str:
-        """Return the text without separate accents, and record the original positions.
+    def _normalize(self) -> str:
+        """Return the text in the form in which words are searched.
 
-        Characters that are words on their own, as in Chinese, get spaces around them.
+        Combining accents and vowel signs are removed. Ligatures and full-width characters are
+        replaced by ordinary letters (such as "fi" for the ligature). Characters that are words on
+        their own, as in Chinese, get spaces around them. The method records where each part was in
+        the original text.
         """
         text, at, size = self.text, 0, 0
         parts: list[str] = []
-        for found in special().finditer(text):
-            start, end = found.span()
-            is_odd = odd().match(found[0])
-            part = spelled(found[0]) if is_odd else f" {' '.join(found[0])} "
-            for new, was, step in ((text[at:start], at, 1), (part, start, 0 if is_odd else 2)):
+        for match in special().finditer(text):
+            start, end = match.span()
+            is_odd = odd().match(match[0])
+            part = replace_odd_character(match[0]) if is_odd else f" {' '.join(match[0])} "
+            for new, original, step in ((text[at:start], at, 1), (part, start, 0 if is_odd else 2)):
                 self._begins.append(size)
-                self._pieces.append((was, step))
+                self._pieces.append((original, step))
                 parts.append(new)
                 size += len(new)
             at = end
@@ -300,72 +359,80 @@ class _Folded:
         self._pieces.append((at, 1))
         return "".join((*parts, text[at:]))
 
-    def _place(self, at: int) -> int:
+    def _original_position(self, at: int) -> int:
         """Convert a position in the folded text to a position in the original text."""
         number = bisect_right(self._begins, at) - 1
-        was, step = self._pieces[number]
+        original, step = self._pieces[number]
         offset = at - self._begins[number]
-        return was + (max(offset - 1, 0) // 2 if step == 2 else offset * step)
+        return original + (max(offset - 1, 0) // 2 if step == 2 else offset * step)
 
     def find(self, terms: tuple[Term, ...]) -> Iterator[tuple[int, int]]:
-        """Yield the start and end of each occurrence of a term.
+        """Yield the start and end of each occurrence of the terms in the original text.
 
-        If two occurrences overlap, only the first one is yielded.
+        If two occurrences overlap, only the first occurrence is yielded.
         """
-        spans = _spans(self.text, *terms) if len(terms) == 1 else _in_order(self.text, terms)
-        return map(self._places_of, spans) if self._pieces else spans
+        spans = _spans(self.text, *terms) if len(terms) == 1 else _spans_in_order(self.text, terms)
+        return map(self._original_span, spans) if self._pieces else spans
 
-    def _places_of(self, span: tuple[int, int]) -> tuple[int, int]:
+    def _original_span(self, span: tuple[int, int]) -> tuple[int, int]:
         start, end = span
         # An accent after the last character belongs to that character.
-        return self._place(start), max(self._place(end - 1) + 1, self._place(end))
+        return self._original_position(start), max(
+            self._original_position(end - 1) + 1, self._original_position(end)
+        )
 
 
 def find(text: str, terms: Sequence[Term]) -> list[tuple[int, int]]:
     """Return the start and end of each occurrence of the terms in a text, in order."""
-    return list(_places(text, tuple(terms))) if terms else []
+    return list(_occurrences(text, tuple(terms))) if terms else []
 
 
-def _places(text: str, terms: tuple[Term, ...]) -> Iterator[tuple[int, int]]:
+def _occurrences(text: str, terms: tuple[Term, ...]) -> Iterator[tuple[int, int]]:
     """Yield the start and end of each occurrence of the terms, in order.
 
-    A long text is searched in pieces, so that the first results come early.
+    A long text is searched in chunks, so that the first results come early.
     """
-    for start, end, piece in _pieces(text, terms):
-        for first, last in piece.find(terms):
+    for start, end, chunk in _chunks(text, terms):
+        for first, last in chunk.find(terms):
             if start + first < end:
                 yield start + first, start + last
 
 
-def _pieces(text: str, terms: tuple[Term, ...]) -> Iterator[tuple[int, int, _Folded]]:
-    """Split a long text into pieces. Yield the start, the end and the folded text of each piece.
+def _chunks(text: str, terms: tuple[Term, ...]) -> Iterator[tuple[int, int, _FoldedText]]:
+    """Split a text into chunks, and yield the start, the end and the folded text of each chunk.
 
-    The folded text also contains the beginning of the next piece, for terms that cross the border.
+    A folded text is in lower case, without accents. It also contains the beginning of the next
+    chunk, to find terms that cross the border. `terms` are the terms to search.
     """
     start = 0
     while start < len(text):
         end = len(text)
-        if end > start + _PIECE:
-            spaces = [text.rfind(space, start + 1, start + _PIECE) for space in " \n"]
-            end = max(spaces) if max(spaces) > start else start + _PIECE
-        yield start, end, _Folded(text[start : end + _BEYOND], terms)
+        if end > start + _CHUNK:
+            spaces = [text.rfind(space, start + 1, start + _CHUNK) for space in " \n"]
+            end = max(spaces) if max(spaces) > start else start + _CHUNK
+        yield start, end, _FoldedText(text[start : end + _OVERLAP], terms)
         start = end
 
 
-def _starts(text: str, terms: tuple[Term, ...]) -> list[list[int]]:
-    """Return the positions of the first occurrences of each term, one list for each term."""
-    found: list[list[int]] = [[] for _ in terms]
-    for start, end, piece in _pieces(text, terms):
-        for places, term in zip(found, terms, strict=True):
-            if len(places) < _OFTEN:
-                there = [start + at for at, _ in islice(piece.find((term,)), _OFTEN)]
-                places += [at for at in there if at < end]
-        if all(len(places) >= _OFTEN for places in found):
+def _first_occurrences(text: str, terms: tuple[Term, ...]) -> list[list[int]]:
+    """Return one list for each term: the positions of its first occurrences in the text.
+
+    A list has at most 100 positions.
+    """
+    positions: list[list[int]] = [[] for _ in terms]
+    for start, end, chunk in _chunks(text, terms):
+        for term_positions, term in zip(positions, terms, strict=True):
+            if len(term_positions) < _MOST_OCCURRENCES:
+                chunk_positions = [
+                    start + at for at, _ in islice(chunk.find((term,)), _MOST_OCCURRENCES)
+                ]
+                term_positions += [at for at in chunk_positions if at < end]
+        if all(len(term_positions) >= _MOST_OCCURRENCES for term_positions in positions):
             break
-    return [places[:_OFTEN] for places in found]
+    return [term_positions[:_MOST_OCCURRENCES] for term_positions in positions]
 
 
-def _in_order(text: str, terms: tuple[Term, ...]) -> Iterator[tuple[int, int]]:
+def _spans_in_order(text: str, terms: tuple[Term, ...]) -> Iterator[tuple[int, int]]:
     spans = [(at, n, end) for n, term in enumerate(terms) for at, end in _spans(text, term)]
     last = 0
     for start, _, end in sorted(spans):
@@ -403,46 +470,47 @@ def _compiled(term: Term) -> re.Pattern[str]:
     return re.compile(term.pattern)
 
 
-def _best(text: str, terms: Sequence[Term]) -> int:
-    """Return the position of the first term in the best snippet; 0 if the text has no term.
+def _best_position(text: str, terms: Sequence[Term]) -> int:
+    """Return the position of the first term in the best snippet of a text, or 0.
 
-    The best snippet shows the most different terms, and among these the terms that are rare.
+    The best snippet shows the most different terms. If two snippets show the same number of terms,
+    the snippet with the rarer terms is better.
     """
     terms = tuple(dict.fromkeys(terms))
     if len(terms) < 2:
-        signed = _with_sign(text, terms[0]) if terms else 0
-        return signed or next((start for start, _ in _places(text, terms)), 0)
-    starts = _starts(text, terms)
+        signed = _find_with_sign(text, terms[0]) if terms else 0
+        return signed or next((start for start, _ in _occurrences(text, terms)), 0)
+    starts = _first_occurrences(text, terms)
     ordered = sorted((at, term) for term, found in enumerate(starts) for at in found)
     best, first, chosen, last = (0, 0.0), 0, 0, 0
     shown = [0] * len(terms)
     for at, term in ordered:
-        if best[0] == len(terms) and at >= first + _SEEN:
+        if best[0] == len(terms) and at >= first + _SHOWN_LENGTH:
             break  # no other snippet shows more
-        while last < len(ordered) and ordered[last][0] < at + _SEEN:
+        while last < len(ordered) and ordered[last][0] < at + _SHOWN_LENGTH:
             shown[ordered[last][1]] += 1
             last += 1
-        have = [n for n, count in enumerate(shown) if count]
-        value = len(have), sum(1 / len(starts[n]) for n in have)
+        shown_terms = [n for n, count in enumerate(shown) if count]
+        value = len(shown_terms), sum(1 / len(starts[n]) for n in shown_terms)
         if value > best:
             best, first, chosen = value, at, at
-        elif value == best and len(have) > 1 and at < first + _SEEN:
+        elif value == best and len(shown_terms) > 1 and at < first + _SHOWN_LENGTH:
             chosen = at  # closer to the other terms
         shown[term] -= 1
     return chosen
 
 
-def _with_sign(text: str, term: Term) -> int:
+def _find_with_sign(text: str, term: Term) -> int:
     """Return the first position of a term together with its signs, as in `.net`, or 0.
 
     Only ASCII texts are searched. In other texts, folding may change the positions.
     """
     if not term.sign or not text.isascii():
         return 0
-    signed = [m.span() for m in islice(re.finditer(term.sign, folded(text)), _OFTEN)]
-    places = islice(_places(text, (term,)), _OFTEN) if signed else ()
+    signed = [m.span() for m in islice(re.finditer(term.sign, folded(text)), _MOST_OCCURRENCES)]
+    words = islice(_occurrences(text, (term,)), _MOST_OCCURRENCES) if signed else ()
     # The signs may occur in another word, as `.net` does in `foo.network`.
-    both = (a for start, end in places for a, b in signed if a <= start and end <= b)
+    both = (a for start, end in words for a, b in signed if a <= start and end <= b)
     return next(both, 0)
 
 
@@ -451,7 +519,7 @@ def snippet(text: str, terms: Sequence[Term]) -> Snippet:
 
     If the text contains no term, the excerpt is its beginning.
     """
-    at = _best(text, terms)
+    at = _best_position(text, terms)
     # Take more than needed on both sides, because joining lines removes white space.
     start = max(at - 4 * _BEFORE, 0)
     before = " ".join(text[start:at].split())
@@ -459,9 +527,9 @@ def snippet(text: str, terms: Sequence[Term]) -> Snippet:
     after = " ".join(text[at : at + 8 * _AROUND].split())[:_AROUND]
     left = "…" if start or len(before) >= _BEFORE else ""
     right = "…" if len(text) > at + len(after) + 8 else ""
-    piece = f"{left}{before}{after}{right}"
-    spans = find(piece, terms)
-    if terms and after and not spans and next(_places(text, tuple(terms)), None):
+    excerpt = f"{left}{before}{after}{right}"
+    spans = find(excerpt, terms)
+    if terms and after and not spans and next(_occurrences(text, tuple(terms)), None):
         # The term is longer than the snippet, so the whole snippet is part of it.
-        spans = [(len(left) + len(before), len(piece) - len(right))]
-    return Snippet(piece, spans)
+        spans = [(len(left) + len(before), len(excerpt) - len(right))]
+    return Snippet(excerpt, spans)

@@ -1,14 +1,30 @@
-"""The text of a message as the full-text index and the snippets of search results contain it."""
+"""The text of a message that users can search: in the full-text index and in snippets."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from cortext.formats.tool_call_stubs import deed, read_call
 from cortext.model.message import SessionMessage
+from cortext.model.session import Session
 
 
-def wording(message: SessionMessage) -> str:
+def searchable_text_of(message: SessionMessage) -> str:
     """Return the text of a message, followed by a short description of each tool call."""
     if not message.tool_calls:
         return message.content
     deeds = [deed(read_call(call)) for call in message.tool_calls]
     return "\n".join([message.content, *deeds] if message.content else deeds)
+
+
+def subagents_text(side: Iterable[Session]) -> str:
+    """Return the text that users can search in the sessions of a conversation's sub-agents.
+
+    `side` has these sessions. The result has the text of the user's and the agent's messages.
+    """
+    return "\n".join(
+        message.content
+        for session in side
+        for message in session.messages
+        if message.role in ("user", "assistant")
+    )

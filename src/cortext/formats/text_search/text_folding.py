@@ -1,4 +1,4 @@
-"""Normalization of text for comparing words, independent of script, case and accents."""
+"""Functions that normalize text, so that words are compared without regard to case and accents."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ _UNWRITTEN = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u06
 _SPELLED = "\ufb00-\ufb06\uff01-\uff5e"
 """Ligatures, as in texts from PDF files, and full-width characters."""
 _ODD = f"[\u0300-\u036f{_UNWRITTEN}{_SPELLED}]"
+_CAMEL_CASE = re.compile(r"(?<=[a-z0-9])[A-Z]")
 ALIKE = {
     **dict.fromkeys("\u2018\u2019\u201b", "'"),
     **dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb", '"'),
@@ -26,16 +27,16 @@ ALIKE = {
 
 @cache
 def alone() -> re.Pattern[str]:
-    """Return the regular expression of consecutive characters that are words on their own.
+    """Return a regular expression for a run of one-character words.
 
-    Such characters occur in Chinese, Japanese, Korean, Thai and similar scripts. Compiling the
-    expression is slow, so it is not used for ASCII text.
+    In Chinese, Japanese, Korean, Thai and similar scripts, each character counts as a word. The
+    expression is slow to compile, so callers do not use it for ASCII text.
     """
     return re.compile(f"[{_SINGLE}]+")
 
 
-def is_alone(token: str) -> bool:
-    """Return whether the first character of a token is a word on its own, as in Chinese."""
+def is_one_character_word(token: str) -> bool:
+    """Return whether the first character of a token counts as a word on its own, as in Chinese."""
     return not token.isascii() and bool(alone().match(token))
 
 
@@ -48,39 +49,55 @@ def spaced(text: str) -> str:
     if text.isascii():
         return text
     composed = unicodedata.normalize("NFC", text).replace("ё", "е").replace("Ё", "Е")
-    return alone().sub(lambda found: f" {' '.join(found[0])} ", bare(composed))
+    return alone().sub(lambda match: f" {' '.join(match[0])} ", bare(composed))
 
 
 @cache
 def odd() -> re.Pattern[str]:
-    """Return the regular expression of an odd character.
+    """Return a regular expression for one odd character.
 
-    Odd characters are removed or replaced before words are compared. They are separate accents,
-    vowel signs, ligatures and full-width characters.
+    Odd characters are separate accents, vowel signs, ligatures and full-width characters. They are
+    removed or replaced before words are compared.
     """
     return re.compile(_ODD)
 
 
 @cache
 def special() -> re.Pattern[str]:
-    """Return the regular expression that matches what `odd` or `alone` matches."""
+    """Return a regular expression that matches everything that `odd` or `alone` matches.
+
+    These are an odd character, such as a separate accent, and a run of one-character words.
+    """
     return re.compile(f"{_ODD}|[{_SINGLE}]+")
 
 
 @lru_cache(1024)
-def spelled(character: str) -> str:
-    """Return the replacement of an odd character, such as "fi" for a ligature; "" for accents."""
+def replace_odd_character(character: str) -> str:
+    """Return the replacement of an odd character (see `odd`), such as "fi" for a ligature.
+
+    The result is "" for an accent or a vowel sign.
+    """
     is_mark = unicodedata.category(character) in ("Mn", "Lm")
     return "" if is_mark else unicodedata.normalize("NFKC", character)
 
 
+def split_identifiers(text: str) -> str:
+    """Put a space between the parts of identifiers, such as `shadow Branch` for `shadowBranch`."""
+    return _CAMEL_CASE.sub(r" \g<0>", text)
+
+
 def bare(text: str) -> str:
     """Remove separate accents and vowel signs, and replace ligatures and full-width characters."""
-    return text if text.isascii() else odd().sub(lambda found: spelled(found[0]), text)
+    return (
+        text if text.isascii() else odd().sub(lambda match: replace_odd_character(match[0]), text)
+    )
 
 
 def folded(text: str) -> str:
-    """Return text in lower case and without accents. Every character keeps its position."""
+    """Return text in lower case and without accents.
+
+    The result has the same length, so every character keeps its position.
+    """
     if not text.isascii():
         # Even a long text has few different characters.
         for character in sorted({*text}):
@@ -92,7 +109,7 @@ def folded(text: str) -> str:
 @lru_cache(8192)
 def _folded(character: str) -> str:
     # NFD would reduce a Hangul syllable to its first sound.
-    if is_alone(character):
+    if is_one_character_word(character):
         return character
     if character in ALIKE:
         return ALIKE[character]

@@ -1,9 +1,9 @@
 """A fast search for the regions of a text that may contain a secret.
 
-The slower patterns run only inside these regions, because most of a transcript has no secrets. An
-API key is a long word with a prefix of its provider, such as `sk-`. Any other secret follows a name
-such as `password`, or a sign. The search uses a copy of the text with one byte for each character,
-because searching bytes is fast.
+Most of a transcript has no secrets, so the slower patterns run only inside these regions. An API
+key is a long word with a prefix of its provider, such as `sk-`. Any other secret follows a name
+such as `password`, or signs such as `://`. The search uses a copy of the text with one byte for
+each character, because a search in bytes is fast.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ _RUN = b"a" * _SHORTEST
 _BEFORE, _AFTER = 70, 120
 """The number of bytes before and after a long word that may belong to the same key."""
 _REACH = 160, 240
-"""The number of characters before and after a candidate that belong to its region at least."""
+"""The minimum numbers of characters before and after a possible secret that its region includes."""
 _WORD = 300
+"""The maximum number of characters by which a region starts earlier to include a whole word."""
 _KEY, _VALUE, _TOKEN, _BLOCK = 1_300, 2_300, 24_500, 20_000
-"""The longest key, value with a name, signed token, and key of several lines."""
+"""The maximum length of a key, a value after a name, a signed token, and a key of several lines."""
 _WORDS = [(word.encode(), rule) for rule in KEYS for word in rule.words]
 _BLOCK_WORDS = (b"PRIVATE KEY", b"Private-Lines:")
 
@@ -43,7 +44,7 @@ _DOTTED = (
 # The long word of some keys follows a prefix such as `SG.`, `:AA` or a URL.
 _HASH, _NAME = b"0123456789abcdef-", b"abcdefghijklmnopqrstuvwxyz_-"
 _UUID, _DASH = 36, ord("-")
-_LED = {ord("."): 12, ord(":"): 12, ord("="): 16, ord("/"): 64}
+_PREFIX_LENGTHS = {ord("."): 12, ord(":"): 12, ord("="): 16, ord("/"): 64}
 # After a name: the text that may come before a value of eight characters with a digit.
 _VALUED = (
     rb"""[\w.$-]{0,64}(?:\\{0,8}["'\]]){0,2}(?:\s{0,2}:\s{0,2}(?:str|string|&str))?\s{0,4}"""
@@ -80,13 +81,16 @@ _LITERALS = (
 def regions(text: str) -> list[Span]:
     """Return the start and end of each region of a text that may contain a secret.
 
-    The regions are in order and do not overlap. There is no secret outside of these regions. A
+    The regions are in order and do not overlap. No other part of the text contains a secret. A
     region starts and ends between words, unless a word is too long.
     """
     data = text.encode("ascii", "replace")
-    found = [*_at_blocks(data), *(_around(data, *spot) for spot in _spots(text, data))]
+    spans = [
+        *_block_regions(data),
+        *(_region_around(data, *candidate) for candidate in _candidates(text, data)),
+    ]
     merged: list[Span] = []
-    for start, end in sorted(found):
+    for start, end in sorted(spans):
         if merged and start <= merged[-1][1]:
             merged[-1] = merged[-1][0], max(end, merged[-1][1])
         else:
@@ -94,19 +98,22 @@ def regions(text: str) -> list[Span]:
     return merged
 
 
-def _spots(text: str, data: bytes) -> Iterator[Span]:
-    """Yield the position of each possible secret, and the largest length that it can have."""
+def _candidates(text: str, data: bytes) -> Iterator[Span]:
+    """Yield the position and the maximum length of each possible secret in a text.
+
+    `data` is the text with one byte for each character.
+    """
     yield from _keys(text, data)
     yield from ((match.start(), _KEY) for match in _URL.finditer(data))
     for literal, pattern, longest in _LITERALS:
-        yield from ((at, longest) for at in _all(data, literal) if pattern.match(data, at))
+        yield from ((at, longest) for at in _find_all(data, literal) if pattern.match(data, at))
     lower = data.lower()
-    yield from ((at, _KEY) for at in _all(lower, b"authorization") if _BASIC.match(lower, at))
+    yield from ((at, _KEY) for at in _find_all(lower, b"authorization") if _BASIC.match(lower, at))
     for pattern in _NAMED:
         yield from ((match.start(), _VALUE) for match in pattern.finditer(lower))
 
 
-def _all(data: bytes, word: bytes) -> Iterator[int]:
+def _find_all(data: bytes, word: bytes) -> Iterator[int]:
     at = data.find(word)
     while at >= 0:
         yield at
@@ -114,9 +121,10 @@ def _all(data: bytes, word: bytes) -> Iterator[int]:
 
 
 def _keys(text: str, data: bytes) -> Iterator[Span]:
-    r"""Yield the position and largest length of each long word that may be an API key.
+    r"""Yield the position and the maximum length of each long word that may be an API key.
 
-    Escapes around a long word are decoded first, because the `n` of a `\n` is not part of a key.
+    `data` is the text with one byte for each character. Escapes around a long word are decoded
+    first, because the `n` of a `\n` is not part of a key.
     """
     by_word = _long_words(data)
     if not by_word:
@@ -126,11 +134,11 @@ def _keys(text: str, data: bytes) -> Iterator[Span]:
     likely = b"\n".join(words)
     tried: set[tuple[int, Rule]] = set()
     for literal, rule in _WORDS:
-        for at in _all(likely, literal):
+        for at in _find_all(likely, literal):
             number = bisect_right(starts, at) - 1
             if (number, rule) not in tried:
                 tried.add((number, rule))
-                yield from _tried(text, by_word[words[number]], rule)
+                yield from _match_rule(text, by_word[words[number]], rule)
     for pattern in _DOTTED:
         for match in pattern.finditer(likely):
             number = bisect_right(starts, match.start(1)) - 1
@@ -140,7 +148,7 @@ def _keys(text: str, data: bytes) -> Iterator[Span]:
                     yield end + at, _TOKEN
 
 
-def _tried(text: str, places: list[Span], rule: Rule) -> Iterator[Span]:
+def _match_rule(text: str, places: list[Span], rule: Rule) -> Iterator[Span]:
     for start, end in places:
         first = max(0, start - _BEFORE)
         plain = Plain(text[first : end + _AFTER])
@@ -149,12 +157,14 @@ def _tried(text: str, places: list[Span], rule: Rule) -> Iterator[Span]:
 
 
 def _long_words(data: bytes) -> dict[bytes, list[Span]]:
-    """Return each long word of the text with the start and end of all its occurrences.
+    """Return each long word of a text, with the start and end of all its occurrences.
 
-    The words in the dict include a prefix such as `SG.`; their positions do not.
+    `data` is the text with one byte for each character. If `.`, `:`, `=` or `/` is just before a
+    word, its key in the result also has some characters before the word (such as `SG.`). The
+    positions are always those of the word alone.
     """
     find = data.translate(_RUNS).find
-    found: dict[bytes, list[Span]] = {}
+    words: dict[bytes, list[Span]] = {}
     end = 0
     while (start := find(_RUN, end)) >= 0:
         end = find(b" ", start + _SHORTEST)
@@ -162,27 +172,27 @@ def _long_words(data: bytes) -> dict[bytes, list[Span]]:
             end = len(data)
         if end - start == _UUID and data[start + 8] == data[start + 13] == _DASH:
             continue
-        led = _LED.get(data[start - 1]) if start else None
-        word = data[start:end] if led is None else data[max(0, start - led) : end]
+        prefix = _PREFIX_LENGTHS.get(data[start - 1]) if start else None
+        word = data[start:end] if prefix is None else data[max(0, start - prefix) : end]
         # Skip hashes and identifiers, which are most of the long words.
         if word.strip(_HASH) and word.strip(_NAME):
-            found.setdefault(word, []).append((start, end))
-    return found
+            words.setdefault(word, []).append((start, end))
+    return words
 
 
-def _at_blocks(data: bytes) -> Iterator[Span]:
+def _block_regions(data: bytes) -> Iterator[Span]:
     for word in _BLOCK_WORDS:
-        for at in _all(data, word):
+        for at in _find_all(data, word):
             yield max(0, at - _REACH[0]), min(len(data), at + _BLOCK)
 
 
-def _around(data: bytes, at: int, longest: int) -> Span:
+def _region_around(data: bytes, at: int, longest: int) -> Span:
     left, right = max(0, at - _REACH[0]), min(len(data), at + _REACH[1])
     space = _SPACE.search(data, right, at + longest)
     right = space.start() if space else min(len(data), at + longest)
     before = data[max(0, left - _WORD) : left]
-    begun = len(before) - before.rfind(b" ") - 1
-    return left - begun, right
+    cut_length = len(before) - before.rfind(b" ") - 1
+    return left - cut_length, right
 
 
 _SPACE = re.compile(rb"\s")

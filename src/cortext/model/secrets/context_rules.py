@@ -1,4 +1,4 @@
-"""Rules for secrets that only their context identifies: in URLs, headers and `NAME=VALUE`.
+"""Rules for secrets that are recognized by the text around them: URLs, headers, `NAME=VALUE`.
 
 Every pattern runs in linear time. Each pattern starts with a literal, and its repeats are bounded
 or possessive, so that the search never backtracks far.
@@ -56,7 +56,7 @@ _PLACEHOLDER = re.compile(
 # A UUID, or a hexadecimal text that is too short for a key.
 _HASH = re.compile(r"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[0-9a-f]{8,31}")
 _CODE = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|/)[A-Za-z_]\w*)+\Z", re.ASCII)
-_STANDARD = str.maketrans("-_", "+/")
+_URL_SAFE_TO_STANDARD = str.maketrans("-_", "+/")
 _NAME_PART = re.compile("[a-z]{5}|[A-Z]{5}")
 _DIGIT = re.compile("[0-9]")
 _LETTER = re.compile("[A-Za-z]")
@@ -64,7 +64,10 @@ _MASK = re.compile(r"\[(?:secret removed: |redacted )[a-z0-9 -]{0,60}\]?")
 
 
 def names_a_secret(name: str) -> bool:
-    """Return whether the value of a variable with this name is a secret, as for `api_key`."""
+    """Return whether a variable with this name holds a secret.
+
+    The result is True for `api_key`, but False for `token_count`.
+    """
     if not _SECRET_NAME.search(name):
         return False
     return not any(_ABOUT.fullmatch(word) for word in _WORDS.findall(name))
@@ -86,7 +89,7 @@ def _connections(text: str) -> Iterator[Found]:
 def _headers(text: str) -> Iterator[Found]:
     """Yield the kind and position of the secrets in `Bearer …` and `Authorization: Basic …`."""
     for match in _BEARER.finditer(text):
-        if _is_mixed(match[1]) and not _stands_for_another(match[1]):
+        if _is_mixed(match[1]) and not _is_placeholder(match[1]):
             yield "bearer-token", *match.span(1)
     for match in _BASIC.finditer(text):
         before = text[max(0, match.start() - 25) : match.start()].lower()
@@ -94,8 +97,11 @@ def _headers(text: str) -> Iterator[Found]:
             yield "basic-auth", *match.span(1)
 
 
-def _signed(text: str) -> Iterator[Found]:
-    """Yield the kind and position of tokens that are recognized by decoding them, such as JWTs."""
+def _decodable_tokens(text: str) -> Iterator[Found]:
+    """Yield the kind and position of each token whose decoded content proves its kind, as in a JWT.
+
+    A JWT is a JSON Web Token.
+    """
     for match in _JWT.finditer(text) if "eyJ" in text else ():
         if b'"alg"' in _decoded("eyJ" + match[1]):
             yield "jwt", *match.span()
@@ -105,7 +111,7 @@ def _signed(text: str) -> Iterator[Found]:
 
 
 def _assignments(text: str) -> Iterator[Found]:
-    """Yield the kind and position of values that look random and have the name of a secret.
+    """Yield the kind and position of each random-looking value after a name such as `password`.
 
     Examples are the values of `password = "…"`, `API_KEY=…` and `"token": "…"`.
     """
@@ -115,18 +121,18 @@ def _assignments(text: str) -> Iterator[Found]:
         # A cheap check first, which rejects almost every match.
         if not _DIGIT.search(match[group]) or not any(map(before.lower().__contains__, _NAMING)):
             continue
-        named = _NAME.search(before)
-        if named is None or not names_a_secret(named[1]) or _in_mask(text, start):
+        name = _NAME.search(before)
+        if name is None or not names_a_secret(name[1]) or _in_mask(text, start):
             continue
-        is_credential = bool(_ENDS_IN_CREDENTIAL.search(named[1]))
+        is_credential = bool(_ENDS_IN_CREDENTIAL.search(name[1]))
         if _is_strong(match[group], quoted=group < 4, is_credential=is_credential):
-            yield _kind(named[1]), *match.span(group)
+            yield _kind(name[1]), *match.span(group)
 
 
 CONTEXTS: tuple[Callable[[str], Iterator[Found]], ...] = (
     _connections,
     _headers,
-    _signed,
+    _decodable_tokens,
     _assignments,
 )
 
@@ -138,26 +144,29 @@ def _kind(name: str) -> str:
     return "password" if "pass" in name or "pwd" in name else "assigned-secret"
 
 
-def _stands_for_another(value: str) -> bool:
-    """Return whether a value is a placeholder, code, a path, or one repeated character."""
+def _is_placeholder(value: str) -> bool:
+    """Return whether a value is not a real secret.
+
+    Examples are a placeholder, code, a path, or one repeated character.
+    """
     return bool(_PLACEHOLDER.search(value)) or len(set(value)) == 1
 
 
 def _in_mask(text: str, index: int) -> bool:
-    """Return whether a mask such as `[secret removed: token]` ends just before `index`.
+    """Return whether a mask such as `[secret removed: token]` ends just before `index` in a text.
 
-    The words of a mask do not count as the name of a value.
+    A mask is the replacement of a secret. Its words do not count as the name of a value.
     """
     around = text[max(0, index - 80) : index]
     return any(match.end() >= len(around) - 3 for match in _MASK.finditer(around))
 
 
 def _is_strong(value: str, *, quoted: bool, is_credential: bool) -> bool:
-    if not _is_mixed(value) or _stands_for_another(value) or _HASH.fullmatch(value):
+    if not _is_mixed(value) or _is_placeholder(value) or _HASH.fullmatch(value):
         return False
     if not quoted and (_CODE.match(value) or len(_DIGIT.findall(value)) < 2):
         return False
-    groups = [_group(character) for character in value[:256]]
+    groups = [_character_class(character) for character in value[:256]]
     switches = sum(a != b for a, b in pairwise(groups)) / len(groups)
     if len(value) >= (16 if quoted else 20):
         return len(set(value)) >= 8 and switches >= 0.2
@@ -172,7 +181,7 @@ def _is_mixed(value: str) -> bool:
     return bool(_DIGIT.search(value)) and len(_LETTER.findall(value[:256])) >= 2
 
 
-def _group(character: str) -> str:
+def _character_class(character: str) -> str:
     if character.isdigit():
         return "1"
     if character.isalpha():
@@ -181,10 +190,13 @@ def _group(character: str) -> str:
 
 
 def _decoded(text: str) -> bytes:
-    """Decode base64 text of the standard or the URL-safe alphabet; return b"" if it is invalid."""
+    """Decode base64 text, in the standard or the URL-safe alphabet.
+
+    The result is b"" if the text is not valid base64.
+    """
     from base64 import b64decode
 
     try:
-        return b64decode(text.translate(_STANDARD) + "=" * (-len(text) % 4))
+        return b64decode(text.translate(_URL_SAFE_TO_STANDARD) + "=" * (-len(text) % 4))
     except ValueError:
         return b""

@@ -1,7 +1,7 @@
-"""Detection of keys, tokens and passwords in text, and functions that replace them by a mask.
+"""Functions that find keys, tokens and passwords in text, and replace them by a mask.
 
-By default, a mask names only the kind of the secret. A hash of a weak password would help an
-attacker to guess the password.
+By default, a mask names only the kind of the secret. It has no hash of the secret, because the hash
+of a weak password helps an attacker to guess the password.
 """
 
 from __future__ import annotations
@@ -16,9 +16,13 @@ from cortext.model.secrets.key_formats import BLOCKS, KEYS, Found
 from cortext.model.secrets.unescape import Plain
 
 _EDGE = 40
-"""In a region that starts inside a word, secrets in this many first characters are ignored."""
+"""The number of characters at the start of a region in which secrets are ignored.
+
+They are ignored only if the region starts inside a word. A region is a part of a text that may
+contain secrets.
+"""
 _WORDS = [(word, rule) for rule in (*BLOCKS, *KEYS) for word in rule.words]
-_PRINTED = re.compile(r"\[redacted ([a-z0-9-]+) [0-9a-f]{12}\]")
+_FINGERPRINTED = re.compile(r"\[redacted ([a-z0-9-]+) [0-9a-f]{12}\]")
 Mask = Callable[[str, str], str | None]
 """A function that gets the kind and the text of a secret, and returns its replacement.
 
@@ -27,16 +31,16 @@ If the function returns None, the secret stays in the text.
 
 
 def kind_only(kind: str, secret: str) -> str:
-    """Return the replacement `[secret removed: KIND]` for a secret, without any hash of it."""
+    """Return the mask `[secret removed: KIND]`, which has no hash of the secret."""
     return f"[secret removed: {kind}]"
 
 
-def without_prints(text: str) -> str:
-    """Remove the fingerprints from all masks in a text.
+def without_fingerprints(text: str) -> str:
+    """Remove the fingerprints from all masks (replacements of secrets) in a text.
 
     `[redacted KIND FINGERPRINT]` becomes `[secret removed: KIND]`.
     """
-    return _PRINTED.sub(lambda match: kind_only(match[1], ""), text)
+    return _FINGERPRINTED.sub(lambda match: kind_only(match[1], ""), text)
 
 
 class Secret(NamedTuple):
@@ -59,38 +63,39 @@ def find_secrets(text: str) -> list[Secret]:
 def _in_region(text: str, start: int, end: int) -> Iterator[Secret]:
     plain = Plain(text[start:end])
     cut = start > 0 and not text[start - 1].isspace() and not text[start].isspace()
-    for kind, first, last in _apart(_found(plain.text)):
+    for kind, first, last in _merge_overlaps(_match_rules(plain.text)):
         begin, stop = plain.span(first, last)
         if not cut or begin >= _EDGE:
             yield Secret(kind, start + begin, start + stop)
 
 
-def _apart(found: Iterator[Found]) -> list[Found]:
-    apart: list[Found] = []
-    for kind, start, end in sorted(found, key=lambda each: (each[1], -each[2])):
-        if apart and start < apart[-1][2]:
-            apart[-1] = apart[-1][0], apart[-1][1], max(end, apart[-1][2])
+def _merge_overlaps(matches: Iterator[Found]) -> list[Found]:
+    merged: list[Found] = []
+    for kind, start, end in sorted(matches, key=lambda each: (each[1], -each[2])):
+        if merged and start < merged[-1][2]:
+            merged[-1] = merged[-1][0], merged[-1][1], max(end, merged[-1][2])
         else:
-            apart.append((kind, start, end))
-    return apart
+            merged.append((kind, start, end))
+    return merged
 
 
 def mask_text(text: str, mask: Mask = kind_only) -> tuple[str, list[str]]:
-    """Replace each secret in a text by a mask; return the new text and the kinds of secrets found.
+    """Replace each secret in a text, and return the new text and the kinds of the secrets found.
 
-    `mask` returns the replacement for a secret. Masking the result again changes nothing.
+    `mask` is a function that returns the replacement for a secret. A second call with the new text
+    changes nothing.
     """
     kinds: list[str] = []
-    done = -1
-    # Masking one secret may reveal another beside it.
-    while done < len(kinds) and (found := find_secrets(text)):
-        done = len(kinds)
+    masked_before = -1
+    # After one secret is masked, the search may find another secret next to it.
+    while masked_before < len(kinds) and (found := find_secrets(text)):
+        masked_before = len(kinds)
         parts: list[str] = []
         last = 0
         for kind, start, end in found:
-            instead = mask(kind, text[start:end])
-            if instead is not None:
-                parts += [text[last:start], instead]
+            replacement = mask(kind, text[start:end])
+            if replacement is not None:
+                parts += [text[last:start], replacement]
                 last = end
                 kinds.append(kind)
         text = "".join([*parts, text[last:]])
@@ -98,57 +103,58 @@ def mask_text(text: str, mask: Mask = kind_only) -> tuple[str, list[str]]:
 
 
 def mask_value(value: Any, mask: Mask = kind_only) -> tuple[Any, list[str]]:
-    """Mask the secrets in all strings and keys of a JSON value.
+    """Replace the secrets in all strings and keys of a JSON value.
 
-    Return a new value and the kinds of secrets found. The key of a string counts as its name:
-    `{"password": "…"}` is masked like `password = "…"`.
+    Return a new value and the kinds of the secrets found. `mask` is a function that returns the
+    replacement for a secret. The key of a string counts as its name, so the value in
+    `{"password": "…"}` is replaced like the value in `password = "…"`.
     """
     kinds: list[str] = []
     holder: list[Any] = [value]
     # Not recursive, because a value may be nested deeper than the call stack allows.
     todo: list[tuple[Any, Any]] = [(holder, 0)]
     while todo:
-        inside, place = todo.pop()
-        item = inside[place]
+        container, key = todo.pop()
+        item = container[key]
         if isinstance(item, str):
-            inside[place] = _masked(item, place, kinds, mask)
+            container[key] = _mask_string(item, key, kinds, mask)
         elif isinstance(item, dict):
-            inside[place] = fresh = _with_masked_keys(cast("dict[str, Any]", item), kinds, mask)
-            todo += [(fresh, key) for key in reversed(fresh)]
+            container[key] = masked = _with_masked_keys(cast("dict[str, Any]", item), kinds, mask)
+            todo += [(masked, key) for key in reversed(masked)]
         elif isinstance(item, list):
-            inside[place] = copied = list(cast("list[Any]", item))
+            container[key] = copied = list(cast("list[Any]", item))
             todo += [(copied, index) for index in reversed(range(len(copied)))]
     return holder[0], kinds
 
 
-def _found(text: str) -> Iterator[Found]:
+def _match_rules(text: str) -> Iterator[Found]:
     for rule in dict.fromkeys(rule for word, rule in _WORDS if word in text):
         yield from rule.find(text)
     for find in CONTEXTS:
         yield from find(text)
 
 
-def _masked(text: str, key: Any, kinds: list[str], mask: Mask) -> str:
+def _mask_string(text: str, key: Any, kinds: list[str], mask: Mask) -> str:
     masked, found = mask_text(text, mask)
     kinds += found
     if found or not isinstance(key, str) or not names_a_secret(key):
         return masked
-    named = f'{key}="'
-    whole, found = mask_text(f'{named}{text}"', mask)
-    if not whole.startswith(named):
+    prefix = f'{key}="'
+    whole, found = mask_text(f'{prefix}{text}"', mask)
+    if not whole.startswith(prefix):
         return masked
     kinds += found
-    return whole[len(named) : -1]
+    return whole[len(prefix) : -1]
 
 
 def _with_masked_keys(table: dict[str, Any], kinds: list[str], mask: Mask) -> dict[str, Any]:
-    fresh: dict[str, Any] = {}
+    renamed: dict[str, Any] = {}
     for key, value in table.items():
         masked, found = mask_text(key, mask)
         kinds += found
         name, number = masked, 1
-        while found and (name in fresh or name in table):
+        while found and (name in renamed or name in table):
             number += 1
             name = f"{masked} {number}"
-        fresh[name] = value
-    return fresh
+        renamed[name] = value
+    return renamed

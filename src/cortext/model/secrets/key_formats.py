@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 Found = tuple[str, int, int]
-"""A kind of secret, with the start and end of the secret in the text."""
+"""A secret found in a text: its kind, and its start and end."""
 
 
 def is_example(text: str) -> bool:
-    """Return whether a key is not a real one: an example, or a few repeated characters."""
+    """Return whether a key is not real: it is an example, or repeats only a few characters."""
     return "EXAMPLE" in text.upper() or len(set(text[-16:])) <= 3
 
 
@@ -37,7 +37,7 @@ class Rule:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """The pattern, compiled at its first use, because most texts need none of the rules."""
+        """The compiled pattern. It is compiled at its first use, because few texts need it."""
         return re.compile(self.expression)
 
     def find(self, text: str) -> Iterator[Found]:

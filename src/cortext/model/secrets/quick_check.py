@@ -18,7 +18,10 @@ _DIGITS = frozenset("0123456789")
 
 
 def could_hold(text: str) -> bool:
-    """Return whether a text may contain a secret; if False, `find_secrets` finds none."""
+    """Return whether a text may contain a secret.
+
+    False means that `find_secrets` certainly finds no secret in the text.
+    """
     if ";" in text or "asic " in text or ("@" in text and ":" in text):
         return True
     if text.encode("ascii", "replace").translate(_RUNS).find(_RUN) >= 0:

@@ -9,14 +9,16 @@ import threading
 import weakref
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote
+
+import msgspec
 
 from cortext.durability.file_lock import DEFAULT_WAIT
 from cortext.errors import NewerVersionError, SessionLockedError
 from cortext.stores.servers import session_tables as tables
 from cortext.stores.servers.postgres_timeouts import patient
-from cortext.stores.servers.server_access import (
+from cortext.stores.servers.server_calls import (
     TIMEOUT,
     Address,
     address_of,
@@ -29,23 +31,23 @@ from cortext.stores.servers.server_access import (
 
 log: logging.Logger = logging.getLogger("cortext.stores")
 T = TypeVar("T")
-_MOST_IDLE = 16
-_IDLE = 30_000
-"""Milliseconds after which the server ends a transaction whose client has gone silent."""
+_MOST_IDLE_CONNECTIONS = 16
+_IDLE_TRANSACTION_MS = 30_000
+"""Milliseconds after which the server ends a transaction whose client sends nothing more."""
 _HINTS = {
     "42501": f"the user needs CREATE on the database, or the schema {tables.SCHEMA}",
-    "53100": "free some of the server's disk",
+    "53100": "free disk space on the server",
     "53200": "give the server more memory",
 }
-_BUSY = "53300"
-_LACKS = ("53", "54")
-"""Beginnings of error codes: the server lacks resources, or a request is too large."""
-_STAYING = (
-    (re.compile('database ".*" does not exist'), "make it: createdb NAME"),
+_TOO_MANY_CONNECTIONS = "53300"
+_RESOURCE_ERRORS = ("53", "54")
+"""The first two digits of error codes: the server lacks resources, or a request is too large."""
+_PERMANENT_ERRORS = (
+    (re.compile('database ".*" does not exist'), "create the database: createdb NAME"),
     (re.compile('role ".*" does not exist'), "check the user in the URL"),
     (re.compile("no password supplied"), "write the password in the URL: USER:PASSWORD@HOST"),
     (re.compile("authentication failed"), "check the user and the password in the URL"),
-    (re.compile("pg_hba.conf"), "check the user in the URL, and the server's pg_hba.conf"),
+    (re.compile("pg_hba.conf"), "check the user in the URL and the server's pg_hba.conf"),
 )
 """Errors while connecting that a retry cannot fix, each with the hint for the user.
 
@@ -53,11 +55,12 @@ These errors have no code, so they are recognized by their text.
 """
 
 
-class PostgresAddress(NamedTuple):
+class PostgresAddress(msgspec.Struct, frozen=True):
     """The parsed URL of a PostgreSQL store.
 
-    `url` is the URL for libpq, without the names of spaces. `space` has these names: a space is a
-    named part of the database with its own sessions.
+    A space is a named part of the database with its own sessions. `space` has the names of the
+    spaces in the URL. `url` is the URL without these names, for libpq (PostgreSQL's client
+    library).
     """
 
     address: Address
@@ -79,21 +82,21 @@ def place_of(url: str) -> PostgresAddress:
     return PostgresAddress(address, plain, check_space(address.steps[1:]))
 
 
-_links: weakref.WeakValueDictionary[str, PostgresConnection] = weakref.WeakValueDictionary()
-_linking = threading.Lock()
+_pools: weakref.WeakValueDictionary[str, PostgresConnection] = weakref.WeakValueDictionary()
+_pools_lock = threading.Lock()
 
 
-def link_to(place: PostgresAddress) -> PostgresConnection:
+def connection_pool_for(place: PostgresAddress) -> PostgresConnection:
     """Return the connection pool for a database. All stores of this process share the pool.
 
     A program may open a store for each conversation, but a server accepts only about a hundred
     clients.
     """
-    with _linking:
-        found = _links.get(place.url)
-        if found is None:
-            found = _links[place.url] = PostgresConnection(place)
-        return found
+    with _pools_lock:
+        pool = _pools.get(place.url)
+        if pool is None:
+            pool = _pools[place.url] = PostgresConnection(place)
+        return pool
 
 
 class PostgresConnection:
@@ -106,15 +109,15 @@ class PostgresConnection:
         try:
             self._psycopg.conninfo.conninfo_to_dict(place.url)
         except self._psycopg.Error as error:
-            said = place.address.scrubbed(str(error))
-            raise ValueError(f"not a URL of PostgreSQL: {said}") from None
+            text = place.address.scrubbed(str(error))
+            raise ValueError(f"not a PostgreSQL URL: {text}") from None
         self._idle: list[Any] = []
-        self._others: list[Any] = []
+        self._inherited: list[Any] = []
         self._pid = os.getpid()
         self._ready = self._answered = False
-        self._making = threading.Lock()
+        self._lock = threading.Lock()
         # A server that has become read-only is no longer the primary.
-        self._lost = (
+        self._lost_errors = (
             self._psycopg.OperationalError,
             self._psycopg.errors.ReadOnlySqlTransaction,
         )
@@ -152,25 +155,25 @@ class PostgresConnection:
                 asked(connection, lock, values)
                 return connection
 
-        connection, mine = self._until_answered(take, where), os.getpid()
+        connection, pid = self._until_answered(take, where), os.getpid()
         try:
             yield connection
         finally:
-            if mine == os.getpid():
+            if pid == os.getpid():
                 self._unlock(connection, unlock, values)
             else:
-                self._others.append(connection)
+                self._inherited.append(connection)
 
     def _unlock(self, connection: Any, unlock: str, values: Any) -> None:
         try:
             asked(connection, unlock, values)
         except self._psycopg.Error as error:
-            log.info("a lock ended with its connection: %s", error)
+            log.info("a lock was released when its connection ended: %s", error)
             connection.close()
         except BaseException:
             connection.close()
             raise
-        self._give_back(connection)
+        self._return_to_pool(connection)
 
     @contextmanager
     def told(self, where: str, *, lost: bool = False) -> Generator[None]:
@@ -186,10 +189,14 @@ class PostgresConnection:
                 where or self._place.address.shown, holder="another writer", waited=DEFAULT_WAIT
             ) from None
         except self._psycopg.Error as error:
-            code, said = getattr(error, "sqlstate", None) or "", str(error)
-            hint = _HINTS.get(code) or next((h for words, h in _STAYING if words.search(said)), "")
-            stays = hint or (code.startswith(_LACKS) and code != _BUSY)
-            if isinstance(error, self._lost) and not stays and not lost:
+            code, text = getattr(error, "sqlstate", None) or "", str(error)
+            hint = _HINTS.get(code) or next(
+                (h for words, h in _PERMANENT_ERRORS if words.search(text)), ""
+            )
+            is_permanent = hint or (
+                code.startswith(_RESOURCE_ERRORS) and code != _TOO_MANY_CONNECTIONS
+            )
+            if isinstance(error, self._lost_errors) and not is_permanent and not lost:
                 raise
             raise refused("PostgreSQL", self._place.address, error, hint) from None
 
@@ -200,7 +207,7 @@ class PostgresConnection:
 
         answer = until_answered(
             told,
-            passing=self._lost,
+            passing=self._lost_errors,
             no_answer=lambda error, waited: unanswered(
                 "PostgreSQL", self._place.address, error, waited
             ),
@@ -211,11 +218,12 @@ class PostgresConnection:
 
     @contextmanager
     def _connection(self, *, keep: bool = False) -> Generator[Any]:
-        """Yield a connection after the tables were created, and return it to the pool at the end.
+        """Yield a connection to the database. The tables are created first if they are missing.
 
-        With `keep`, the caller keeps the connection and returns it to the pool later.
+        The connection returns to the pool at the end of the `with` block. With `keep`, the caller
+        keeps the connection and returns it to the pool later.
         """
-        connection = self._taken() or self._open()
+        connection = self._take_idle() or self._open()
         try:
             self._prepare(connection)
             yield connection
@@ -225,14 +233,14 @@ class PostgresConnection:
             if not connection.closed and (keep or not idle):
                 connection.close()
             else:
-                self._give_back(connection)
+                self._return_to_pool(connection)
             raise
         if not keep:
-            self._give_back(connection)
+            self._return_to_pool(connection)
 
     def close(self) -> None:
-        with self._making:
-            self._leave_others()
+        with self._lock:
+            self._leave_inherited()
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
@@ -241,30 +249,30 @@ class PostgresConnection:
         if getattr(self, "_idle", None):
             self.close()
 
-    def _leave_others(self) -> None:
-        """In a forked process, stop using the connections of the parent process.
+    def _leave_inherited(self) -> None:
+        """Stop using the connections of the parent process, if this is a forked process.
 
-        They are not closed, because that would close them in the parent process as well.
+        The connections are not closed, because that would close them in the parent as well.
         """
         if self._pid != os.getpid():
-            self._others += self._idle
+            self._inherited += self._idle
             self._idle, self._pid = [], os.getpid()
 
-    def _taken(self) -> Any:
-        with self._making:
-            self._leave_others()
+    def _take_idle(self) -> Any:
+        with self._lock:
+            self._leave_inherited()
             while self._idle:
                 connection = self._idle.pop()
                 if not connection.closed:
                     return connection
         return None
 
-    def _give_back(self, connection: Any) -> None:
-        with self._making:
+    def _return_to_pool(self, connection: Any) -> None:
+        with self._lock:
             if connection.closed:
                 # The idle connections are probably broken too, and each would cost an attempt.
                 idle, self._idle = self._idle, []
-            elif len(self._idle) < _MOST_IDLE:
+            elif len(self._idle) < _MOST_IDLE_CONNECTIONS:
                 self._idle.append(connection)
                 return
             else:
@@ -283,7 +291,7 @@ class PostgresConnection:
         )
         connection.execute(
             f"set lock_timeout = {int(DEFAULT_WAIT * 1000)};"
-            f"set idle_in_transaction_session_timeout = {_IDLE};"
+            f"set idle_in_transaction_session_timeout = {_IDLE_TRANSACTION_MS};"
             # Notice a dead client within seconds, not after two hours, so that its locks end.
             "set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5;"
             "set tcp_keepalives_count = 3"
@@ -297,15 +305,15 @@ class PostgresConnection:
         """
         if self._ready:
             return
-        there = asked(connection, tables.IS_THERE)[0][0]
-        found = asked(connection, tables.FOUND_VERSION)[0][0] if there else None
-        if found is None:
+        exists = asked(connection, tables.IS_THERE)[0][0]
+        version = asked(connection, tables.STORED_VERSION)[0][0] if exists else None
+        if version is None:
             with connection.transaction():
                 connection.execute(tables.LOCK)
                 connection.execute(tables.MAKE)
-        elif found > tables.VERSION:
+        elif version > tables.VERSION:
             raise NewerVersionError(
-                f"schema {tables.SCHEMA}", found=str(found), known=str(tables.VERSION)
+                f"schema {tables.SCHEMA}", found=str(version), known=str(tables.VERSION)
             )
         self._ready = True
 

@@ -10,9 +10,14 @@ from typing import Any
 from cortext.errors import SessionLockedError, SessionStorageError
 from cortext.model.ids import check_id, new_id
 from cortext.stores.servers import session_tables as tables
-from cortext.stores.servers.postgres_connection import PostgresAddress, asked, link_to, place_of
+from cortext.stores.servers.postgres_connection import (
+    PostgresAddress,
+    asked,
+    connection_pool_for,
+    place_of,
+)
 from cortext.stores.servers.server_base import ServedStore
-from cortext.stores.servers.session_parts import (
+from cortext.stores.servers.server_values import (
     INNER,
     Holder,
     NewRecords,
@@ -35,15 +40,15 @@ class PostgresStore(ServedStore):
     def __init__(self, url: str, *, on_change: Callable[[str], None] | None = None) -> None:
         super().__init__(on_change=on_change)
         self._place: PostgresAddress = place_of(url)
-        self._link = link_to(self._place)
+        self._link = connection_pool_for(self._place)
         self._space = "/".join(self._place.space)
-        self._mine: dict[Holder, Any] = {}
+        self._locked_connections: dict[Holder, Any] = {}
 
     def inner(self, name: str) -> PostgresStore:
         store = object.__new__(PostgresStore)
         ServedStore.__init__(store)
         store._place, store._link = self._place, self._link
-        store._space, store._mine = f"{self._space}/{INNER}{name}".lstrip("/"), {}
+        store._space, store._locked_connections = f"{self._space}/{INNER}{name}".lstrip("/"), {}
         return store
 
     def list_session_ids(self) -> list[str]:
@@ -54,49 +59,53 @@ class PostgresStore(ServedStore):
 
     @contextmanager
     def alone(self, id: str) -> Generator[None]:
-        mine = holder(check_id(id))
-        if mine in self._mine:
+        key = holder(check_id(id))
+        if key in self._locked_connections:
             yield
             return
         values, where = {"space": self._space, "id": id}, self._where(id)
         with self._link.locked(tables.ALONE, tables.LEFT, values, where) as connection:
             # Write over the connection that holds the lock: if it breaks, nothing more is written.
-            self._mine[mine] = connection
+            self._locked_connections[key] = connection
             try:
                 yield
             finally:
-                del self._mine[mine]
+                del self._locked_connections[key]
 
     def _where(self, id: str) -> str:
         return f"PostgreSQL at {self._place.address.shown}, session {id}"
 
     def _fetch(self, id: str, last: int | None = None) -> Parts | None:
-        found = self._link.rows(tables.FETCH, space=self._space, id=id, last=last)
-        return _parts(found[0][0], found[0][1]) if found else None
+        rows = self._link.rows(tables.FETCH, space=self._space, id=id, last=last)
+        return _parts(rows[0][0], rows[0][1]) if rows else None
 
     def _since(self, id: str, mark: RecordPosition) -> NewRecords | None:
         values = {"space": self._space, "id": id, "epoch": mark.epoch, "number": mark.number}
-        found = self._link.rows(tables.SINCE, **values)
-        if not found:
+        rows = self._link.rows(tables.SINCE, **values)
+        if not rows:
             return None
-        epoch, number, lines = found[0]
+        epoch, number, lines = rows[0]
         # Fewer records than were read before: the server lost the last ones.
-        anew = epoch != mark.epoch or number < mark.number
-        return NewRecords(RecordPosition(epoch, number), anew, [line.encode() for line in lines])
+        is_reset = epoch != mark.epoch or number < mark.number
+        return NewRecords(
+            RecordPosition(epoch, number), is_reset, [line.encode() for line in lines]
+        )
 
     def _push(self, id: str, rows: Sequence[RecordRow]) -> int | None:
         values = {"space": self._space, "id": id, "call": new_id(), **_columns(rows)}
-        there, new = self._writing(id, lambda link: asked(link, tables.APPEND, values))[0]
-        return new if there else None
+        exists, new = self._run_write(id, lambda link: asked(link, tables.APPEND, values))[0]
+        return new if exists else None
 
     def _rewrite(
         self, id: str, change: Callable[[Parts | None], SessionChange], *, records: bool = True
     ) -> None:
         is_changed = False
         while not is_changed:  # again, if another process created the session meanwhile
-            is_changed = self._writing(id, lambda link: self._changed_in(link, id, change, records))
+            is_changed = self._run_write(
+                id, lambda link: self._try_change(link, id, change, records)
+            )
 
-    def _changed_in(
+    def _try_change(
         self,
         connection: Any,
         id: str,
@@ -105,9 +114,9 @@ class PostgresStore(ServedStore):
     ) -> bool:
         key = {"space": self._space, "id": id}
         with connection.transaction():
-            found = asked(connection, tables.HEAD_TO_CHANGE, key)
-            lines = asked(connection, tables.LINES, key) if found and records else []
-            stored = _parts(found[0][0], [row[0] for row in lines]) if found else None
+            heads = asked(connection, tables.HEAD_TO_CHANGE, key)
+            lines = asked(connection, tables.LINES, key) if heads and records else []
+            stored = _parts(heads[0][0], [row[0] for row in lines]) if heads else None
             new = change(stored)
             values = {**key, "owner": new.owner, "head": new.head.decode()}
             if stored is not None:
@@ -132,7 +141,7 @@ class PostgresStore(ServedStore):
             return asked(link, tables.DELETE, values)
 
         # An earlier attempt, whose answer was lost, may have deleted the session.
-        return bool(self._writing(id, delete)) or attempts > 1
+        return bool(self._run_write(id, delete)) or attempts > 1
 
     def _heads(self, owner: str | None, last: bool) -> Iterator[StoredHead]:
         statement = tables.HEADS_AND_LAST if last else tables.HEADS
@@ -140,8 +149,8 @@ class PostgresStore(ServedStore):
         for id, head, line in sorted(rows, key=itemgetter(0)):
             yield StoredHead(id, head.encode(), line.encode() if line is not None else None)
 
-    def _writing(self, id: str, work: Callable[[Any], Any]) -> Any:
-        connection = self._mine.get(holder(id))
+    def _run_write(self, id: str, work: Callable[[Any], Any]) -> Any:
+        connection = self._locked_connections.get(holder(id))
         if connection is None:
             return self._link.work(work, self._where(id))
         try:
@@ -150,8 +159,8 @@ class PostgresStore(ServedStore):
         except SessionStorageError:
             if not connection.closed:
                 raise
-        broke = "another: the connection broke"
-        raise SessionLockedError(self._where(id), holder=broke, waited=0)
+        lock_holder = "another process, because the connection broke"
+        raise SessionLockedError(self._where(id), holder=lock_holder, waited=0)
 
 
 def _parts(head: str, lines: Sequence[str]) -> Parts:
@@ -161,8 +170,8 @@ def _parts(head: str, lines: Sequence[str]) -> Parts:
 def _columns(rows: Sequence[RecordRow]) -> dict[str, list[str | None]]:
     """Return the keys and the lines of records as two lists, for arrays in SQL.
 
-    If several records have the same key, only the first gets it; the others get None. This happens
-    in a session that was read from a damaged file.
+    If several records have the same key, only the first record gets the key and the others get
+    None. This happens in a session that was read from a damaged file.
     """
     seen: set[str] = set()
     keys: list[str | None] = []

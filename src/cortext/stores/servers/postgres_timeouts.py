@@ -1,4 +1,4 @@
-"""A time-out for PostgreSQL servers that hang."""
+"""A time-out for calls to a PostgreSQL server that does not answer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Generator
 from typing import Any
 
 from cortext.durability.file_lock import DEFAULT_WAIT
-from cortext.stores.servers.server_access import TIMEOUT
+from cortext.stores.servers.server_calls import TIMEOUT
 
 SILENCE = DEFAULT_WAIT + TIMEOUT / 2
 """Seconds without any data from the server after which a call fails.
@@ -23,7 +23,7 @@ def patient(psycopg: Any) -> Any:
     A `psycopg.Connection` waits forever for a server that hangs.
     """
 
-    class Patient(psycopg.Connection):
+    class TimeoutConnection(psycopg.Connection):
         def wait(self, gen: Any, *args: Any, **options: Any) -> Any:
             limited = self._limited(gen, time.monotonic() + SILENCE)
             return psycopg.Connection.wait(self, limited, *args, **options)
@@ -37,9 +37,9 @@ def patient(psycopg: Any) -> Any:
                         deadline = time.monotonic() + SILENCE
                     elif time.monotonic() >= deadline:
                         self.pgconn.finish()
-                        raise psycopg.OperationalError("it says nothing")
+                        raise psycopg.OperationalError("the server does not respond")
                     wanted = gen.send(ready)
             except StopIteration as end:
                 return end.value
 
-    return Patient
+    return TimeoutConnection

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
-from cortext.stores.servers.server_access import (
+import msgspec
+
+from cortext.stores.servers.server_calls import (
     TIMEOUT,
     Address,
     address_of,
@@ -20,25 +22,25 @@ from cortext.stores.servers.session_scripts import SessionScript
 
 T = TypeVar("T")
 _PORTS = {"cluster": 6379, "sentinel": 26379}
-_UNTRUSTED = "CERTIFICATE_VERIFY_FAILED"
+_BAD_CERTIFICATE = "CERTIFICATE_VERIFY_FAILED"
 _HINTS = (
-    (_UNTRUSTED, "name who signed its certificate: rediss://HOST:PORT/DB?ssl_ca_certs=FILE"),
+    (_BAD_CERTIFICATE, "give the CA certificate: rediss://HOST:PORT/DB?ssl_ca_certs=FILE"),
     ("NOAUTH", "write the password in the URL: redis://:PASSWORD@HOST:PORT/DB"),
     ("already authenticated", "write the password in the URL: redis://:PASSWORD@HOST:PORT/DB"),
     ("WRONGPASS", "check the user and the password in the URL"),
     ("invalid password", "check the user and the password in the URL"),
-    ("NOPERM", "the user needs the keys cortext:sessions:* and scripts"),
-    ("used memory", "free some memory or allow more: nothing that is kept here expires"),
-    ("OOM", "free some memory or allow more: nothing that is kept here expires"),
-    ("WRONGTYPE", "something else wrote to a key of ours: take another database"),
+    ("NOPERM", "the user needs permission for the keys cortext:sessions:* and for scripts"),
+    ("used memory", "free memory or raise the limit; sessions in Redis never expire"),
+    ("OOM", "free memory or raise the limit; sessions in Redis never expire"),
+    ("WRONGTYPE", "another program wrote to a key of cortext; use another database"),
     (
         "index is out of range",
-        "a server has databases 0 to 15 unless its settings say otherwise",
+        "by default, a server has the databases 0 to 15",
     ),
 )
 
 
-class RedisAddress(NamedTuple):
+class RedisAddress(msgspec.Struct, frozen=True):
     """The parsed URL of a Redis store.
 
     - `kind`: "" for one server, otherwise "cluster" or "sentinel"
@@ -70,7 +72,7 @@ def place_of(url: str) -> RedisAddress:
     steps = list(address.steps)
     if kind == "sentinel" and not steps:
         raise ValueError(
-            "the sentinels need the name of a service: redis+sentinel://HOST:PORT/SERVICE/DB"
+            "the URL lacks the name of the service: redis+sentinel://HOST:PORT/SERVICE/DB"
         )
     service = steps.pop(0) if kind == "sentinel" else ""
     db = steps.pop(0) if steps and steps[0].isdecimal() else "0"
@@ -85,16 +87,16 @@ class RedisConnection:
     def __init__(self, place: RedisAddress) -> None:
         self._redis = needed("redis", "Redis", "redis")
         self._place = place
-        self._options = self._parsed()
+        self._options = self._parse_options()
         self._client: Any = None
         self._answered = False
-        self._making = threading.Lock()
+        self._lock = threading.Lock()
         errors = self._redis.exceptions
-        self._passing = (
+        self._temporary_errors = (
             errors.ConnectionError, errors.TimeoutError, errors.ReadOnlyError,
             errors.ClusterDownError, errors.TryAgainError, errors.RedisClusterException,
         )  # fmt: skip
-        self._staying = (errors.AuthenticationError, errors.AuthorizationError)
+        self._permanent_errors = (errors.AuthenticationError, errors.AuthorizationError)
 
     def ask(self, work: Callable[[Any], T]) -> T:
         """Call `work` with a redis-py client and return its result.
@@ -105,20 +107,20 @@ class RedisConnection:
 
         def attempt() -> T:
             try:
-                return work(self._connected())
-            except self._staying as error:
-                raise self._refused(error) from None
-            except self._passing as error:
-                if _UNTRUSTED in str(error):
-                    raise self._refused(error) from None
-                self._mend()
+                return work(self._get_client())
+            except self._permanent_errors as error:
+                raise self._refusal_error(error) from None
+            except self._temporary_errors as error:
+                if _BAD_CERTIFICATE in str(error):
+                    raise self._refusal_error(error) from None
+                self._close_idle()
                 raise
             except self._redis.exceptions.RedisError as error:
-                raise self._refused(error) from None
+                raise self._refusal_error(error) from None
 
         answer = until_answered(
             attempt,
-            passing=self._passing,
+            passing=self._temporary_errors,
             no_answer=lambda error, waited: unanswered("Redis", self._place.address, error, waited),
             answered_before=self._answered,
         )
@@ -152,27 +154,27 @@ class RedisConnection:
         if client is not None:
             client.close()
 
-    def _connected(self) -> Any:
-        with self._making:
+    def _get_client(self) -> Any:
+        with self._lock:
             if self._client is None:
                 client = self._open()
                 _check_options(client)
                 self._client = client
             return self._client
 
-    def _parsed(self) -> dict[str, Any]:
+    def _parse_options(self) -> dict[str, Any]:
         place = self._place
         scheme = "rediss" if place.secure else "redis"
         hosts = place.address.hosts if not place.kind else "localhost"
         try:
             options = self._redis.connection.parse_url(place.address.url(scheme, hosts, place.db))
         except ValueError as error:
-            said = place.address.scrubbed(str(error))
-            raise ValueError(f"not a URL of Redis: {said}") from None
+            text = place.address.scrubbed(str(error))
+            raise ValueError(f"not a Redis URL: {text}") from None
         # Half of the time of a call, so that a dead connection leaves time for another attempt.
-        never = self._redis.retry.Retry(self._redis.backoff.NoBackoff(), 0)
-        given = {"socket_timeout": TIMEOUT / 2, "socket_connect_timeout": TIMEOUT / 2}
-        return {**options, **given, "retry": never, "decode_responses": False}
+        no_retry = self._redis.retry.Retry(self._redis.backoff.NoBackoff(), 0)
+        timeouts = {"socket_timeout": TIMEOUT / 2, "socket_connect_timeout": TIMEOUT / 2}
+        return {**options, **timeouts, "retry": no_retry, "decode_responses": False}
 
     def _open(self) -> Any:
         redis, place, options = self._redis, self._place, dict(self._options)
@@ -181,20 +183,20 @@ class RedisConnection:
         options.pop("connection_class", None)
         options.pop("host", None)
         port = _PORTS[place.kind]
-        hosts = [_host(text, port) for text in place.address.hosts.split(",")]
+        hosts = [_parse_host(text, port) for text in place.address.hosts.split(",")]
         if place.kind == "cluster":
             options.pop("db", None)
             nodes = [redis.cluster.ClusterNode(host, port) for host, port in hosts]
-            given = {"ssl": place.secure, "require_full_coverage": False}
-            return redis.RedisCluster(startup_nodes=nodes, **{**options, **given})
-        asking = {"socket_timeout": TIMEOUT / 4, "socket_connect_timeout": TIMEOUT / 4}
-        sentinel = redis.Sentinel(hosts, sentinel_kwargs={**asking, "ssl": place.secure})
+            cluster_options = {"ssl": place.secure, "require_full_coverage": False}
+            return redis.RedisCluster(startup_nodes=nodes, **{**options, **cluster_options})
+        timeouts = {"socket_timeout": TIMEOUT / 4, "socket_connect_timeout": TIMEOUT / 4}
+        sentinel = redis.Sentinel(hosts, sentinel_kwargs={**timeouts, "ssl": place.secure})
         return sentinel.master_for(place.service, **{**options, "ssl": place.secure})
 
-    def _mend(self) -> None:
-        """Close idle connections after an error.
+    def _close_idle(self) -> None:
+        """Close the idle connections after an error.
 
-        They are probably broken as well, and each would cost an attempt.
+        They are probably broken too. Each broken connection would make one more attempt fail.
         """
         client = self._client
         if self._place.kind == "cluster":
@@ -202,9 +204,9 @@ class RedisConnection:
         elif client is not None:
             client.connection_pool.disconnect(inuse_connections=False)
 
-    def _refused(self, error: Exception) -> Exception:
-        said = str(error)
-        hint = next((hint for words, hint in _HINTS if words in said), "")
+    def _refusal_error(self, error: Exception) -> Exception:
+        text = str(error)
+        hint = next((hint for words, hint in _HINTS if words in text), "")
         return refused("Redis", self._place.address, error, hint)
 
 
@@ -218,14 +220,14 @@ def _check_options(client: Any) -> None:
         if pool is not None:
             pool.connection_class(**pool.connection_kwargs)
     except TypeError as error:
-        said = str(error).rpartition(") ")[2]
-        raise ValueError(f"Redis has no such option that a URL could name: {said}") from None
+        option = str(error).rpartition(") ")[2]
+        raise ValueError(f"unknown option in the Redis URL: {option}") from None
 
 
-def _host(text: str, port: int) -> tuple[str, int]:
-    host, colon, given = text.rpartition(":")
-    if not colon or given.endswith("]"):
+def _parse_host(text: str, port: int) -> tuple[str, int]:
+    host, colon, port_text = text.rpartition(":")
+    if not colon or port_text.endswith("]"):
         return text.strip("[]"), port
-    if not given.isdecimal():
-        raise ValueError("the port in the URL of a Redis is no number")
-    return host.strip("[]"), int(given)
+    if not port_text.isdecimal():
+        raise ValueError("the port in the Redis URL is not a number")
+    return host.strip("[]"), int(port_text)

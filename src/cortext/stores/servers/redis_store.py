@@ -8,7 +8,9 @@ import platform
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from cortext.durability.file_lock import DEFAULT_WAIT
 from cortext.errors import (
@@ -20,7 +22,7 @@ from cortext.model.ids import check_id, new_id
 from cortext.stores.servers import session_scripts as scripts
 from cortext.stores.servers.redis_connection import RedisAddress, RedisConnection, place_of
 from cortext.stores.servers.server_base import ServedStore
-from cortext.stores.servers.session_parts import (
+from cortext.stores.servers.server_values import (
     INNER,
     Holder,
     NewRecords,
@@ -30,7 +32,7 @@ from cortext.stores.servers.session_parts import (
     SessionChange,
     StoredHead,
 )
-from cortext.stores.servers.session_parts import holder as _me
+from cortext.stores.servers.server_values import holder as _lock_key
 
 log: logging.Logger = logging.getLogger("cortext.stores")
 ALONE = 8_000
@@ -38,19 +40,19 @@ ALONE = 8_000
 
 This is shorter than the time for which other callers wait for the lock.
 """
-_HOLD = 5_000
-_UPLOAD = 60_000
-_AT_ONCE = 1_000
+_WRITE_LOCK_MS = 5_000
+_UPLOAD_MS = 60_000
+_BATCH_SIZE = 1_000
 _MOST_ROWS = 400_000
 """The maximum number of records in one append. A Redis command has fewer than 1,048,576 words."""
 _LONGEST_PAUSE = 0.05
 
 
-class _ReadSession(NamedTuple):
-    """A session as it was read before a change.
+class _ReadSession(msgspec.Struct, frozen=True):
+    """A session that was read in order to change it. `parts` is None if there is no session.
 
-    The write is refused if the stored `version` is no longer the same. `parts` is None if there is
-    no session.
+    `version` is the version that was read. The server refuses the write if the session on the
+    server has another version by then.
     """
 
     version: str
@@ -70,35 +72,35 @@ class RedisStore(ServedStore):
         self._place: RedisAddress = place_of(url)
         self._link = RedisConnection(self._place)
         self._prefix = ":".join(("cortext:sessions", *self._place.space))
-        self._fences: dict[Holder, str] = {}
+        self._lock_tokens: dict[Holder, str] = {}
 
     def inner(self, name: str) -> RedisStore:
         store = object.__new__(RedisStore)
         ServedStore.__init__(store)
         store._place, store._link = self._place, self._link
-        store._prefix, store._fences = f"{self._prefix}:{INNER}{name}", {}
+        store._prefix, store._lock_tokens = f"{self._prefix}:{INNER}{name}", {}
         return store
 
     def list_session_ids(self) -> list[str]:
-        ids = self._listed(self._list())
-        there = self._link.each([("EXISTS", self._key(id)) for id in ids])
-        return [id for id, found in zip(ids, there, strict=True) if found]
+        ids = self._ids_in_list(self._list_key())
+        answers = self._link.each([("EXISTS", self._key(id)) for id in ids])
+        return [id for id, exists in zip(ids, answers, strict=True) if exists]
 
     def close(self) -> None:
         self._link.close()
 
     @contextmanager
     def alone(self, id: str) -> Generator[None]:
-        mine = _me(check_id(id))
-        if mine in self._fences:
+        key = _lock_key(check_id(id))
+        if key in self._lock_tokens:
             yield
             return
-        with self._leased(id, self._keys(id)[3], ALONE) as token:
-            self._fences[mine] = token
+        with self._hold_lock(id, self._keys(id)[3], ALONE) as token:
+            self._lock_tokens[key] = token
             try:
                 yield
             finally:
-                del self._fences[mine]
+                del self._lock_tokens[key]
 
     def _where(self, id: str) -> str:
         return f"Redis at {self._place.address.shown}, {self._key(id)}"
@@ -115,84 +117,86 @@ class RedisStore(ServedStore):
         return [key, *(f"{key}:{part}" for part in ("records", "ids", "alone", "hold", *more))]
 
     def _fetch(self, id: str, last: int | None = None) -> Parts | None:
-        return self._look(id, last).parts
+        return self._read_session(id, last).parts
 
-    def _look(self, id: str, last: int | None = None) -> _ReadSession:
+    def _read_session(self, id: str, last: int | None = None) -> _ReadSession:
         start = 0 if last is None else (-last if last else "")
-        found = self._link.run(scripts.FETCH, self._keys(id)[:2], start)
-        if not found:
+        answer = self._link.run(scripts.FETCH, self._keys(id)[:2], start)
+        if not answer:
             return _ReadSession("", None, None)
         self._extend(id)
-        (format, version, head, owner), lines = found
+        (format, version, head, owner), lines = answer
         self._check_format(id, format)
         return _ReadSession(version.decode(), owner.decode(), Parts(head, lines))
 
     def _since(self, id: str, mark: RecordPosition) -> NewRecords | None:
-        found = self._link.run(scripts.SINCE, self._keys(id)[:2], mark.epoch, mark.number)
-        if not found:
+        answer = self._link.run(scripts.SINCE, self._keys(id)[:2], mark.epoch, mark.number)
+        if not answer:
             return None
-        format, epoch, start, lines = found
+        format, epoch, start, lines = answer
         self._check_format(id, format)
-        now = RecordPosition(epoch.decode(), start + len(lines))
-        return NewRecords(now, (now.epoch, start) != mark, lines)
+        position = RecordPosition(epoch.decode(), start + len(lines))
+        return NewRecords(position, RecordPosition(epoch.decode(), start) != mark, lines)
 
     def _push(self, id: str, rows: Sequence[RecordRow]) -> int | None:
         call, new = new_id(), 0
         for first in range(0, max(len(rows), 1), _MOST_ROWS):
             words = [word for row in rows[first : first + _MOST_ROWS] for word in row]
-            said = self._write(scripts.APPEND, id, self._keys(id), "", call, *words)
-            if said[0] == b"none":
+            answer = self._write(scripts.APPEND, id, self._keys(id), "", call, *words)
+            if answer[0] == b"none":
                 return None
-            new += int(said[1])
+            new += int(answer[1])
         return new
 
     def _rewrite(
         self, id: str, change: Callable[[Parts | None], SessionChange], *, records: bool = True
     ) -> None:
         last = None if records else 0
-        look = self._look(id, last)
-        if self._put(id, look, change(look.parts), ""):
+        stored = self._read_session(id, last)
+        if self._put(id, stored, change(stored.parts), ""):
             return
         # Someone else wrote in between: try again while no one else can write.
         deadline = time.monotonic() + DEFAULT_WAIT
         while time.monotonic() < deadline:
-            with self._leased(id, self._keys(id)[4], _HOLD) as token:
-                look = self._look(id, last)
-                if self._put(id, look, change(look.parts), token):
+            with self._hold_lock(id, self._keys(id)[4], _WRITE_LOCK_MS) as token:
+                stored = self._read_session(id, last)
+                if self._put(id, stored, change(stored.parts), token):
                     return
         raise SessionLockedError(self._where(id), holder="other writers", waited=DEFAULT_WAIT)
 
-    def _put(self, id: str, look: _ReadSession, change: SessionChange, hold: str) -> bool:
-        """Store `change` unless another process changed the session since it was read as `look`.
+    def _put(self, id: str, stored: _ReadSession, change: SessionChange, write_token: str) -> bool:
+        """Store `change`, and return whether it was stored.
 
-        Return whether it was stored. `hold` is the token of the caller's lock, or "".
+        Nothing is stored if another process changed the session after this process read `stored`.
+        `write_token` is the token of the caller's lock for this write, or "".
         """
         # List the session first: readers skip a listed session that does not exist. List an
         # existing session too: a killed process may have left it out of the lists.
-        self._enter(id, change.owner)
+        self._add_to_lists(id, change.owner)
         epoch = "" if change.rows is None else self._upload(id, change.rows)
-        words = (look.version, change.head, change.owner, epoch, new_id(), len(change.rows or ()))
-        said = self._write(scripts.WRITE, id, self._new_keys(id, epoch), hold, *words)
-        if said[0] != b"done":
+        words = (stored.version, change.head, change.owner, epoch, new_id(), len(change.rows or ()))
+        answer = self._write(scripts.WRITE, id, self._new_keys(id, epoch), write_token, *words)
+        if answer[0] != b"done":
             return False
-        if look.owner is None:
+        if stored.owner is None:
             # List it again: a process that deleted an earlier session with this id may have
             # unlisted it.
-            self._enter(id, change.owner)
-        elif look.owner != change.owner:
-            self._strike_off(id, self._list(look.owner))
+            self._add_to_lists(id, change.owner)
+        elif stored.owner != change.owner:
+            self._remove_from_lists(id, self._list_key(stored.owner))
         return True
 
     def _upload(self, id: str, rows: Sequence[RecordRow]) -> str:
-        """Send records that will replace those of a session, and return the name of their epoch.
+        """Send the new records of a session to the server, and return the name of their epoch.
 
-        They are stored under temporary keys until the script WRITE moves them into place.
+        The server stores the new records under temporary keys. Later, the script WRITE replaces the
+        old records with the new ones. An epoch is the time between two such replacements.
         """
         epoch = new_id()
         keys = self._new_keys(id, epoch)[-2:]
-        for first in range(0, len(rows), _AT_ONCE):
-            words = [word for row in rows[first : first + _AT_ONCE] for word in row]
-            self._link.run(scripts.UPLOAD, keys, _UPLOAD, first, *words)
+        for first in range(0, len(rows), _BATCH_SIZE):
+            words = [word for row in rows[first : first + _BATCH_SIZE] for word in row]
+            self._link.run(scripts.UPLOAD, keys, _UPLOAD_MS, first, *words)
         self._extend(id)
         return epoch
 
@@ -200,69 +204,76 @@ class RedisStore(ServedStore):
         return self._keys(id, f"new:{epoch}", f"new-ids:{epoch}")
 
     def _remove(self, id: str) -> bool:
-        look = self._look(id, 0)
-        if look.parts is None:
+        stored = self._read_session(id, 0)
+        if stored.parts is None:
             # A process that was killed during a delete may have left the id in the list.
-            self._strike_off(id, self._list())
+            self._remove_from_lists(id, self._list_key())
             return False
         # Unlist the session last. Readers skip a listed session that does not exist, and a process
         # that is killed in between leaves no session out of the lists.
         self._write(scripts.REMOVE, id, self._keys(id), "")
-        self._strike_off(id, self._list(), self._list(look.owner))
+        self._remove_from_lists(id, self._list_key(), self._list_key(stored.owner))
         return True
 
-    def _list(self, owner: str | None = None) -> str:
+    def _list_key(self, owner: str | None = None) -> str:
         """Return the Redis key of the set of all session ids, or of one owner's session ids."""
         return f"{self._prefix}:@all" if owner is None else f"{self._prefix}:@owner:{owner}"
 
-    def _enter(self, id: str, owner: str | None) -> None:
-        self._link.each([("SADD", place, id) for place in (self._list(), self._list(owner))])
+    def _add_to_lists(self, id: str, owner: str | None) -> None:
+        self._link.each(
+            [("SADD", place, id) for place in (self._list_key(), self._list_key(owner))]
+        )
 
-    def _strike_off(self, id: str, *lists: str) -> None:
+    def _remove_from_lists(self, id: str, *lists: str) -> None:
         """Remove a session id from the sets of ids whose keys are `lists`.
 
         If another process has created the session again meanwhile, its id is added again.
         """
         self._link.each([("SREM", place, id) for place in lists])
-        now = self._look(id, 0)
-        if now.parts is not None:
-            self._enter(id, now.owner)
+        current = self._read_session(id, 0)
+        if current.parts is not None:
+            self._add_to_lists(id, current.owner)
 
     def _heads(self, owner: str | None, last: bool) -> Iterator[StoredHead]:
-        ids = self._listed(self._list(owner))
-        for first in range(0, len(ids), _AT_ONCE):
-            some = ids[first : first + _AT_ONCE]
-            heads = self._link.each([("HMGET", self._key(id), "head", "owner") for id in some])
-            asked = [("LINDEX", self._keys(id)[1], -1) for id in some] if last else []
-            lines = self._link.each(asked) or [None] * len(some)
-            for id, (head, whose), line in zip(some, heads, lines, strict=True):
-                if head is not None and (owner is None or whose.decode() == owner):
+        ids = self._ids_in_list(self._list_key(owner))
+        for first in range(0, len(ids), _BATCH_SIZE):
+            batch = ids[first : first + _BATCH_SIZE]
+            heads = self._link.each([("HMGET", self._key(id), "head", "owner") for id in batch])
+            commands = [("LINDEX", self._keys(id)[1], -1) for id in batch] if last else []
+            lines = self._link.each(commands) or [None] * len(batch)
+            for id, (head, stored_owner), line in zip(batch, heads, lines, strict=True):
+                if head is not None and (owner is None or stored_owner.decode() == owner):
                     yield StoredHead(id, head, line)
 
-    def _listed(self, key: str) -> list[str]:
-        found: Any = self._link.ask(lambda client: client.smembers(key))
-        return sorted(id.decode() for id in found)
+    def _ids_in_list(self, key: str) -> list[str]:
+        members: Any = self._link.ask(lambda client: client.smembers(key))
+        return sorted(id.decode() for id in members)
 
     def _write(
-        self, script: scripts.SessionScript, id: str, keys: Sequence[str], hold: str, *words: Any
+        self,
+        script: scripts.SessionScript,
+        id: str,
+        keys: Sequence[str],
+        write_token: str,
+        *words: Any,
     ) -> list[Any]:
         """Run a script that writes to a session, and return its answer.
 
-        While another writer has locked the session, wait and try again. `hold` is the token of the
-        caller's own lock for this write, or "".
+        While another writer has locked the session, wait and try again. `write_token` is the token
+        of the caller's own lock for this write, or "".
         """
-        fence = self._fences.get(_me(id), "")
+        lock_token = self._lock_tokens.get(_lock_key(id), "")
         deadline, pause = time.monotonic() + DEFAULT_WAIT, 0.001
         while True:
-            said = self._link.run(script, keys, fence, ALONE, hold, *words)
-            if said[0] == b"newer":
-                self._check_format(id, said[1])
-            if said[0] == b"lost":
-                raise self._lost(id)
-            if said[0] != b"held":
-                return said
+            answer = self._link.run(script, keys, lock_token, ALONE, write_token, *words)
+            if answer[0] == b"newer":
+                self._check_format(id, answer[1])
+            if answer[0] == b"lost":
+                raise self._lost_lock_error(id)
+            if answer[0] != b"held":
+                return answer
             if time.monotonic() >= deadline:
-                self._give_up(id, said[1])
+                self._raise_locked(id, answer[1])
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
@@ -271,41 +282,44 @@ class RedisStore(ServedStore):
 
         SessionLockedError is raised if the lock has already expired.
         """
-        fence = self._fences.get(_me(id))
-        if fence and not self._link.run(scripts.EXTEND, self._keys(id)[3:4], fence, ALONE):
-            raise self._lost(id)
+        lock_token = self._lock_tokens.get(_lock_key(id))
+        if lock_token and not self._link.run(
+            scripts.EXTEND, self._keys(id)[3:4], lock_token, ALONE
+        ):
+            raise self._lost_lock_error(id)
 
-    def _lost(self, id: str) -> SessionLockedError:
-        holder = "another: this one had it for too long"
+    def _lost_lock_error(self, id: str) -> SessionLockedError:
+        holder = "another process, because this process held the lock for too long"
         return SessionLockedError(self._where(id), holder=holder, waited=0)
 
     @contextmanager
-    def _leased(self, id: str, key: str, lease: int) -> Generator[str]:
-        """Hold the lock `key` and yield its token. SessionLockedError after a long wait.
+    def _hold_lock(self, id: str, key: str, lease: int) -> Generator[str]:
+        """Hold the lock `key` during a `with` block, and yield the token of the lock.
 
         The lock expires after `lease` milliseconds, so the lock of a dead process ends.
+        SessionLockedError is raised if another process holds the lock for too long.
         """
         token = f"{new_id()} process {os.getpid()} on {platform.node()}"
         deadline, pause = time.monotonic() + DEFAULT_WAIT, 0.001
-        while holder := self._link.ask(lambda client: _taken(client, key, token, lease)):
+        while holder := self._link.ask(lambda client: _try_lock(client, key, token, lease)):
             if time.monotonic() >= deadline:
-                self._give_up(id, holder)
+                self._raise_locked(id, holder)
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
-        mine = os.getpid()
+        pid = os.getpid()
         try:
             yield token
         finally:
-            if mine == os.getpid():
+            if pid == os.getpid():
                 self._release(key, token)
 
     def _release(self, key: str, token: str) -> None:
         try:
             self._link.run(scripts.RELEASE, [key], token)
         except SessionStorageError as error:
-            log.warning("a lock is left to end by itself: %s", error)
+            log.warning("could not release a lock, which expires later: %s", error)
 
-    def _give_up(self, id: str, holder: bytes) -> None:
+    def _raise_locked(self, id: str, holder: bytes) -> None:
         name = holder.decode().partition(" ")[2]
         raise SessionLockedError(self._where(id), holder=name, waited=DEFAULT_WAIT)
 
@@ -315,8 +329,11 @@ class RedisStore(ServedStore):
             raise NewerVersionError(self._where(id), found=found.decode(), known=known)
 
 
-def _taken(client: Any, key: str, token: str, lease: int) -> bytes | None:
-    """Take the lock `key` and return None. If another caller has the lock, return its token."""
+def _try_lock(client: Any, key: str, token: str, lease: int) -> bytes | None:
+    """Take the lock `key` and return None. If another caller has the lock, return its token.
+
+    `token` identifies this caller. The lock expires after `lease` milliseconds.
+    """
     if client.set(key, token, nx=True, px=lease):
         return None
     holder = client.get(key) or b"- nobody, just now"

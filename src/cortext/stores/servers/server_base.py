@@ -20,22 +20,23 @@ from cortext.formats.head_and_lines import StoredRecords, calls_in_head, encode_
 from cortext.formats.log import LOG
 from cortext.formats.record_lines import Damage, RecordBlock, decode_lines, encode_record
 from cortext.model import json_codec, record_dicts
+from cortext.model.head_codec import check_head
 from cortext.model.ids import check_id
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
-from cortext.model.session_head import check_head
 from cortext.stores.damage_report import (
     at,
+    log_damage,
     name_mismatch,
     raise_if_damaged,
     refuse_damage,
     refuse_newer,
-    warn_of,
 )
 from cortext.stores.line_store_base import StoredSession
-from cortext.stores.merge_sessions import KnownRecords, check_riders
+from cortext.stores.merge_sessions import KnownRecords, check_tool_calls
 from cortext.stores.port import Reading, SessionStore
-from cortext.stores.servers.session_parts import (
+from cortext.stores.servers.server_calls import append_hints
+from cortext.stores.servers.server_values import (
     NewRecords,
     Parts,
     RecordPosition,
@@ -44,7 +45,7 @@ from cortext.stores.servers.session_parts import (
     StoredHead,
 )
 
-_LEFT_ALONE = "nothing was changed there; `read` gives everything else that it holds"
+_UNCHANGED_HINT = "nothing was changed; `read` returns everything that can be read"
 _LONGEST_ID = 200
 _LONG_AGO = datetime.fromtimestamp(0, UTC)
 
@@ -52,7 +53,7 @@ _LONG_AGO = datetime.fromtimestamp(0, UTC)
 class ServedStore(SessionStore):
     """A session store on a server. Subclasses implement the access to the server.
 
-    Every value that a method returns belongs to the caller.
+    The caller may change every object that a method returns.
     """
 
     def __init__(self, *, on_change: Callable[[str], None] | None = None) -> None:
@@ -81,9 +82,9 @@ class ServedStore(SessionStore):
 
     @abstractmethod
     def _fetch(self, id: str, last: int | None = None) -> Parts | None:
-        """Return a session with its `last` newest records, or None if it does not exist.
+        """Return a session with its newest records (messages); None if the session does not exist.
 
-        If `last` is None, return all records.
+        `last` is the number of records to return. None means all records.
         """
 
     @abstractmethod
@@ -91,7 +92,7 @@ class ServedStore(SessionStore):
 
     @abstractmethod
     def _push(self, id: str, rows: Sequence[RecordRow]) -> int | None:
-        """Append the records whose keys are new, and return how many were new.
+        """Append the records (messages) whose keys are new, and return how many were new.
 
         Return None if the session does not exist.
         """
@@ -100,10 +101,11 @@ class ServedStore(SessionStore):
     def _rewrite(
         self, id: str, change: Callable[[Parts | None], SessionChange], *, records: bool = True
     ) -> None:
-        """Call `change` with the stored session, or None if there is none, and store its result.
+        """Change a stored session: call `change` with the session, and store the result.
 
-        If another process writes in between, `change` is called again with the new content. If
-        `records` is False, `change` gets the session without its records.
+        `change` gets None if the session does not exist. If another process writes meanwhile,
+        `change` is called again with the new content. If `records` is False, `change` gets the
+        session without its records.
         """
 
     @abstractmethod
@@ -113,7 +115,8 @@ class ServedStore(SessionStore):
     def _heads(self, owner: str | None, last: bool) -> Iterator[StoredHead]:
         """Yield the heads of all sessions, or of the sessions of `owner`, sorted by id.
 
-        With `last`, the last record of each session is included.
+        A head has all fields of a session except its messages. With `last`, the last message is
+        included.
         """
 
     def save(self, session: Session) -> None:
@@ -123,15 +126,15 @@ class ServedStore(SessionStore):
         def change(stored: Parts | None) -> SessionChange:
             if stored is not None:
                 found = self._join(session.id, stored).reading
-                refuse_damage(found.damages, _LEFT_ALONE)
-                self._known.keep_others(session, found.session)
+                refuse_damage(found.damages, _UNCHANGED_HINT)
+                self._known.add_others_records(session, found.session)
             lines = encode_records(session, LOG)
             rows = [_row(one, line) for one, line in zip(session.messages, lines, strict=True)]
             return _change(session, None, rows)
 
         self._rewrite(session.id, change)
         self._known.note(session)
-        self._changed(session.id)
+        self._notify(session.id)
 
     def checkpoint(self, session: Session) -> None:
         check_id(session.id)
@@ -141,16 +144,16 @@ class ServedStore(SessionStore):
             if stored is None:
                 raise SessionNotFoundError(session.id)
             found = self._join(session.id, stored)
-            refuse_damage(found.reading.damages, _LEFT_ALONE)
+            refuse_damage(found.reading.damages, _UNCHANGED_HINT)
             return _change(session, found.records)
 
         self._rewrite(session.id, change)
-        self._changed(session.id)
+        self._notify(session.id)
 
     def amend(self, id: str, **fields: Any) -> Session:
-        """Set attributes of a session, such as `title="New"`, and store only its head.
+        """Set attributes of a session, such as `title="New"`, and store them.
 
-        Return the session without its records, which are not read. SessionNotFoundError is raised
+        Return the session without its messages, which are not read. SessionNotFoundError is raised
         if the session does not exist.
         """
         check_id(id)
@@ -159,14 +162,14 @@ class ServedStore(SessionStore):
             nonlocal amended
             if stored is None:
                 raise SessionNotFoundError(id)
-            amended, calls = self._head_in(id, stored.head)
+            amended, calls = self._decode_head(id, stored.head)
             for name, value in fields.items():
                 setattr(amended, name, value)
             return _change(amended, StoredRecords([], frozenset(), calls))
 
         amended = Session(id)
         self._rewrite(id, change, records=False)
-        self._changed(id)
+        self._notify(id)
         return amended
 
     def append(
@@ -176,37 +179,38 @@ class ServedStore(SessionStore):
         tool_invocations: Sequence[ToolInvocation] = (),
     ) -> int:
         check_id(id)
-        check_riders(messages, tool_invocations)
+        check_tool_calls(messages, tool_invocations)
         rows: dict[str, RecordRow] = {}
-        riding = tool_invocations
+        tool_calls = tool_invocations
         for message in messages:
-            row = _row(message, encode_record(message, LOG.records, riding))
+            row = _row(message, encode_record(message, LOG.records, tool_calls))
             rows.setdefault(row.key, row)
-            riding = ()
-        new = self._push(id, list(rows.values()))
+            tool_calls = ()
+        with append_hints():
+            new = self._push(id, list(rows.values()))
         if new is None:
             raise SessionNotFoundError(id)
-        self._changed(id)
+        self._notify(id)
         return new
 
     def load(self, id: str) -> Session:
         reading = self.read(id)
-        raise_if_damaged(reading.damages, _LEFT_ALONE)
+        raise_if_damaged(reading.damages, _UNCHANGED_HINT)
         return reading.session
 
     def read(self, id: str) -> Reading:
-        reading = self._join(id, self._there(id)).reading
+        reading = self._join(id, self._fetch_existing(id)).reading
         self._known.note(reading.session)
         return reading
 
     def tail(self, id: str, count: int) -> list[SessionMessage]:
         wanted = max(count, 0)
         while True:
-            found = self._there(id, wanted).lines
-            messages = _decoded(found).messages
-            if len(messages) >= count or len(found) < wanted:
+            lines = self._fetch_existing(id, wanted).lines
+            messages = _decode_records(lines).messages
+            if len(messages) >= count or len(lines) < wanted:
                 return messages[-count:] if count > 0 else []
-            wanted *= 4  # damaged lines are skipped
+            wanted *= 4  # read more lines, because damaged ones were skipped
 
     def since(
         self, id: str, mark: RecordPosition
@@ -219,71 +223,76 @@ class ServedStore(SessionStore):
 
         If the session does not exist, there are no messages and the new position is empty.
         """
-        found = self._since(check_id(id), mark)
-        if found is None:
+        new = self._since(check_id(id), mark)
+        if new is None:
             return RecordPosition(), mark.epoch != "", []
-        lines = _decoded(found.lines)
+        lines = _decode_records(new.lines)
         for damage in at(self._where(id), lines.damages):
-            warn_of(damage)
-        return found.mark, found.anew, lines.messages
+            log_damage(damage)
+        return new.mark, new.anew, lines.messages
 
     def head(self, id: str) -> Session:
-        """Return a session without its messages. Only the head is read."""
-        return self._head_in(id, self._there(id, 0).head)[0]
+        """Return a session without its messages. The messages are not read."""
+        return self._decode_head(id, self._fetch_existing(id, 0).head)[0]
 
     def heads(self, owner: str | None = None, *, last: bool = False) -> Iterator[Session]:
         """Yield all sessions, or the sessions of `owner`, without their messages.
 
-        With `last`, the last message is also read, and `updated_at` is never earlier than it. A
-        session whose head cannot be read is logged and left out.
+        If `last` is true, the last message is also read. If this message is later than
+        `updated_at`, then `updated_at` becomes the time of the message. A session whose head cannot
+        be read is logged and left out.
         """
-        for session, messages in self._outlines(owner, last):
+        for session, messages in self._heads_and_last(owner, last):
             for message in messages:
                 session.updated_at = max(session.updated_at, message.timestamp)
             yield session
 
     def latest(self, owner: str | None = None) -> Iterator[tuple[Session, list[SessionMessage]]]:
-        """Yield all sessions, or the sessions of `owner`, each with a list of its last message.
+        """Yield each session with its last message: all sessions, or the sessions of `owner`.
 
-        The list is empty if there is no message or it cannot be read. The session has no messages
-        itself, and its `updated_at` is as stored in the head.
+        The message is in a list. The list is empty if there is no message, or if the message cannot
+        be read. The session object has no messages, and its `updated_at` is the value in the stored
+        head.
         """
-        return self._outlines(owner, True)
+        return self._heads_and_last(owner, True)
 
-    def _outlines(
+    def _heads_and_last(
         self, owner: str | None, last: bool
     ) -> Iterator[tuple[Session, list[SessionMessage]]]:
-        for id, head, line in self._heads(None if owner is None else _short(owner), last):
+        for id, head, line in self._heads(None if owner is None else _short_key(owner), last):
             try:
-                session, _ = self._head_in(id, head)
+                session, _ = self._decode_head(id, head)
             except SessionStorageError as error:
-                warn_of(Damage(f"not listed: {error}", path=self._where(id)))
+                log_damage(Damage(f"not listed: {error}", path=self._where(id)))
                 continue
-            yield session, _decoded([line] if line else []).messages
+            yield session, _decode_records([line] if line else []).messages
 
     def exists(self, id: str) -> bool:
         return self._fetch(check_id(id), 0) is not None
 
     def delete(self, id: str) -> bool:
-        there = self._remove(check_id(id))
-        if there:
-            self._changed(id)
-        return there
+        existed = self._remove(check_id(id))
+        if existed:
+            self._notify(id)
+        return existed
 
-    def _there(self, id: str, last: int | None = None) -> Parts:
-        found = self._fetch(check_id(id), last)
-        if found is None:
+    def _fetch_existing(self, id: str, last: int | None = None) -> Parts:
+        parts = self._fetch(check_id(id), last)
+        if parts is None:
             raise SessionNotFoundError(id)
-        return found
+        return parts
 
-    def _changed(self, id: str) -> None:
+    def _notify(self, id: str) -> None:
         if self.on_change is not None:
             self.on_change(id)
 
-    def _head_in(self, id: str, line: bytes) -> tuple[Session, list[tuple[int, ToolInvocation]]]:
-        """Decode the line of a head. Return the session and the tool calls that the head contains.
+    def _decode_head(
+        self, id: str, line: bytes
+    ) -> tuple[Session, list[tuple[int, ToolInvocation]]]:
+        """Decode the head of a session, and return the session and the tool calls in the head.
 
-        SessionCorruptedError is raised if the line is not a head.
+        Each tool call comes with the number of messages before it. SessionCorruptedError is raised
+        if the line is not a head.
         """
         where = self._where(id)
         try:
@@ -292,16 +301,17 @@ class ServedStore(SessionStore):
             session = join(head, RecordBlock([], [], []), LOG)
             calls = calls_in_head(head)
         except ValueError as error:
-            raise SessionCorruptedError(where, str(error), hint=_LEFT_ALONE) from None
+            raise SessionCorruptedError(where, str(error), hint=_UNCHANGED_HINT) from None
         session.id, session.tool_history = id, []
         return session, calls
 
     def _join(self, id: str, parts: Parts) -> StoredSession:
         """Build a session from its stored lines.
 
-        If the head is unusable, a new one is made from the records and the damage is listed.
+        If the line of the head (title, times and so on) is unusable, a new head is made from the
+        messages, and the result lists the damage.
         """
-        where, lines = self._where(id), _decoded(parts.lines)
+        where, lines = self._where(id), _decode_records(parts.lines)
         in_lines = frozenset(call.id for _, call in lines.invocations)
         notes: list[str] = []
         try:
@@ -312,8 +322,8 @@ class ServedStore(SessionStore):
             damages += name_mismatch(session.id, id)
         except ValueError as error:
             damages, in_head = [Damage(str(error))], []
-            begun = lines.messages[0].timestamp if lines.messages else _LONG_AGO
-            session = join({"created_at": record_dicts.iso(begun)}, lines, LOG)
+            started = lines.messages[0].timestamp if lines.messages else _LONG_AGO
+            session = join({"created_at": record_dicts.iso(started)}, lines, LOG)
         session.id = id
         reading = Reading(session, at(where, [*damages, *lines.damages]))
         return StoredSession(reading, StoredRecords(lines.messages, in_lines, in_head))
@@ -331,18 +341,18 @@ def _change(
     session: Session, stored: StoredRecords | None, rows: Sequence[RecordRow] | None = None
 ) -> SessionChange:
     head = log.encode_head_line(session, stored).rstrip(b"\n")
-    return SessionChange(head, _short(session.owner), rows)
+    return SessionChange(head, _short_key(session.owner), rows)
 
 
 def _row(message: SessionMessage, line: bytes) -> RecordRow:
-    return RecordRow(_short(message.id), line.rstrip(b"\n"))
+    return RecordRow(_short_key(message.id), line.rstrip(b"\n"))
 
 
-def _short(text: str) -> str:
+def _short_key(text: str) -> str:
     """Return text that is short enough for an index of any server. A long text becomes its hash."""
     text = as_text(text)
     return text if len(text) <= _LONGEST_ID else hashlib.sha256(text.encode()).hexdigest()
 
 
-def _decoded(lines: Sequence[bytes]) -> RecordBlock:
+def _decode_records(lines: Sequence[bytes]) -> RecordBlock:
     return decode_lines(b"".join(line + b"\n" for line in lines), LOG.records)

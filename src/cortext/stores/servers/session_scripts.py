@@ -15,13 +15,14 @@ A script that writes to a session begins with `_GUARD`, which takes three argume
 from __future__ import annotations
 
 import hashlib
-from typing import NamedTuple
+
+import msgspec
 
 FORMAT = "1"
 """The version of the format in which a session is stored in Redis keys."""
 
 
-class SessionScript(NamedTuple):
+class SessionScript(msgspec.Struct, frozen=True):
     """The text of a Lua script, and its SHA-1 hash.
 
     A server that has run the script before accepts the hash instead of the text.

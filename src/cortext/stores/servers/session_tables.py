@@ -52,7 +52,7 @@ MAKE: str = _sql("""
     );
     insert into {schema}.version values ({version}) on conflict do nothing;
 """)
-FOUND_VERSION: str = _sql("select max(number) from {schema}.version")
+STORED_VERSION: str = _sql("select max(number) from {schema}.version")
 
 HEAD_TO_CHANGE: str = _sql("select head from {schema}.sessions {one} for update")
 LINES: str = _sql("select line from {schema}.records {of_one} order by number")
@@ -123,6 +123,6 @@ HEADS_AND_LAST: str = _sql("""
     from {schema}.sessions {whose}
 """)
 
-# The exclusive lock of one session, which `alone` takes. A write does not take it.
+# The exclusive lock of one session. `PostgresStore.alone` takes the lock; a write does not.
 ALONE: str = _sql("select pg_advisory_lock({lock})")
 LEFT: str = _sql("select pg_advisory_unlock({lock})")

@@ -11,6 +11,8 @@ import threading
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import msgspec
+
 Holder = tuple[int, int, str]
 INNER = "@"
 """The first character of the name of an inner space, which `ServedStore.inner` opens.
@@ -29,17 +31,17 @@ class RecordRow(NamedTuple):
     line: bytes
 
 
-class Parts(NamedTuple):
-    """A stored session: the line of its head, and the lines of its records."""
+class Parts(msgspec.Struct, frozen=True):
+    """A stored session: the line of its head, and the lines of its records (messages)."""
 
     head: bytes
     lines: Sequence[bytes]
 
 
-class SessionChange(NamedTuple):
+class SessionChange(msgspec.Struct, frozen=True):
     """The new content of a session that a write stores.
 
-    If `rows` is None, the stored records stay as they are. Otherwise `rows` replace all of them.
+    If `rows` is None, the stored messages are not changed. Otherwise `rows` replaces all of them.
     """
 
     head: bytes
@@ -48,9 +50,9 @@ class SessionChange(NamedTuple):
 
 
 class StoredHead(NamedTuple):
-    """The head of one session, as a listing of many sessions returns it.
+    """The head of one session (all fields but its messages) in a list of many sessions.
 
-    `last` is the line of the last record. It is None if it was not requested or does not exist.
+    `last` is the line of the last message. It is None if it was not requested or does not exist.
     """
 
     id: str
@@ -58,21 +60,22 @@ class StoredHead(NamedTuple):
     last: bytes | None
 
 
-class RecordPosition(NamedTuple):
-    """How far a reader has read a session: the first `number` records of an epoch.
+class RecordPosition(msgspec.Struct, frozen=True):
+    """The position of a reader that has read the first `number` messages of an epoch.
 
-    A new epoch begins each time a save replaces all records. The empty position is the beginning.
+    An epoch ends, and the next begins, when a save replaces all messages. An empty position means
+    that the reader has read nothing yet.
     """
 
     epoch: str = ""
     number: int = 0
 
 
-class NewRecords(NamedTuple):
-    """The records that were stored after a reader's old position.
+class NewRecords(msgspec.Struct, frozen=True):
+    """The records (messages) that were stored after a reader's old position.
 
     `mark` is the new position. If `anew` is True, the old position was no longer valid, and `lines`
-    are all records of the session.
+    has all records of the session.
     """
 
     mark: RecordPosition

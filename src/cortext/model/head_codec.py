@@ -1,7 +1,7 @@
 """Conversion of a session's head to a dict and back.
 
-The head is everything of a session but its messages and tool calls. Each file format uses its own
-names for the fields of the head: its dialect.
+The head has all fields of a session except its messages and tool calls. Each file format uses its
+own names for these fields. These names are the dialect of the format.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import msgspec
 
 from cortext.model import record_dicts
 from cortext.model.json_values import as_utc, json_copy, parse_time
@@ -22,7 +24,7 @@ VERSION = "1.0"
 
 
 class HeadField(NamedTuple):
-    """The place of one field of a session's head in the dict of a file format.
+    """The place of one field of a session in the dict that a file format stores.
 
     `ours` is the name of the field in `Session`. `path` has the keys that lead to the field in the
     dict. If `always` is true, the field is written even if it is empty.
@@ -33,11 +35,12 @@ class HeadField(NamedTuple):
     always: bool
 
 
-class HeadTable(NamedTuple):
+class HeadTable(msgspec.Struct, frozen=True):
     """A dialect: the names that one file format uses for the fields of a session's head.
 
+    The head has all fields except messages and tool calls. `keys` has the place of each field.
     `reserved` contains the top-level keys that the format uses. `words` maps a status to the word
-    that the format uses for it. If `nulls` is true, empty fields that are always written are null.
+    that the format uses for it. If `nulls` is true, an empty field is written as null.
     """
 
     keys: tuple[HeadField, ...]
@@ -55,11 +58,11 @@ def table(
     words: Mapping[str, str] | None = None,
     nulls: bool = False,
 ) -> HeadTable:
-    """Define how a file format stores the fields `names` of a session's head, in this order.
+    """Return a dialect, which defines how a file format stores the fields of a session.
 
-    Fields in `always` are written even if they are empty. `rename` maps fields to a dotted path in
-    the dict. `own` contains further keys that the format uses. `words` and `nulls` are those of
-    `HeadTable`.
+    `names` are the names of the fields, in the order in which they are stored. Fields in `always`
+    are written even if they are empty. `rename` maps fields to a dotted path of keys. `own`
+    contains further keys that the format uses. `HeadTable` explains `words` and `nulls`.
     """
     places = rename or {}
     required = frozenset(always)
@@ -85,7 +88,7 @@ HEAD = table(
     ),
     own=("messages", "tool_history"),
 )  # fmt: skip
-"""The dialect of documents and of `Session.to_dict`: every field has its own name."""
+"""The dialect of document files and of `Session.to_dict`, which renames no field."""
 
 _EMPTY: Mapping[str, Any] = {
     "status": "active",
@@ -128,21 +131,24 @@ _TIMES = frozenset(("created_at", "updated_at"))
 def check_head(session: Session, names: Iterable[str] = (*FIELDS, "extra")) -> None:
     """Raise ValueError if a field of the session has a value of the wrong type.
 
-    `names` are the fields of the head to check. `messages` and `tool_history` are always checked.
+    `names` are the fields to check. In addition, `messages` and `tool_history` are always checked.
     """
     for ours in names:
         value = getattr(session, ours)
         fits, kind = _KINDS.get(ours, _TEXT)
         if not fits(value):
-            raise ValueError(f"{ours} is {kind}, not {value!r:.60}")
+            raise ValueError(f"{ours} must be {kind}, not {value!r:.60}")
     if not _all_are(session.messages, SessionMessage):
-        raise ValueError("messages is a list of SessionMessage")
+        raise ValueError("messages must be a list of SessionMessage")
     if not _all_are(session.tool_history, ToolInvocation):
-        raise ValueError("tool_history is a list of ToolInvocation")
+        raise ValueError("tool_history must be a list of ToolInvocation")
 
 
 def encode_head(session: Session, dialect: HeadTable) -> dict[str, Any]:
-    """Convert a session's head to a dict; ValueError if it has values that JSON cannot store."""
+    """Convert a session's head (all fields except messages and tool calls) to a dict.
+
+    `dialect` has the names for the fields. Raises ValueError if JSON cannot store a value.
+    """
     check_head(session)
     data: dict[str, Any] = {"version": VERSION}
     for ours, path, always in dialect.keys:
@@ -156,7 +162,7 @@ def encode_head(session: Session, dialect: HeadTable) -> dict[str, Any]:
             value = dialect.words.get(value, value)
         elif empty and dialect.nulls:
             value = None
-        _place(data, path, json_copy(value, ours))
+        _set_at(data, path, json_copy(value, ours))
     extra = json_copy(session.extra, "extra")
     for parent in _parents(dialect):
         _merge_nested(data, extra, parent, dialect)
@@ -165,9 +171,10 @@ def encode_head(session: Session, dialect: HeadTable) -> dict[str, Any]:
 
 
 def decode_head(data: dict[str, Any], dialect: HeadTable) -> dict[str, Any]:
-    """Convert the dict of a head to the fields of a `Session`; unknown keys go into `extra`.
+    """Convert the dict of a session's head to the fields of a `Session`.
 
-    ValueError if `created_at` is missing, or if a time cannot be parsed.
+    `dialect` has the names of the fields in the dict. Unknown keys are stored in the field `extra`.
+    Raises ValueError if `created_at` is missing, or if a time cannot be parsed.
     """
     rest = dict(data)
     rest.pop("version", None)
@@ -177,7 +184,7 @@ def decode_head(data: dict[str, Any], dialect: HeadTable) -> dict[str, Any]:
     words = {theirs: ours for ours, theirs in dialect.words.items()}
     fields: dict[str, Any] = {}
     for ours, path, _ in dialect.keys:
-        value = _take(rest, path)
+        value = _pop_at(rest, path)
         if value is None:
             continue
         if ours in _TIMES:
@@ -189,7 +196,7 @@ def decode_head(data: dict[str, Any], dialect: HeadTable) -> dict[str, Any]:
         if rest.get(parent) == {}:
             del rest[parent]
     if "created_at" not in fields:
-        raise ValueError("is not a session: it has no created_at")
+        raise ValueError("is not a session: created_at is missing")
     fields.setdefault("updated_at", fields["created_at"])
     fields.setdefault("id", "")
     fields["extra"] = record_dicts.take_extra(rest)
@@ -197,35 +204,38 @@ def decode_head(data: dict[str, Any], dialect: HeadTable) -> dict[str, Any]:
 
 
 def newer_version(data: Mapping[str, Any]) -> str | None:
-    """Return the version in the dict of a head if this release cannot read it, otherwise None."""
-    found = data.get("version")
-    if isinstance(found, bool) or not isinstance(found, (str, int, float)):
+    """Return the format version in `data` if it is too new for this release, otherwise None.
+
+    `data` is the dict of a session's head.
+    """
+    version = data.get("version")
+    if isinstance(version, bool) or not isinstance(version, (str, int, float)):
         return None
-    if _is_no_version(found):
+    if _is_too_long(version):
         return None
-    major = str(found).split(".")[0]
+    major = str(version).split(".")[0]
     if major.isdecimal() and int(major) > int(VERSION.split(".")[0]):
-        return str(found)
+        return str(version)
     return None
 
 
-def _is_no_version(found: str | float) -> bool:
-    """Return whether a value is too long for a version, so that Python may refuse to convert it."""
+def _is_too_long(version: str | float) -> bool:
+    """Return whether a version has so many digits that Python may refuse to convert it."""
     digits = 20
-    return len(found) > digits if isinstance(found, str) else abs(found) >= 10**digits
+    return len(version) > digits if isinstance(version, str) else abs(version) >= 10**digits
 
 
 def _parents(dialect: HeadTable) -> set[str]:
     return {key.path[0] for key in dialect.keys if len(key.path) > 1}
 
 
-def _place(data: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
+def _set_at(data: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
     for name in path[:-1]:
         data = data.setdefault(name, {})
     data[path[-1]] = value
 
 
-def _take(data: dict[str, Any], path: tuple[str, ...]) -> Any:
+def _pop_at(data: dict[str, Any], path: tuple[str, ...]) -> Any:
     for name in path[:-1]:
         inner = data.get(name)
         if not isinstance(inner, dict):
@@ -237,9 +247,10 @@ def _take(data: dict[str, Any], path: tuple[str, ...]) -> Any:
 def _merge_nested(
     data: dict[str, Any], extra: dict[str, Any], parent: str, dialect: HeadTable
 ) -> None:
-    """Move unknown keys from `extra` back into the nested object `parent` they were read from.
+    """Move unknown keys from `extra` back into the nested object from which they were read.
 
-    If one of them has the name of a known key, all of them stay in `extra`.
+    `parent` is the key of the nested object in `data`. If an unknown key has the same name as a
+    known key of the object, all unknown keys of the object stay in `extra`.
     """
     unknown = extra.get(parent)
     ours = {key.path[1] for key in dialect.keys if key.path[0] == parent}

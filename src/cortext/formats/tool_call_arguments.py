@@ -1,6 +1,6 @@
-"""Access to the arguments of tool calls, which every AI tool names differently.
+"""Functions that read the arguments of tool calls, which every AI tool names differently.
 
-`given` is always the dict of arguments.
+The parameter `given` is always the dict of a call's arguments.
 """
 
 from __future__ import annotations
@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
+
+import msgspec
 
 PATHS = (
     "file_path", "filePath", "path", "absolute_path", "notebook_path", "target_file", "file",
@@ -25,11 +27,12 @@ _LONGEST_LINE = 200
 _BEGINNING = 4000  # characters of a text to search for its first line
 
 
-class FileEdit(NamedTuple):
+class FileEdit(msgspec.Struct, frozen=True):
     """The changes that a tool call made to one file.
 
     `added` and `removed` are numbers of lines. `removed` is None if the whole file was written,
-    because its previous content is unknown. `first` is the first changed line after `+` or `-`.
+    because its previous content is unknown. `first` is the first changed line, with `+` or `-`
+    before it.
     """
 
     path: str
@@ -39,25 +42,34 @@ class FileEdit(NamedTuple):
 
 
 def changes(given: dict[str, Any]) -> list[FileEdit]:
-    """Return the changes to each file, from the arguments of a tool call that edits files."""
+    """Return the changes that a tool call makes to files, with one `FileEdit` for each file.
+
+    `given` has the arguments of the call. A patch in the arguments may change several files. Other
+    arguments describe the changes to one file.
+    """
     if patch := patch_of(given):
-        return _patched(patch)
+        return _edits_of_patch(patch)
     edits = given.get("edits")
     listed = cast("list[Any]", edits) if isinstance(edits, list) else [given]
-    found = [_edited(cast("dict[str, Any]", edit)) for edit in listed if isinstance(edit, dict)]
-    removed = [edit[1] for edit in found]
+    measured = [
+        _measure_edit(cast("dict[str, Any]", edit)) for edit in listed if isinstance(edit, dict)
+    ]
+    removed = [edit[1] for edit in measured]
     return [
         FileEdit(
             one_line(first_of(given, PATHS)),
-            sum(edit[0] for edit in found),
+            sum(edit[0] for edit in measured),
             None if None in removed else sum(lines or 0 for lines in removed),
-            next((edit[2] for edit in found if edit[2]), ""),
+            next((edit[2] for edit in measured if edit[2]), ""),
         )
     ]
 
 
 def patch_of(given: dict[str, Any]) -> str:
-    """Return the patch in the arguments of a tool call, or "". It may be in a shell command."""
+    """Return the patch in the arguments of a tool call, or "" if there is no patch.
+
+    The patch may also be part of a shell command.
+    """
     texts = [given.get(key) for key in _PATCHES]
     if any(key in given for key in COMMANDS):
         texts.append(command_of(given))
@@ -76,7 +88,10 @@ def command_of(given: dict[str, Any]) -> str:
 
 
 def first_of(given: dict[str, Any], keys: Sequence[str]) -> Any:
-    """Return the value of the first of the `keys` whose value is not None, or None."""
+    """Try the `keys` in order, and return the first value in `given` that is not None.
+
+    The result is None if `given` has no such value.
+    """
     for key in keys:
         if (value := given.get(key)) is not None:
             return value
@@ -102,47 +117,47 @@ def _is_patch(text: str) -> bool:
     return "*** Begin Patch" in text[:400] or ("+++ " in text[:2000] and "\n@@ " in text[:4000])
 
 
-def _patched(patch: str) -> list[FileEdit]:
-    found, path, added, removed, first = list[FileEdit](), "", 0, 0, ""
+def _edits_of_patch(patch: str) -> list[FileEdit]:
+    edits, path, added, removed, first = list[FileEdit](), "", 0, 0, ""
     for line in [*patch.split("\n"), "+++ "]:
         file = _FILE.match(line)
         if file or line == "+++ ":
             if path:
-                found.append(FileEdit(path, added, removed, first))
+                edits.append(FileEdit(path, added, removed, first))
             path, added, removed, first = one_line(file[1]) if file else "", 0, 0, ""
         elif line[:1] in ("+", "-") and not line.startswith("--- "):
             added, removed = added + (line[0] == "+"), removed + (line[0] == "-")
             first = first or _first_line(line[1:], line[0])
-    return found
+    return edits
 
 
-def _edited(edit: dict[str, Any]) -> tuple[int, int | None, str]:
-    """Return the number of added and removed lines of one edit, and its first changed line.
+def _measure_edit(edit: dict[str, Any]) -> tuple[int, int | None, str]:
+    """Return the numbers of added and removed lines of one edit, and its first changed line.
 
-    The number of removed lines is None if the whole file was written.
+    The number of removed lines is None if the tool wrote the whole file.
     """
     if first_of(edit, OLD) is None and first_of(edit, NEW) is None:
         content = text_of(first_of(edit, CONTENT))
         return _count(content), None, _first_line(content, "+")
     old, new = text_of(first_of(edit, OLD)), text_of(first_of(edit, NEW))
     if old and new:
-        return _compared(old.split("\n"), new.split("\n"))
+        return _compare_lines(old.split("\n"), new.split("\n"))
     return _count(new), _count(old), _first_line(new, "+") or _first_line(old, "-")
 
 
-def _compared(old: list[str], new: list[str]) -> tuple[int, int, str]:
+def _compare_lines(old: list[str], new: list[str]) -> tuple[int, int, str]:
     start, end, shorter = 0, 0, min(len(old), len(new))
     while start < shorter and old[start] == new[start]:
         start += 1
     while end < shorter - start and old[-1 - end] == new[-1 - end]:
         end += 1
-    gone, come = old[start : len(old) - end], new[start : len(new) - end]
-    added, removed = len(come), len(gone)
+    old_lines, new_lines = old[start : len(old) - end], new[start : len(new) - end]
+    added, removed = len(new_lines), len(old_lines)
     if added > 1 and removed > 1:
-        same = (Counter(come) & Counter(gone)).total()
+        same = (Counter(new_lines) & Counter(old_lines)).total()
         if added > same or removed > same:  # otherwise lines only moved, which is a change
             added, removed = added - same, removed - same
-    sign, lines = ("+", come) if come else ("-", gone)
+    sign, lines = ("+", new_lines) if new_lines else ("-", old_lines)
     return added, removed, _first_line("\n".join(lines[:20]), sign)
 
 

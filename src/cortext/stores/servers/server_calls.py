@@ -1,12 +1,15 @@
-"""What the Redis and PostgreSQL session stores share: URLs, retries, time-outs and errors."""
+"""Code that the Redis and PostgreSQL session stores share: URLs, retries, time-outs and errors."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
+
+import msgspec
 
 from cortext.errors import CortextError, SessionStorageError
 from cortext.installation import install_command
@@ -15,15 +18,15 @@ from cortext.model.ids import check_id
 T = TypeVar("T")
 TIMEOUT = 10.0
 """Seconds within which a call to a server returns an answer or raises an error."""
-_FIRST = 2.0
-"""The same limit for a server that refuses connections and has never answered before."""
-_NOBODY = ("Connection refused", "No such file or directory", "Name or service not known")
+_FIRST_TIMEOUT = 2.0
+"""Seconds to wait for a server that refuses connections and has never answered before."""
+_NO_SERVER_ERRORS = ("Connection refused", "No such file or directory", "Name or service not known")
 _FIRST_PAUSE = 0.02
 _LONGEST_PAUSE = 0.5
-_AGAIN = "is it running? try again when it is back: a message with the same id is stored once"
+_RETRY_HINT = "check that the server is running, and try again"
 
 
-class Address(NamedTuple):
+class Address(msgspec.Struct, frozen=True):
     """The parsed URL of a server.
 
     - `user`: the user and the password, as written in the URL
@@ -48,7 +51,7 @@ class Address(NamedTuple):
         return "/".join([self.hosts, *self.steps])
 
     def url(self, scheme: str, hosts: str, path: str) -> str:
-        """Return a URL of these parts, with the user, password and query of this address."""
+        """Build a URL from these parts and the user, password and query of this address."""
         user = f"{self.user}@" if self.user else ""
         query = f"?{self.query}" if self.query else ""
         return f"{scheme}://{user}{hosts}/{path}{query}"
@@ -72,15 +75,15 @@ def address_of(url: str) -> Address:
     except ValueError:
         parts = urlsplit("")  # the error's text would repeat a password
     user, _, hosts = parts.netloc.rpartition("@")
-    odd = parts.fragment or "@" in parts.path or "@" in parts.query
-    if odd or not parts.scheme or not rest.startswith("//"):
+    is_invalid = parts.fragment or "@" in parts.path or "@" in parts.query
+    if is_invalid or not parts.scheme or not rest.startswith("//"):
         raise ValueError(
-            f"not the URL of a server: {scheme}://USER:PASSWORD@HOST:PORT/…, where in a user's "
-            "name or a password '/' is written %2F, '@' %40, '?' %3F, '#' %23 and '%' %25"
+            f"not the URL of a server: expected {scheme}://USER:PASSWORD@HOST:PORT/…; in USER and "
+            "PASSWORD, write '/' as %2F, '@' as %40, '?' as %3F, '#' as %23 and '%' as %25"
         )
-    named = [value for name, value in parse_qsl(parts.query) if "password" in name]
-    given = [user.partition(":")[2], *named]
-    secrets = {text for raw in given for text in (raw, unquote(raw)) if text}
+    query_passwords = [value for name, value in parse_qsl(parts.query) if "password" in name]
+    passwords = [user.partition(":")[2], *query_passwords]
+    secrets = {text for raw in passwords for text in (raw, unquote(raw)) if text}
     steps = [unquote(step) for step in parts.path.split("/") if step]
     longest_first = sorted(secrets, key=len, reverse=True)
     return Address(scheme, user, hosts, steps, parts.query, longest_first)
@@ -89,8 +92,8 @@ def address_of(url: str) -> Address:
 def check_space(names: Sequence[str]) -> tuple[str, ...]:
     """Check the names of spaces from a URL and return them as a tuple.
 
-    A space is a named part of a server with its own sessions. Each name is a space inside the space
-    before it. InvalidIdError is raised for a name that would not be a valid session id.
+    A space is a named part of a server with its own sessions. Spaces can be nested: each name is a
+    space inside the previous one. InvalidIdError is raised for a name that is not a valid id.
     """
     return tuple(check_id(name) for name in names)
 
@@ -105,8 +108,8 @@ def until_answered(
 ) -> T:
     """Call `attempt` until the server answers, and return the answer.
 
-    An attempt that raises one of the `passing` errors is repeated. So a request may reach the
-    server twice and must be safe to repeat.
+    `passing` has the types of temporary errors. After such an error, `attempt` is called again. So
+    a request may reach the server twice and must be safe to repeat.
 
     After `within` seconds, `no_answer` is called with the last error and the seconds waited, and
     the error that it returns is raised. This happens earlier if the server refuses connections and
@@ -117,18 +120,23 @@ def until_answered(
         try:
             return attempt()
         except passing as error:
-            nobody = not answered_before and any(words in str(error) for words in _NOBODY)
+            is_unreachable = not answered_before and any(
+                words in str(error) for words in _NO_SERVER_ERRORS
+            )
             waited = time.monotonic() - start
-            if waited + pause >= (min(_FIRST, within) if nobody else within):
+            if waited + pause >= (min(_FIRST_TIMEOUT, within) if is_unreachable else within):
                 raise no_answer(error, waited) from error
         time.sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE)
 
 
 def refused(server: str, address: Address, error: Exception, hint: str = "") -> SessionStorageError:
-    """Return the error to raise if `server`, such as "Redis", answered a call with `error`."""
-    said = address.scrubbed(str(error))
-    return SessionStorageError(f"{server} at {address.shown} refused: {said}", hint=hint)
+    """Return the error to raise if `server`, such as "Redis", answered a call with `error`.
+
+    `hint` tells the user what to do.
+    """
+    text = address.scrubbed(str(error))
+    return SessionStorageError(f"{server} at {address.shown} refused: {text}", hint=hint)
 
 
 def unanswered(
@@ -138,9 +146,20 @@ def unanswered(
 
     `error` is the error of the last attempt, and `waited` is the time waited in seconds.
     """
-    said = address.scrubbed(str(error))
+    text = address.scrubbed(str(error))
     sentence = f"no answer from {server} at {address.shown} within {round(waited, 1):g} s"
-    return SessionStorageError(f"{sentence}: {said}" if said else sentence, hint=_AGAIN)
+    return SessionStorageError(f"{sentence}: {text}" if text else sentence, hint=_RETRY_HINT)
+
+
+@contextmanager
+def append_hints() -> Generator[None]:
+    """Add to the error of an append without an answer that it is safe to append again."""
+    try:
+        yield
+    except SessionStorageError as error:
+        if error.hint == _RETRY_HINT:
+            error.hint += "; a message with the same id is stored only once"
+        raise
 
 
 def needed(module: str, server: str, extra: str) -> Any:

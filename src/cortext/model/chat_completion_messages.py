@@ -1,4 +1,4 @@
-"""Conversion between our messages and the messages of chat-completions APIs."""
+"""Functions that convert between messages of cortext and messages of chat-completions APIs."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from cortext.model.message import SessionMessage
 
 _KEY = "llm_message"
-"""The key in `extra` for the data of an API message that `SessionMessage` has no field for.
+"""The key in `extra` for data of an API message for which `SessionMessage` has no field.
 
-Such data is content that is not plain text, and unknown keys.
+This data is content that is not plain text, and unknown keys.
 """
 _OPTIONAL = ("tool_calls", "tool_call_id", "name")
 
@@ -25,8 +25,8 @@ def to_llm_message(message: SessionMessage) -> dict[str, Any]:
         value = getattr(message, name)
         if value is not None:
             data[name] = value
-    found = message.extra.get(_KEY)
-    rest = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    stored = message.extra.get(_KEY)
+    rest = cast("dict[str, Any]", stored) if isinstance(stored, dict) else {}
     # The text may have been edited in the meantime, for example to redact it.
     if "content" in rest and _read_text(rest["content"]) == message.content:
         data["content"] = rest["content"]
@@ -36,7 +36,7 @@ def to_llm_message(message: SessionMessage) -> dict[str, Any]:
 def fields_of_llm_message(data: Any) -> dict[str, Any]:
     """Convert a message of a chat-completions API to the fields of a `SessionMessage`.
 
-    ValueError if the content is neither text nor a list of parts.
+    Raises ValueError if the content is neither text nor a list of parts.
     """
     rest = {key: value for key, value in as_dict(data).items() if value is not None}
     fields = {name: rest.pop(name) for name in _OPTIONAL if name in rest}
@@ -44,7 +44,7 @@ def fields_of_llm_message(data: Any) -> dict[str, Any]:
     content = rest.pop("content", None)
     fields["content"] = text = _read_text(content)
     if text is None:
-        raise ValueError(f"content is text or a list of parts, not {type(content).__name__}")
+        raise ValueError(f"content must be text or a list of parts, not {type(content).__name__}")
     if content != text:
         rest["content"] = content
     if rest:
@@ -53,7 +53,10 @@ def fields_of_llm_message(data: Any) -> dict[str, Any]:
 
 
 def _read_text(content: Any) -> str | None:
-    """Return the text in the content of an API message; None if the content has the wrong type."""
+    """Return the text in the content of an API message.
+
+    The result is None if the content is neither text nor a list of parts.
+    """
     if content is None:
         return ""
     if isinstance(content, str):

@@ -21,14 +21,15 @@ from cortext.model.session import Session
 
 
 class NotAnExportError(ValueError):
-    """The file is not an export of a session. The message says what it is instead."""
+    """A file is not an export of a session. The message says what the file is instead."""
 
 
-class Body(NamedTuple):
-    """The data of the session that was found in an export.
+class Body(msgspec.Struct, frozen=True):
+    """The session's data in an export file, not yet parsed.
 
-    `format` is the format of the export: md, html, json or jsonl. `data` is a JSON document, or a
-    log for jsonl. If `edited` is true, somebody changed the text around the data.
+    `format` is the format of the export: md, html, json or jsonl. For jsonl, `data` is a log (one
+    message on each line). For the other formats, `data` is a JSON document. `edited` is true if
+    somebody changed the text around the data.
     """
 
     format: str
@@ -51,7 +52,7 @@ def encode(session: Session, format: str) -> bytes:
 def find_body(data: bytes) -> Body:
     """Recognize the format of an export file by its content, and find the session's data in it.
 
-    NotAnExportError if `data` is not an export; ValueError if the export is cut off.
+    Raises NotAnExportError if `data` is not an export, and ValueError if the export is cut off.
     """
     data = data.removeprefix(b"\xef\xbb\xbf")
     start = data[:1000].lstrip()
@@ -65,18 +66,19 @@ def find_body(data: bytes) -> Body:
         raise NotAnExportError("is not text") from None
     if "\0" in text:
         raise NotAnExportError("is not text")
-    page = start[: len(html_export.BEGINNING)].lower() == html_export.BEGINNING.encode()
-    found = html_export.find(text) if page else markdown_export.find(text)
-    if found is None:
-        kind = "a web page" if page else "text"
+    is_page = start[: len(html_export.BEGINNING)].lower() == html_export.BEGINNING.encode()
+    embedded = html_export.find(text) if is_page else markdown_export.find(text)
+    if embedded is None:
+        kind = "a web page" if is_page else "text"
         raise NotAnExportError(f"is {kind} without the data of a conversation")
-    return Body("html" if page else "md", found.data, found.edited)
+    return Body("html" if is_page else "md", embedded.data, embedded.edited)
 
 
 def version_of(body: Body) -> Mapping[str, Any]:
-    """Return `{"version": …}` with the format version that an export states.
+    """Return `{"version": …}` with the format version of an export.
 
-    The version is None if the export states none. The mapping is empty if a document is not JSON.
+    The value is None if the export contains no version. The mapping is empty if the data of the
+    export is not JSON.
     """
     if body.format != "jsonl":
         return document.decode_version(body.data)
@@ -84,11 +86,14 @@ def version_of(body: Body) -> Mapping[str, Any]:
 
 
 def decode(body: Body) -> DecodedExport:
-    """Parse the data of an export and return its session; ValueError if the data is damaged."""
+    """Parse the data of an export, and return its session.
+
+    Raises ValueError if the data is damaged.
+    """
     if body.format == "jsonl":
         return _decode_log(body.data)
-    found = document.decode(body.data)
-    return DecodedExport(found.session, found.notes)
+    decoded = document.decode(body.data)
+    return DecodedExport(decoded.session, decoded.notes)
 
 
 def _encode_json(session: Session) -> bytes:
@@ -97,7 +102,7 @@ def _encode_json(session: Session) -> bytes:
 
 
 def _encode_log(session: Session) -> bytes:
-    # The number of records reveals a file that lost some of them.
+    # An import compares this number with the messages in the file, to detect a cut-off file.
     head = {"type": "metadata", **head_to_dict(session, log.LOG)}
     head[log.LOG.count_key] = len(session.messages)
     lines = [json_codec.encode(head), b"\n", *encode_records(session, log.LOG)]
@@ -112,7 +117,7 @@ FORMATS: dict[str, Callable[[Session], bytes]] = {
 }
 
 
-class _Shape(msgspec.Struct):
+class _RequiredKeys(msgspec.Struct):
     """The keys that every JSON document of a session has."""
 
     id: msgspec.Raw
@@ -120,21 +125,21 @@ class _Shape(msgspec.Struct):
     messages: msgspec.Raw
 
 
-_shape = msgspec.json.Decoder(_Shape)
+_required_keys = msgspec.json.Decoder(_RequiredKeys)
 
 
 def _find_json(data: bytes) -> Body:
     if data.startswith(b'{"type":"metadata",') or _is_log_head(data.lstrip().partition(b"\n")[0]):
         return Body("jsonl", data.lstrip())
     try:
-        _shape.decode(data)
+        _required_keys.decode(data)
     except msgspec.ValidationError:
-        raise NotAnExportError("is JSON, and not a conversation") from None
+        raise NotAnExportError("is JSON, but not a conversation") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         # The data is not JSON, or it contains values that only the tolerant codec accepts.
-        known = json_codec.decode(data)
-        if not {"id", "created_at", "messages"} <= set(known):
-            raise NotAnExportError("is JSON, and not a conversation") from None
+        value = json_codec.decode(data)
+        if not {"id", "created_at", "messages"} <= set(value):
+            raise NotAnExportError("is JSON, but not a conversation") from None
     return Body("json", data)
 
 
@@ -155,7 +160,9 @@ def _decode_log(data: bytes) -> DecodedExport:
         if damage.fatal:
             raise ValueError(f"line {damage.line}: {damage.detail}")
         notes.append(damage.detail)
-    known = head.get(log.LOG.count_key)
-    if isinstance(known, int) and known > len(lines.messages):
-        raise ValueError(f"is cut off: it has {len(lines.messages)} of its {known} messages")
+    expected = head.get(log.LOG.count_key)
+    if isinstance(expected, int) and expected > len(lines.messages):
+        raise ValueError(
+            f"is incomplete: it has only {len(lines.messages)} of its {expected} messages"
+        )
     return DecodedExport(join(head, lines, log.LOG), notes)

@@ -1,4 +1,4 @@
-"""The names of session files, and the session ids in them."""
+"""Find the ids of sessions by the names of their files."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """Conversion between messages of the library `llm` (from its `Message.to_dict`) and our records.
 
-A record is a `SessionMessage`. Its `extra` stores the original message if role and text cannot
-express it, so a message is equal after a round trip. A message with several tool results becomes a
-record for each result. Only the last of these records stores the original message. A record of
-another program becomes a message with the same content.
+A record is a `SessionMessage`. If a message of `llm` has more than a role and a text, the field
+`extra` of its record stores the original message. So the conversion to a record and back returns
+the original message. A message with several tool results becomes one record for each result. The
+last of these records stores the original message. A record that another program wrote becomes a new
+message with the same content.
 """
 
 from __future__ import annotations
@@ -20,62 +21,71 @@ from cortext.model.record_dicts import as_dict
 KEY = "llm"
 """The key in `extra` under which the original message is stored."""
 PART = "part_of"
-"""The key inside `extra[KEY]` for the id of the record that stores the original message."""
-_NO_NAME = re.compile(r"[^A-Za-z0-9_-]+")
+"""The key in `extra[KEY]` for the id of another record, if that record has the original message."""
+_NOT_IN_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 Json = dict[str, Any]
 
 
 def records_of(item: Any, id: str, **fields: Any) -> list[SessionMessage]:
-    """Convert a message of `llm` to records; ValueError if the message is not a dict.
+    """Convert a message of the library `llm` to records, which are messages of cortext.
 
-    The last record gets the given `id` and further `fields`, such as `timestamp`.
+    The last record gets the given `id` and further `fields`, such as `timestamp`. Raises ValueError
+    if the message is not a dict.
     """
     item = as_dict(item)
     parts = _parts(item)
     results = [part for part in parts if part.get("type") == "tool_result"]
     others = [part for part in parts if part.get("type") != "tool_result"]
     if item.get("role") != "tool" or not results:
-        shown = [_said(item, parts)]
+        field_sets = [_message_fields(item, parts)]
     else:
-        shown = [*([_said(item, others)] if others else ()), *map(_result, results)]
+        field_sets = [
+            *([_message_fields(item, others)] if others else ()),
+            *map(_result_fields, results),
+        ]
     when = {"timestamp": fields["timestamp"]} if "timestamp" in fields else {}
     extra = {} if _is_plain(item) else {KEY: item}
     return [
         *(
-            SessionMessage(id=f"{id}.{number}", extra={KEY: {PART: id}}, **when, **one)
-            for number, one in enumerate(shown[:-1])
+            SessionMessage(id=f"{id}.{number}", extra={KEY: {PART: id}}, **when, **record_fields)
+            for number, record_fields in enumerate(field_sets[:-1])
         ),
-        SessionMessage(id=id, extra=extra, **fields, **shown[-1]),
+        SessionMessage(id=id, extra=extra, **fields, **field_sets[-1]),
     ]
 
 
 def items_of(records: Iterable[SessionMessage]) -> list[Json]:
-    """Convert records to messages of `llm`.
+    """Convert records, which are messages of cortext, to messages of the library `llm`.
 
-    A record from `records_of` gives the original message. A record of another program gives a new
-    message.
+    A record from `records_of` is converted to its original message. A record that another program
+    wrote is converted to a new message.
     """
     items: list[Json] = []
     names: dict[str, str] = {}
-    joined = False  # whether the last item contains results that another program recorded
+    ends_with_results = (
+        False  # whether the last item contains results that another program recorded
+    )
     for record in records:
-        own = record.extra.get(KEY)
-        if isinstance(own, dict):
-            if PART not in own:
-                items.append(cast("Json", own))
-                joined = False
+        original = record.extra.get(KEY)
+        if isinstance(original, dict):
+            if PART not in original:
+                items.append(cast("Json", original))
+                ends_with_results = False
             continue
-        for item in _made(record, names):
-            if item["role"] == "tool" and joined:
+        for item in _new_items(record, names):
+            if item["role"] == "tool" and ends_with_results:
                 items[-1]["parts"] += item["parts"]
             else:
                 items.append(item)
-            joined = item["role"] == "tool"
+            ends_with_results = item["role"] == "tool"
     return items
 
 
 def text_of(part: Json) -> str:
-    """Return the readable text of a text or an attachment in a message; "" for any other part."""
+    """Return the readable text of one part of a message of `llm`.
+
+    A part is a text or an attachment. The result is "" for any other part.
+    """
     kind = part.get("type")
     if kind == "text":
         return _text(part.get("text"))
@@ -98,9 +108,13 @@ def _is_plain(item: Json) -> bool:
     )
 
 
-def _said(item: Json, parts: Sequence[Json]) -> Json:
-    found = item.get("role")
-    role = cast("Role", found) if isinstance(found, str) and found in ROLES else "system"
+def _message_fields(item: Json, parts: Sequence[Json]) -> Json:
+    given_role = item.get("role")
+    role = (
+        cast("Role", given_role)
+        if isinstance(given_role, str) and given_role in ROLES
+        else "system"
+    )
     results = {
         part.get("tool_call_id"): part for part in parts if part.get("type") == "tool_result"
     }
@@ -126,7 +140,7 @@ def _call(part: Json, results: dict[Any, Json]) -> Json:
     return call
 
 
-def _result(part: Json) -> Json:
+def _result_fields(part: Json) -> Json:
     texts = [_text(part.get("output"))]
     texts += [_attachment(each) for each in _list(part.get("attachments"))]
     return {
@@ -138,54 +152,53 @@ def _result(part: Json) -> Json:
     }
 
 
-def _made(record: SessionMessage, names: dict[str, str]) -> list[Json]:
-    """Return new messages for a record of another program.
+def _new_items(record: SessionMessage, names: dict[str, str]) -> list[Json]:
+    """Return new messages of `llm` for a record that another program wrote.
 
-    `names` maps the ids of tool calls to tool names. Calls in this record are added to `names`.
+    `names` maps the ids of earlier tool calls to the names of the tools. The calls in this record
+    are added to `names`.
     """
     if record.role == "tool" and record.tool_call_id:
         name = names.get(record.tool_call_id) or _name(record.name or "")
-        return [
-            {"role": "tool", "parts": [_made_result(record.tool_call_id, name, record.content)]}
-        ]
-    said: list[Json] = []
+        return [{"role": "tool", "parts": [_new_result(record.tool_call_id, name, record.content)]}]
+    parts: list[Json] = []
     if record.content.strip():
-        said.append({"type": "text", "text": record.content})
+        parts.append({"type": "text", "text": record.content})
     if record.role != "assistant":
         # System and tool text of another program must not become an instruction to this model.
         role = "assistant" if record.role == "tool" else "user"
-        return [{"role": role, "parts": said}] if said else []
+        return [{"role": role, "parts": parts}] if parts else []
     results: list[Json] = []
     for data in record.tool_calls or ():
         call, result = tool_call_stubs.read_call(data), tool_call_stubs.own_result(data)
         if not call.id:
             continue
         names[call.id] = name = _name(call.name)
-        asked: Json = {"type": "tool_call", "name": name, "arguments": call.arguments}
-        said.append({**asked, "tool_call_id": call.id})
+        call_part: Json = {"type": "tool_call", "name": name, "arguments": call.arguments}
+        parts.append({**call_part, "tool_call_id": call.id})
         if result is not None:
-            results.append(_made_result(call.id, name, result.value))
-    items: list[Json] = [{"role": "assistant", "parts": said}] if said else []
+            results.append(_new_result(call.id, name, result.value))
+    items: list[Json] = [{"role": "assistant", "parts": parts}] if parts else []
     return [*items, {"role": "tool", "parts": results}] if results else items
 
 
-def _made_result(id: str, name: str, value: Any) -> Json:
+def _new_result(id: str, name: str, value: Any) -> Json:
     text = value if isinstance(value, str) else json_codec.encode(value).decode("utf-8")
     return {"type": "tool_result", "name": name, "output": text, "tool_call_id": id}
 
 
 def _name(name: str) -> str:
     """Return the name of a tool with only the characters that model providers accept."""
-    return _NO_NAME.sub("_", name)[:64] or "tool"
+    return _NOT_IN_NAME.sub("_", name)[:64] or "tool"
 
 
 def _attachment(data: Any) -> str:
     if not isinstance(data, dict):
         return "[attachment]"
-    found = cast("Json", data)
-    kind = _text(found.get("type")) or "file"
-    where = _text(found.get("path")) or _text(found.get("url"))
-    return f"[{kind}: {where}]" if where else f"[{kind}]"
+    attachment = cast("Json", data)
+    kind = _text(attachment.get("type")) or "file"
+    location = _text(attachment.get("path")) or _text(attachment.get("url"))
+    return f"[{kind}: {location}]" if location else f"[{kind}]"
 
 
 def _parts(item: Json) -> list[Json]:

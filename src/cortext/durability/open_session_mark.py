@@ -26,14 +26,17 @@ class LiveMark:
         self._fd = -1
 
     def take(self) -> str | None:
-        """Lock the mark and return None, or return text that describes the process that has it."""
+        """Lock the file and return None. If another process has the lock, describe that process.
+
+        The description is a text such as "process 12 (python)".
+        """
         if self._fd >= 0:
             return None
         make_private_dir(os.path.dirname(self._path))
         fd = os.open(self._path, _OPEN, 0o600)
         # Try several times: `live_holder` of another process holds the lock for an instant.
         if not any(try_flock(fd) for _ in range(3)):
-            holder = _signature(fd)
+            holder = _describe_holder(fd)
             os.close(fd)
             return holder
         os.ftruncate(fd, 0)
@@ -61,20 +64,21 @@ def mark_path(folder: str, id: str = "") -> str:
 
 
 def live_holder(path: str) -> str | None:
-    """Return text that describes the process that has a session open; None if no process has.
+    """Return a text about the process that has a session open, such as "process 12 (python)".
 
-    `path` is the lock file of the session. Nothing is written.
+    Return None if no process has the session open. `path` is the lock file of the session. Nothing
+    is written.
     """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
     try:
-        return None if try_flock(fd, fcntl.LOCK_SH) else _signature(fd)
+        return None if try_flock(fd, fcntl.LOCK_SH) else _describe_holder(fd)
     finally:
         os.close(fd)
 
 
-def _signature(fd: int) -> str:
+def _describe_holder(fd: int) -> str:
     text = os.pread(fd, 32, 0).strip()
     return describe_process(int(text)) if text.isdigit() else "another process"

@@ -6,24 +6,25 @@ import os
 import shlex
 import time
 from collections.abc import Collection, Mapping
-from typing import NamedTuple
 
-from cortext.git.commit_outcome import GitFailed, NotRecorded
+import msgspec
+
+from cortext.git.commit_outcome import GitFailedError, NotRecordedError
 from cortext.git.repository import Repository
 from cortext.git.run_git import reason
 from cortext.git.trees import TreeEntry
 
 WAIT = 2.0
-"""The seconds to wait while another git process locks the index."""
-_PAUSE = 0.02
+"""The number of seconds to wait while another git process locks the index."""
+_RETRY_PAUSE = 0.02
 
 
-class StagedFiles(NamedTuple):
+class StagedFiles(msgspec.Struct, frozen=True):
     """The index entries of a folder.
 
-    `entries` has the entries of the paths that the caller named. `skipped` has the named paths that
-    git does not compare with the disk: "assume unchanged" or sparse files. `others` has all other
-    paths in the folder.
+    `entries` has the entries of the paths that the caller named. `skipped` has those named paths
+    that git does not compare with the disk, because they are marked "assume unchanged" or are not
+    part of a sparse checkout. `others` has all other paths in the folder.
     """
 
     entries: dict[str, TreeEntry]
@@ -32,30 +33,31 @@ class StagedFiles(NamedTuple):
 
 
 def wait_for_index(repository: Repository) -> None:
-    """Wait until no process locks git's index. Raises NotRecorded if the lock remains."""
+    """Wait until no process locks git's index. Raises NotRecordedError if the lock remains."""
     deadline = time.monotonic() + WAIT
     while os.path.lexists(repository.index_lock):
         if time.monotonic() >= deadline:
-            raise _locked(repository)
-        time.sleep(_PAUSE)
+            raise _lock_error(repository)
+        time.sleep(_RETRY_PAUSE)
 
 
 def read_index(repository: Repository, folder: str, paths: Collection[str]) -> StagedFiles:
-    """Return the index entries of a folder, separated into the named `paths` and others.
+    """Return the entries that git's index has for a folder.
 
-    Raises NotRecorded with the outcome "busy" if one of the named paths has a merge conflict.
+    The result separates the given `paths` from all other paths in the folder. Raises
+    NotRecordedError with the outcome "busy" if one of the given paths has a merge conflict.
     """
-    below = [folder] if folder else []
-    out = repository.git.read("--literal-pathspecs", "ls-files", "-z", "-v", "-s", "--", *below)
+    pathspecs = [folder] if folder else []
+    out = repository.git.read("--literal-pathspecs", "ls-files", "-z", "-v", "-s", "--", *pathspecs)
     index = StagedFiles({}, set(), set())
     for row in os.fsdecode(out).split("\0")[:-1]:
-        facts, _, path = row.partition("\t")
+        fields, _, path = row.partition("\t")
         if path not in paths:
             index.others.add(path)
             continue
-        tag, mode, oid, stage = facts.split(" ")
+        tag, mode, oid, stage = fields.split(" ")
         if stage != "0":
-            raise NotRecorded("busy", f"{path} has a conflict; resolve it, then stop again")
+            raise NotRecordedError("busy", f"{path} has a conflict; resolve it, then stop again")
         index.entries[path] = TreeEntry(mode, oid)
         # A lower-case tag means "assume unchanged", and S means "skip the work tree".
         if tag.islower() or tag == "S":
@@ -66,7 +68,7 @@ def read_index(repository: Repository, folder: str, paths: Collection[str]) -> S
 def write_index(repository: Repository, files: Mapping[str, TreeEntry | None]) -> None:
     """Set the index entries of these paths, and remove the paths whose entry is None.
 
-    No other entry changes. Raises NotRecorded if another process keeps the index locked.
+    No other entry changes. Raises NotRecordedError if another process keeps the index locked.
     """
     rows = [
         f"{entry.mode} {entry.oid}\t{path}\0" if entry else f"0 {repository.no_id}\t{path}\0"
@@ -79,19 +81,19 @@ def write_index(repository: Repository, files: Mapping[str, TreeEntry | None]) -
         if not result.code:
             return
         if "File exists" not in result.err:
-            # A killed git process leaves its lock file, which may be the cause.
+            # The cause may be a lock file that a killed git process left.
             if os.path.lexists(repository.index_lock):
-                raise _locked(repository)
-            raise GitFailed("update-index", reason(result.err))
+                raise _lock_error(repository)
+            raise GitFailedError("update-index", reason(result.err))
         if time.monotonic() >= deadline:
-            raise _locked(repository)
-        time.sleep(_PAUSE)
+            raise _lock_error(repository)
+        time.sleep(_RETRY_PAUSE)
 
 
-def _locked(repository: Repository) -> NotRecorded:
+def _lock_error(repository: Repository) -> NotRecordedError:
     """Return the error to raise if another process keeps the index locked."""
-    return NotRecorded(
+    return NotRecordedError(
         "busy",
-        "another git process is at work there; if none is, remove "
+        "another git process has locked the index; if no git process is running, remove "
         f"{shlex.quote(repository.index_lock)} and stop again",
     )

@@ -1,4 +1,4 @@
-"""Parsing of markdown that anybody may have written, with a check that nothing is lost."""
+"""A function that parses markdown of unknown authors, and detects if the parser loses text."""
 
 from __future__ import annotations
 
@@ -12,10 +12,14 @@ DEEPEST = 100
 
 
 def parse(parser: MarkdownIt, text: str, env: dict[str, Any] | None = None) -> list[Token] | None:
-    """Return the markdown tokens of a text; None if the parser fails or leaves out some text."""
+    """Parse a text with `parser`, and return its markdown tokens.
+
+    The result is None if the parser fails or leaves out some text. The parser adds link definitions
+    to `env`.
+    """
     try:
         tokens = parser.parse(text, env)
-    except Exception:  # noqa: BLE001  some texts are too much for it: `> - <!--` is one
+    except Exception:  # noqa: BLE001  the parser crashes on some texts, such as `> - <!--`
         return None
     # The parser silently leaves out text that is nested deeper than its limit.
     return None if any(token.level >= DEEPEST - 2 for token in tokens) else tokens
