@@ -2,17 +2,18 @@
 
 The archive copies transcripts and companions. Companions are small files with facts about
 transcripts, such as titles or project folders. The archive has the same layout as the tool's
-folder, so the same reader classes (bridges) read both.
+folder, so the same reader class reads both.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+
+import msgspec
 
 from cortext.durability.gzip_members import SUFFIX
-from cortext.durability.incremental_copy import CopyState, Followed, print_of
+from cortext.durability.incremental_copy import CopyState, CopyUpdate, stat_fingerprint
 from cortext.durability.read_files import open_file, read_file
 from cortext.durability.replace_file import make_private_dir, replace, storage_errors, temp_name
 from cortext.errors import SessionStorageError
@@ -22,11 +23,11 @@ from cortext.tools.registry import find_tool
 from cortext.tools.transcript_folders import is_transcript_name, transcript_folders
 
 
-class ArchiveItem(NamedTuple):
+class ArchiveItem(msgspec.Struct, frozen=True):
     """A file or database session of a tool, and the `name` of its copy in the archive.
 
-    `name` is a path below the archive folder of the tool, without the ending of the compression.
-    `kind` is one of:
+    `path` is the path of the file or the database. `name` is a path below the archive folder of the
+    tool, without the ending `.gz` of compressed copies. `kind` is one of:
 
     - "log": a file that grows.
     - "document": a file that the tool rewrites as a whole.
@@ -51,7 +52,7 @@ Change = Callable[[bytes], bytes]
 
 
 class ArchiveSource:
-    """The selection of files that the archive copies from one tool.
+    """The files and database sessions of one tool that the archive copies.
 
     This class is for tools that store sessions as files in the folders of `Tool.transcripts`.
     A tool that stores sessions in another way needs a subclass.
@@ -61,7 +62,10 @@ class ArchiveSource:
     """Whether the tool moves transcripts to other folders, or continues a session in a new file."""
 
     titles_file: str = ""
-    """The companion file that contains titles of sessions. Titles may contain secrets."""
+    """The name of the companion file that contains the titles of sessions, or "".
+
+    Titles may contain secrets.
+    """
 
     def __init__(self, tool: Tool) -> None:
         self.tool = tool
@@ -70,10 +74,10 @@ class ArchiveSource:
     def items(self, failures: Failures) -> Iterator[ArchiveItem]:
         """Yield the files and database sessions that the archive copies.
 
-        A link that leads out of the tool's folder is added to `failures` and not yielded.
+        A link to a file outside the tool's folder is not yielded, but added to `failures`.
         """
         home = os.path.realpath(self.home)
-        return (item for item in self.files() if not _leads_out(item, home, failures))
+        return (item for item in self.files() if not _is_outside_link(item, home, failures))
 
     def files(self) -> Iterator[ArchiveItem]:
         """Yield the existing companions and transcripts, including links that `items` rejects."""
@@ -94,7 +98,10 @@ class ArchiveSource:
         return new
 
     def copy_name(self, session_id: str) -> str:
-        """Return the archive name of a database session's copy, or "" if sessions are files."""
+        """Return the path of a database session's copy, relative to the tool's archive folder.
+
+        The result is "" if the tool stores sessions as files.
+        """
         return ""
 
     def copy_rows(
@@ -105,15 +112,19 @@ class ArchiveSource:
         *,
         temp_dir: str,
         change: Change | None,
-    ) -> Followed:
-        """Add the new rows of a database session to its copy at `target`.
+    ) -> CopyUpdate:
+        """Add the new rows of a database session to its copy, the file `target`.
 
-        `known` is the state of the copy after the last run. `change` is applied to each row.
+        `known` is the state of the copy after the last run. `change` is applied to the bytes of
+        each row. Temporary files are created in `temp_dir`.
         """
         raise MissingCapabilityError(self.tool, "archive")
 
     def read_rows(self, path: str, session_id: str) -> list[bytes]:
-        """Return the rows of a session in the database at `path`, as lines of an archived copy."""
+        """Return the rows of a session in the database at `path`.
+
+        Each item is one row as bytes: a line in the format of an archived copy.
+        """
         raise MissingCapabilityError(self.tool, "archive")
 
     def item(self, path: str, id: str = "") -> ArchiveItem:
@@ -130,9 +141,9 @@ class ArchiveSource:
 
 def archive_source(tool: str) -> ArchiveSource:
     """Return the object that selects which files of a tool the archive copies."""
-    found = find_tool(tool)
-    kind: type[ArchiveSource] = found.load("archive") if found.archive else ArchiveSource
-    return kind(found)
+    descriptor = find_tool(tool)
+    kind: type[ArchiveSource] = descriptor.load("archive") if descriptor.archive else ArchiveSource
+    return kind(descriptor)
 
 
 def walk_files(folder: str) -> Iterator[os.DirEntry[str]]:
@@ -144,14 +155,14 @@ def walk_files(folder: str) -> Iterator[os.DirEntry[str]]:
             yield entry
 
 
-def _leads_out(item: ArchiveItem, home: str, failures: Failures) -> bool:
+def _is_outside_link(item: ArchiveItem, home: str, failures: Failures) -> bool:
     if item.kind == "side" or not os.path.islink(item.path):
         return False
     real = os.path.realpath(item.path)
     inside = (home, os.path.realpath(os.path.dirname(item.path)))
     if any(os.path.commonpath((folder, real)) == folder for folder in inside):
         return False
-    failures[item.path] = "it is a link that leads out of the tool's folder, and is not copied"
+    failures[item.path] = "not copied, because it is a link to a path outside the tool's folder"
     return True
 
 
@@ -163,15 +174,16 @@ def copy_companion(
     *,
     temp_dir: str,
     change: Change | None = None,
-) -> Followed:
-    """Copy a companion to `target`, after `change` is applied to its content.
+) -> CopyUpdate:
+    """Copy a companion (a file with facts about transcripts) to the file `target`.
 
-    `known` is the state of the copy after the last run. An unchanged file is not copied again.
-    `ArchiveSource.merge_companion` decides which older entries the copy keeps.
+    `change` is applied to the content first. `known` is the state of the copy after the last run.
+    An unchanged file is not copied again. `ArchiveSource.merge_companion` decides which older
+    entries the copy keeps.
     """
-    mark = print_of(os.stat(item.path))
-    if known and known.print == mark and os.path.exists(target):
-        return Followed(known)
+    fingerprint = stat_fingerprint(os.stat(item.path))
+    if known and known.print == fingerprint and os.path.exists(target):
+        return CopyUpdate(known)
     data = change(read_file(item.path)) if change else read_file(item.path)
     old = read_file(target) if os.path.exists(target) else b""
     data = archive_source(tool).merge_companion(os.path.basename(target), old, data)
@@ -179,20 +191,22 @@ def copy_companion(
         with storage_errors("archive into", target):
             make_private_dir(os.path.dirname(target))
             replace(target, [data], temp_dir=temp_dir)
-    return Followed(CopyState(mark, len(data), len(data)), "", len(data) if data != old else 0)
+    return CopyUpdate(
+        CopyState(fingerprint, len(data), len(data)), "", len(data) if data != old else 0
+    )
 
 
 def warm(item: ArchiveItem, temp_dir: str) -> str:
-    """Return the path of an uncompressed temporary copy of a file that Codex compressed.
+    """Decompress a file that Codex compressed, and return the path of the new temporary copy.
 
-    The result is "" if the program `zstd` is not installed. The caller deletes the copy. Raises
-    SessionStorageError if the file cannot be decompressed.
+    The copy is in `temp_dir`, and the caller must delete it. The result is "" if the program `zstd`
+    is not installed. Raises SessionStorageError if the file cannot be decompressed.
     """
     import subprocess
 
     path = os.path.join(temp_dir, temp_name("warm"))
     source = open_file(item.path)
-    found = os.fstat(source)
+    stat = os.fstat(source)
     target = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         done = subprocess.run(
@@ -206,6 +220,6 @@ def warm(item: ArchiveItem, temp_dir: str) -> str:
         os.close(target)
     if done.returncode:
         os.unlink(path)
-        raise SessionStorageError(f"{item.path} cannot be unpacked", path=item.path)
-    os.utime(path, ns=(found.st_mtime_ns, found.st_mtime_ns))
+        raise SessionStorageError(f"could not unpack {item.path}", path=item.path)
+    os.utime(path, ns=(stat.st_mtime_ns, stat.st_mtime_ns))
     return path

@@ -19,7 +19,7 @@ from cortext.errors import CortextError
 ENDINGS = (".jsonl", ".jsonl.gz", ".json", ".json.gz", ".jsonl.zst", ".jsonl.zst.gz")
 _DATA_HOME = "$XDG_DATA_HOME/"
 _LACKS = {
-    "setup": "there is nothing that cortext can set up in {}",
+    "setup": "cortext has nothing to set up in {}",
     "writer": "cortext cannot write sessions of {}",
     "launcher": "cortext cannot start {}",
     "headless": "cortext cannot run {} without a terminal",
@@ -30,7 +30,7 @@ _LACKS = {
 
 
 class MissingCapabilityError(CortextError):
-    """The error that a tool lacks a capability, for example that cortext cannot start the tool."""
+    """A tool lacks a capability: for example, cortext cannot start the tool."""
 
     def __init__(self, tool: Tool, capability: str, *, hint: str = "") -> None:
         self.tool: str = tool.name
@@ -40,7 +40,7 @@ class MissingCapabilityError(CortextError):
 
 
 class Plugin(Protocol):
-    """A file that a tool loads and that calls `cortext hook`, for a tool without hooks."""
+    """A plug-in of cortext: a file that a tool without hooks loads. It calls `cortext hook`."""
 
     note: str
     """A note that the user sees before the plug-in is installed."""
@@ -77,14 +77,14 @@ class Tool(Struct, frozen=True, kw_only=True):
     home_variable: str = ""
     """An environment variable that replaces the `~` of `folder`."""
     transcripts: tuple[str, ...] = ()
-    """The folders with transcripts, as patterns below `folder`.
+    """The folders with transcripts, as patterns relative to `folder`.
 
     `*` matches any folder, and `**` matches folders of any depth.
     """
     endings: tuple[str, ...] = ENDINGS
-    """The endings of the names of transcripts."""
+    """The endings of the file names of transcripts."""
     excluded_prefix: str = ""
-    """The prefix of files that look like transcripts but are not conversations with the user."""
+    """The prefix of the names of files that look like transcripts, but belong to sub-agents."""
     data_folders: tuple[str, ...] = ()
     """All folders with session data, if there are more than the folders of `transcripts`."""
     companions: tuple[str, ...] = ()
@@ -120,11 +120,14 @@ class Tool(Struct, frozen=True, kw_only=True):
     escapes_bangs: bool = False
     """Whether the tool puts a backslash before `!` in the arguments of a slash command."""
     marks_mcp_tools: bool = True
-    """Whether the name in a tool call shows that the call went to an MCP server."""
+    """Whether the names of MCP tools in tool calls start with `mcp_`."""
     agents_folder: str = ""
     """The folder in a project whose agent files name models of this tool."""
     output_limit: int = 0
-    """The maximum bytes of a command's output that the tool passes on; 0 means 28,000."""
+    """The maximum bytes of a command's output that the tool passes to its model.
+
+    The value 0 means 28,000.
+    """
     drops_pending_output: bool = False
     """Whether the tool loses output that is still in the terminal when a command ends."""
 
@@ -175,7 +178,7 @@ class Tool(Struct, frozen=True, kw_only=True):
 
     @property
     def is_connectable(self) -> bool:
-        """Whether `cortext setup` can add something to the tool."""
+        """Whether `cortext setup` can add anything to the tool, such as hooks or slash commands."""
         return bool(self.hooks or self.plugin or self.slash_commands or self.mcp_settings)
 
     @property
@@ -185,19 +188,22 @@ class Tool(Struct, frozen=True, kw_only=True):
 
     @property
     def named_database(self) -> str:
-        """The path of the database that the environment names, or "" if it names none."""
+        """The path of the database that the environment variable `database_variable` names.
+
+        The path is "" if this variable is not set.
+        """
         given = os.environ.get(self.database_variable, "") if self.database_variable else ""
         return "" if given in ("", ":memory:") else os.path.join(self.home, given)
 
     @property
     def transcript_roots(self) -> tuple[str, ...]:
-        """The folders of `transcripts`, up to the first `*`."""
+        """The beginning of each pattern in `transcripts`, up to the first `*`."""
         parts = (pattern.partition("*")[0].rstrip("/") for pattern in self.transcripts)
         return tuple(dict.fromkeys(parts))
 
     @property
     def moving_variable(self) -> str:
-        """The environment variable that moves the stored sessions, or "" if there is none."""
+        """The environment variable that makes the tool store its sessions elsewhere, or ""."""
         return self.folder_variable or self.home_variable or self.database_variable
 
     @property

@@ -1,6 +1,6 @@
-"""Runs of a tool without a terminal, each for one turn: one prompt and its answer.
+"""Runs of a tool without a terminal. A run has one turn: one prompt and its answer.
 
-This module gives the command line of a run and the parser of its output.
+The functions return the command line of a run, and the parser for its output.
 
 The command line contains no part of the prompt. No argument tells a tool to skip its own permission
 questions. Permission questions are declined, because no user can answer them.
@@ -22,12 +22,18 @@ _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+\[\]-]{0,127}")
 
 
 class Headless:
-    """The way to run one tool without a terminal, for one turn (a prompt and its answer)."""
+    """The description of how one tool runs without a terminal: its command and its output format.
+
+    Each run has one turn: a prompt and its answer.
+    """
 
     speech: ClassVar[type[Speech]] = Speech
     """The class that parses the tool's output during a turn."""
     report_words: ClassVar[tuple[str, ...]] = ()
-    """The options for `Launcher.ask` that make the tool print its answer and usage as JSON."""
+    """The options that make the tool print its answer and its token usage as JSON.
+
+    They are passed to `Launcher.ask` as `extra`.
+    """
 
     def __init__(self, tool: Tool) -> None:
         self.tool = tool
@@ -44,28 +50,33 @@ class Headless:
         """Return advice for the user about an error message of the tool, or ""."""
         return ""
 
-    def read_report(self, said: str) -> Report | None:
-        """Return the answer and usage in the tool's JSON output, or None if there is no answer."""
+    def read_report(self, output: str) -> Report | None:
+        """Return the answer and the token usage in the tool's JSON output.
+
+        The result is None if the output contains no answer.
+        """
         return None
 
 
 def headless_of(tool: str) -> Headless:
-    """Return the object that runs a tool without a terminal.
+    """Return the `Headless` object of a tool, which describes its runs without a terminal.
 
     Raises MissingCapabilityError if cortext cannot run the tool without a terminal.
     """
-    found = find_tool(tool)
-    return found.load("headless", hint="`--tool NAME` takes another tool or a command")(found)
+    descriptor = find_tool(tool)
+    return descriptor.load("headless", hint="choose another tool or a command with `--tool NAME`")(
+        descriptor
+    )
 
 
 def turn_plan(tool: str, *, cwd: str, model: str = "") -> LaunchPlan:
     """Return the command that runs one turn with a tool: one prompt and its answer.
 
-    The prompt comes on stdin, and the answer goes to stdout. The tool stores no session of the
-    turn, if it has an option for that. Raises CortextError if `model` is not a valid name.
+    The prompt comes on stdin, and the answer goes to stdout. If the tool has an option to store no
+    session, the command uses it. Raises CortextError if `model` is not a valid name.
     """
     if model and not _MODEL.fullmatch(model):
-        raise CortextError(f"{model!r} is no name of a model")
+        raise CortextError(f"{model!r} is not a valid model name")
     return headless_of(tool).turn(cwd=cwd, model=model)
 
 
@@ -85,10 +96,10 @@ def explain_failure(tool: str, text: str) -> str:
     return headless_of(tool).explain_failure(text) if find_tool(tool).headless else ""
 
 
-def read_report(tool: str, said: str) -> Report:
-    """Return the answer, session and usage in the JSON output of a tool.
+def read_report(tool: str, output: str) -> Report:
+    """Return the answer, the session id and the token usage in the JSON output of a tool.
 
-    If the output has another format, all of it becomes the answer. A later release of the tool may
-    change the format, and an answer must not be lost.
+    If the output has another format, the whole output becomes the answer. So no answer is lost if a
+    later release of the tool changes the format.
     """
-    return headless_of(tool).read_report(said) or Report(said)
+    return headless_of(tool).read_report(output) or Report(output)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
+import msgspec
+
 from cortext.model import json_codec
 
 
@@ -16,8 +18,8 @@ class AnswerUsage(NamedTuple):
     cost_usd: float | None = None
 
 
-class Report(NamedTuple):
-    """The answer of a tool, the id of its session, and its usage.
+class Report(msgspec.Struct, frozen=True):
+    """The answer of a tool, the id of the tool's session, and the tokens and cost of the answer.
 
     `session` is "" and `usage` is None if the tool did not report them.
     """
@@ -27,9 +29,9 @@ class Report(NamedTuple):
     usage: AnswerUsage | None = None
 
 
-def read_events(said: str) -> Iterator[dict[str, Any]]:
+def read_events(output: str) -> Iterator[dict[str, Any]]:
     """Return an iterator over the JSON objects in the lines of a text. Other lines are skipped."""
-    return filter(None, map(read_object, said.split("\n")))
+    return filter(None, map(read_object, output.split("\n")))
 
 
 def read_object(text: str) -> dict[str, Any]:
@@ -57,5 +59,8 @@ def as_number(value: Any) -> float | None:
 
 
 def sum_of(used: dict[str, Any], *names: str) -> int:
-    """Return the sum of the numbers that `used` holds under `names`. A missing number is 0."""
+    """Return the sum of the numbers in the dict `used` for the keys `names`.
+
+    A missing number counts as 0.
+    """
     return int(sum(as_number(used.get(name)) or 0 for name in names))

@@ -7,6 +7,7 @@ are lost. A line that cannot be read is reported as damage.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -23,9 +24,7 @@ from cortext.errors import reason_of
 from cortext.formats.record_lines import Damage, add_damage
 from cortext.model import json_codec
 from cortext.model.json_values import as_utc, parse_time
-from cortext.model.message import Role, SessionMessage, of_decoded
-from cortext.model.own_slash_commands import without_command
-from cortext.model.title import WHOLE, shorten
+from cortext.model.message import Role, SessionMessage, unchecked_message
 from cortext.tools.reader_protocol import TranscriptSource
 from cortext.tools.transcript_folders import warn
 
@@ -38,20 +37,24 @@ is used again for the next block.
 LONGEST_LINE = 256 << 20
 """The maximum bytes of a line. A longer line is reported as damage instead of read to memory."""
 ENDS = (1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22)
-"""The numbers of bytes to read at the start or end of a file.
+"""The numbers of bytes to read at the start or end of a file, in the order of the attempts.
 
-The next number is tried if the needed line is not in these bytes.
+If the needed line is not in the bytes that were read, the next larger number is tried.
 """
 _BEGINNING = 12  # bytes of a line that are compared to find a repeated line
-_AGAIN = 8  # the number of places that are tried
+_REPEAT_TRIES = 8  # the number of positions in a line at which a repeated record is tried
 _NULS = re.compile(rb"\0+")
+_any_json = json.JSONDecoder()
 _NESTED = frozenset((dict, list))
 _MILLISECONDS = 10**11  # a larger number is in milliseconds instead of seconds
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _MOST = 2**53
 
 Count = Annotated[int, msgspec.Meta(ge=-_MOST, le=_MOST)]
-"""A number for sums, such as tokens. The limit keeps the sum small enough to be stored."""
+"""The type of a number that is added up, such as tokens.
+
+The limit keeps the sum small enough to be stored.
+"""
 Cost = Annotated[float, msgspec.Meta(ge=-_MOST, le=_MOST)]
 
 _from_iso = datetime.fromisoformat
@@ -66,8 +69,8 @@ def read_blocks(path: str, damages: list[Damage] | None = None) -> Iterator[byte
     Damage in the gzip file is added to `damages`. Raises FileNotFoundError if there is no file.
     """
     if path.endswith(SUFFIX):
-        found = list[Damage]() if damages is None else damages
-        yield from read_packed(path, lambda detail: found.append(Damage(detail, path=path)))
+        found_damages = list[Damage]() if damages is None else damages
+        yield from read_packed(path, lambda detail: found_damages.append(Damage(detail, path=path)))
         return
     fd = open_file(path)
     try:
@@ -134,85 +137,93 @@ class JsonLines(Generic[T]):
             if count and len(values) == count:
                 yield from enumerate(values, number)
             else:  # a line is bad or blank, or the last line has no newline
-                yield from self._each(number, data)
+                yield from self._decode_each(number, data)
 
     def _join(self, blocks: Iterable[bytes]) -> Iterator[tuple[int, int, bytes | memoryview]]:
-        """Yield whole lines with the number of the first line and the count of lines.
+        """Yield groups of whole lines: the number of the first line, the count of lines, the bytes.
 
         The bytes after the last newline come at the end, with the count 0. Only a line that spans
         several blocks is copied.
         """
-        number, held, size = 1, list[bytes](), 0
+        number, parts, size = 1, list[bytes](), 0
         for block in blocks:
             if end := block.rfind(b"\n") + 1:
                 if size > LONGEST_LINE:
                     start = block.find(b"\n")
                     self._too_long(size + start, number)
-                    held, size, block, end = [], 0, block[start:], end - start
+                    parts, size, block, end = [], 0, block[start:], end - start
                 first = 0
                 if size:
                     first = block.find(b"\n") + 1
-                    yield number, 1, b"".join((*held, block[:first]))
+                    yield number, 1, b"".join((*parts, block[:first]))
                     number += 1
                 if count := _newlines(block, first, end):
                     yield number, count, memoryview(block)[first:end]
-                number, held, size, block = number + count, [], 0, block[end:]
-            held.append(block)
+                number, parts, size, block = number + count, [], 0, block[end:]
+            parts.append(block)
             size += len(block)
             if size > LONGEST_LINE:
-                held.clear()
+                parts.clear()
         if size > LONGEST_LINE:
             self._too_long(size, number)
         elif size:
-            yield number, 0, b"".join(held)
+            yield number, 0, b"".join(parts)
 
-    def _each(self, number: int, data: bytes | memoryview) -> Iterator[tuple[int, T]]:
+    def _decode_each(self, number: int, data: bytes | memoryview) -> Iterator[tuple[int, T]]:
         *lines, rest = bytes(data).split(b"\n")
         for at, line in enumerate(lines, number):
-            for value in self._one(at, line, ended=True) if line else ():
+            for value in self._decode_one(at, line, ended=True) if line else ():
                 yield at, value
-        for value in self._one(number + len(lines), rest, ended=False) if rest else ():
+        for value in self._decode_one(number + len(lines), rest, ended=False) if rest else ():
             yield number + len(lines), value
 
-    def _one(self, number: int, line: bytes, *, ended: bool) -> Iterator[T]:
+    def _decode_one(self, number: int, line: bytes, *, ended: bool) -> Iterator[T]:
         try:
             value = self._decode(line)
         except _UNREADABLE:
-            yield from self._mend(number, line, ended)
+            yield from self._recover(number, line, ended)
             return
         yield value
         if not ended:
-            self._name("the last line has no newline", number, fatal=False)
+            self._report("the last line has no newline", number, fatal=False)
 
-    def _mend(self, number: int, line: bytes, ended: bool) -> Iterator[T]:
-        """Yield the records that can be recovered from a line that is not valid JSON."""
+    def _recover(self, number: int, line: bytes, ended: bool) -> Iterator[T]:
+        """Yield the records that can be recovered from a line that is not valid JSON.
+
+        `number` is the line number. `ended` is whether the line ends with a newline.
+        """
         if lost := line.count(b"\0"):
-            self._name(f"{lost} NUL bytes stand where records may have been", number)
-        for piece in _NULS.split(line):
-            if piece.strip() and (value := self._tolerant(number, piece, ended)) is not None:
-                yield value
+            self._report(f"{lost} NUL bytes in place of records", number)
+        for part in _NULS.split(line):
+            values = _split_values(part)
+            if len(values) > 1:
+                self._report("no newline between two records", number, fatal=False)
+            for data in values:
+                if (value := self._decode_tolerant(number, data, ended)) is not None:
+                    yield value
 
-    def _tolerant(self, number: int, data: bytes, ended: bool) -> T | None:
+    def _decode_tolerant(self, number: int, data: bytes, ended: bool) -> T | None:
         notes: list[str] = []
         try:
-            found = json_codec.decode(data, notes)
-            if not isinstance(found, dict):
+            decoded = json_codec.decode(data, notes)
+            if not isinstance(decoded, dict):
                 raise ValueError("not a JSON object")
-            value = fit(cast("dict[str, Any]", found), self._kind, notes)
+            value = fit(cast("dict[str, Any]", decoded), self._kind, notes)
         except ValueError as error:
-            return self._again(number, data, ended, str(error))
+            return self._decode_repeated(number, data, ended, str(error))
         for note in notes:
-            self._name(note, number, fatal=False)
+            self._report(note, number, fatal=False)
         return value
 
-    def _again(self, number: int, data: bytes, ended: bool, reason: str) -> T | None:
+    def _decode_repeated(self, number: int, data: bytes, ended: bool, reason: str) -> T | None:
         """Return the record in a line that starts with an incomplete copy of the same record.
 
-        Such a line is the result of a write that was interrupted and then repeated. Return None,
-        with the damage `reason`, if the line has no complete record.
+        Such a line is the result of a write that was interrupted and then repeated. If the line has
+        no complete record, report it as damage and return None. `reason` is the text of the damage.
+        `ended` is whether the line ends with a newline.
         """
         at = 0
-        for _ in range(_AGAIN):
+        for _ in range(_REPEAT_TRIES):
             at = data.find(data[:_BEGINNING], at + 1)
             if at < 0:
                 break
@@ -220,20 +231,39 @@ class JsonLines(Generic[T]):
                 value = self._decode(data[at:])
             except _UNREADABLE:
                 continue
-            self._name(f"{at} bytes before a record were not written to their end", number)
+            self._report(f"an incomplete record of {at} bytes is before a record", number)
             return value
         if ended:
-            self._name(reason, number)
+            self._report(reason, number)
         else:
-            torn = f"the last line is torn: {len(data)} bytes were not written to their end"
-            self._name(torn, number, fatal=False)
+            torn = f"the last line is incomplete ({len(data)} bytes)"
+            self._report(torn, number, fatal=False)
         return None
 
     def _too_long(self, size: int, number: int) -> None:
-        self._name(f"a line of {size} bytes is too long to be read", number)
+        self._report(f"a line of {size} bytes is too long to be read", number)
 
-    def _name(self, detail: str, number: int, *, fatal: bool = True) -> None:
+    def _report(self, detail: str, number: int, *, fatal: bool = True) -> None:
         add_damage(self.damages, Damage(detail, number, fatal, self._path))
+
+
+def _split_values(data: bytes) -> list[bytes]:
+    """Return the JSON values of a line that lacks newlines between them.
+
+    If the line ends with something else, such as an incomplete value, the last item has the rest of
+    the line. Blank data has no values.
+    """
+    text, at, values = data.decode("utf-8", "surrogateescape").strip(), 0, list[bytes]()
+    while at < len(text):
+        try:
+            _, end = _any_json.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            end = len(text)
+        values.append(text[at:end].encode("utf-8", "surrogateescape"))
+        at = end
+        while at < len(text) and text[at].isspace():
+            at += 1
+    return values
 
 
 def _newlines(data: bytes, at: int, end: int) -> int:
@@ -250,9 +280,9 @@ def _newlines(data: bytes, at: int, end: int) -> int:
 
 
 def fit(data: dict[str, Any], kind: type[T], notes: list[str]) -> T:
-    """Return `data` as a struct of type `kind`, without the fields that do not match.
+    """Convert the decoded JSON object `data` to the struct type `kind`.
 
-    A message for each of these fields is appended to `notes`.
+    A field with a value of the wrong type is left out, and a message about it is added to `notes`.
     """
     known: dict[str, Any] = {}
     for field in msgspec.structs.fields(kind):
@@ -269,7 +299,7 @@ def fit(data: dict[str, Any], kind: type[T], notes: list[str]) -> T:
                 items = cast("list[Any]", value)
                 known[field.name] = [fit(item, inner, notes) for item in items if _is_dict(item)]
             else:
-                notes.append(f"{field.encode_name} is not what it should be and is passed over")
+                notes.append(f"{field.encode_name} has an unexpected value and is ignored")
     return kind(**known)
 
 
@@ -278,9 +308,10 @@ def _is_dict(value: Any) -> bool:
 
 
 def _struct_in(kind: Any, *, listed: bool) -> type[msgspec.Struct] | None:
-    """Return the struct type in the type of a field, which may be a union, or None.
+    """Return the struct class that a field's type annotation `kind` contains, or None.
 
-    If `listed` is true, search only for `list[Struct]`, otherwise only for a plain struct.
+    If `listed` is true, search only for `list[Struct]`, otherwise only for a plain struct. The
+    annotation may be a union of types.
     """
     if get_origin(kind) is list:
         return _struct_in(get_args(kind)[0], listed=False) if listed else None
@@ -311,10 +342,13 @@ class Ends(Generic[T]):
         except _UNREADABLE:
             return [value for _, value in JsonLines(self._kind).read([data])]
 
-    def head(self, enough: Callable[[T], bool]) -> list[T]:
+    def head(
+        self, enough: Callable[[T], bool], better: Callable[[T], bool] | None = None
+    ) -> list[T]:
         """Return the first lines of the file, at least up to a line for which `enough` is true.
 
-        At most 4 MiB are read, so such a line may be missing.
+        At most 4 MiB are read, so the result may end before such a line. If `better` is given, it
+        must be true for a line too, but at most 256 KiB are read to find that line.
         """
         values: list[T] = []
         for most in ENDS:
@@ -322,14 +356,16 @@ class Ends(Generic[T]):
             if most < self._size:
                 data = data[: data.rfind(b"\n") + 1]
             values = self._values(data)
-            if any(map(enough, values)) or most >= self._size:
+            is_best = better is None or most >= ENDS[2] or any(map(better, values))
+            if (is_best and any(map(enough, values))) or most >= self._size:
                 break
         return values
 
     def tail(self, enough: Callable[[T], bool]) -> list[T]:
-        """Return the last lines in file order, at least back to a line where `enough` is true.
+        """Return the last lines of the file, in the order of the file.
 
-        At most 4 MiB are read, so such a line may be missing.
+        They include at least one line for which `enough` is true, if there is such a line in the
+        last 4 MiB.
         """
         values: list[T] = []
         for most in ENDS:
@@ -341,6 +377,16 @@ class Ends(Generic[T]):
             if any(map(enough, values)) or start == 0:
                 break
         return values
+
+    def find_texts(self, pattern: re.Pattern[bytes]) -> set[str]:
+        """Return the texts in the first group of `pattern` at all its matches.
+
+        Only the first and the last 256 KiB of the file are searched.
+        """
+        most, size = ENDS[2], self._size
+        parts = [(0, size)] if size <= 2 * most else [(0, most), (size - most, size)]
+        found = (text for part in parts for text in pattern.findall(self._read(*part)))
+        return {text.decode("utf-8", "replace") for text in found}
 
 
 def time_of(value: Any) -> datetime | None:
@@ -357,17 +403,6 @@ def time_of(value: Any) -> datetime | None:
         return None if value is None else parse_time(value)
     except (ValueError, OverflowError, OSError):
         return None
-
-
-def title_of(text: str) -> str:
-    """Return a title made from the first line of a user's message.
-
-    A slash command of cortext before the text is removed. The title is "" if the message is only
-    a slash command.
-    """
-    text = without_command(text)
-    line = next((line.strip() for line in text.split("\n") if line.strip()), "")
-    return "" if line.startswith("/") and " " not in line else shorten(line, WHOLE)
 
 
 def cut(text: str, longest: int | None) -> str:
@@ -398,11 +433,12 @@ def message(
 ) -> SessionMessage:
     """Return a message of a transcript as a `SessionMessage`.
 
-    `calls` are the tool calls in the message. For a tool result, `answers` is the id of the call
-    and `name` is the tool. Call arguments that cannot be stored are replaced by a note.
+    `calls` are the tool calls in the message. For a tool result, `answers` is the id of the tool
+    call, `name` is the tool, and `data` holds facts such as an exit code. Call arguments that
+    cannot be stored are replaced by a note.
     """
     if id and when.tzinfo is UTC and (not calls or _are_flat(calls)):
-        return of_decoded(role, text, when, id, calls or None, answers, name, None, data)
+        return unchecked_message(role, text, when, id, calls or None, answers, name, None, data)
     try:
         return SessionMessage(role, text, when, id, calls or None, answers, name, None, data)
     except ValueError as error:
@@ -411,14 +447,17 @@ def message(
 
 
 def _are_flat(calls: list[dict[str, Any]]) -> bool:
-    """Return whether no argument is a dict or list, which could be nested too deeply."""
+    """Return whether the arguments of all tool calls are simple values, not dicts or lists.
+
+    A dict or list could be nested too deeply to be stored.
+    """
     for call in calls:
-        given = call["arguments"]
-        if type(given) is dict:
-            for value in cast("dict[str, Any]", given).values():
+        arguments = call["arguments"]
+        if type(arguments) is dict:
+            for value in cast("dict[str, Any]", arguments).values():
                 if type(value) in _NESTED:
                     return False
-        elif given is not None and type(given) is not str:
+        elif arguments is not None and type(arguments) is not str:
             return False
     return True
 
@@ -431,7 +470,7 @@ def listed(folder: str) -> list[os.DirEntry[str]]:
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
-        warn("%s is passed over: %s", folder, reason_of(error))
+        warn("skipped %s: %s", folder, reason_of(error))
         return []
 
 
@@ -440,20 +479,23 @@ def prints(paths: Iterable[str]) -> str:
     marks: list[str] = []
     for path in paths:
         try:
-            found = os.stat(path)
+            stat = os.stat(path)
         except OSError:
             continue  # the file was deleted meanwhile
-        marks.append(f"{path} {found.st_mtime_ns} {found.st_size} {found.st_ino}")
+        marks.append(f"{path} {stat.st_mtime_ns} {stat.st_size} {stat.st_ino}")
     return "\n".join(marks)
 
 
 def source(tool: str, id: str, entry: os.DirEntry[str]) -> Iterator[TranscriptSource]:
-    """Yield the transcript in a folder entry, or nothing if the entry is not a readable file."""
+    """Yield the location of a transcript: the file `entry`, which belongs to the session `id`.
+
+    Yield nothing if the entry is not a readable file.
+    """
     try:
-        found = entry.stat()
+        stat = entry.stat()
     except OSError as error:
-        warn("%s is passed over: %s", entry.path, reason_of(error))
+        warn("skipped %s: %s", entry.path, reason_of(error))
         return
-    if S_ISREG(found.st_mode):
-        mark = f"{found.st_mtime_ns}-{found.st_size}-{found.st_ino}"
-        yield TranscriptSource(tool, id, entry.path, found.st_size, mark)
+    if S_ISREG(stat.st_mode):
+        fingerprint = f"{stat.st_mtime_ns}-{stat.st_size}-{stat.st_ino}"
+        yield TranscriptSource(tool, id, entry.path, stat.st_size, fingerprint)

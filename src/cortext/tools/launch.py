@@ -11,18 +11,20 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
 
 from cortext.errors import CortextError
+from cortext.tools.command_files import slash_commands_of
 from cortext.tools.descriptor import Tool
 from cortext.tools.registry import find_tool, get_tool, tools
-from cortext.tools.slash_commands import slash_commands_of
 
 RESUME = "workspace.resume"
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
-class LaunchPlan(NamedTuple):
+class LaunchPlan(msgspec.Struct, frozen=True):
     """A command that starts a tool.
 
     `words` is the command line, and `cwd` is the working folder. `environment` holds variables to
@@ -37,18 +39,18 @@ class LaunchPlan(NamedTuple):
 
 
 class Launcher:
-    """The ways to start one tool. A subclass overrides the methods that its tool supports."""
+    """The command lines that start one tool. A subclass overrides the methods it supports."""
 
     asks_in_copy: bool = False
-    """Whether `cortext ask` runs the tool in an empty folder, on a copy of the session.
+    """Whether `cortext ask` first copies the session to an empty folder, and runs the tool there.
 
-    Some tools run programs from a project's settings, and no option prevents that. Other tools
-    store the copy of a session in the session's folder, wherever they are started.
+    This is safer for a tool that runs programs from a project's settings, if no option prevents
+    that. It is also for a tool that would store its own copy in the folder of the session.
     """
     takes_command: bool = False
-    """Whether the tool can be started with a slash command."""
+    """Whether the command line that starts the tool can contain a slash command to run first."""
     takes_instructions: bool = False
-    """Whether the tool can be started with a file of instructions."""
+    """Whether the tool can read a file of instructions when it starts."""
     deletes_resumed: bool = False
     """Whether the tool may delete a session that it resumes.
 
@@ -71,14 +73,16 @@ class Launcher:
     def fork(self, id: str, *, new: str, cwd: str, command: str = "") -> LaunchPlan | None:
         """Return the command that copies the session `id` and continues in the copy.
 
-        The copy gets the id `new`. The result is None if the tool cannot use a given id.
+        The copy gets the id `new`. The result is None if a caller cannot choose the copy's id.
         """
         return None
 
     def start(self, *, cwd: str, command: str = "", instructions: str = "") -> LaunchPlan | None:
         """Return the command that starts a new session with a slash command or instructions.
 
-        `instructions` is the path of a file. The result is None if the tool accepts neither.
+        `command` is the slash command. `instructions` is the path of a file that the tool reads.
+        The result is None if both are "". It is also None if the tool accepts neither a slash
+        command nor instructions at its start.
         """
         return None
 
@@ -86,8 +90,8 @@ class Launcher:
         """Return the command that answers one question about the session `id`.
 
         The question comes on stdin, and the answer goes to stdout. The model cannot call tools, and
-        the session does not change. `policy` is the path of a file with the content of
-        `deny_policy`. `extra` holds more arguments.
+        the session does not change. `policy` is the path of a file with the content that
+        `deny_policy` returns. `extra` holds more arguments.
         """
         raise NotImplementedError
 
@@ -96,32 +100,35 @@ class Launcher:
         return b""
 
     def delete(self, id: str, cwd: str) -> LaunchPlan | None:
-        """Return the command with which the tool deletes a session that cortext wrote.
+        """Return the command with which the tool deletes the session `id`, which cortext wrote.
 
-        The result is None if the session is a file, because cortext deletes files itself.
+        The result is None if sessions of this tool are files, because cortext deletes files itself.
         """
         return None
 
     def knows_briefing(self, path: str) -> bool:
-        """Return whether the agent of the session at `path` can get a briefing.
+        """Return whether the agent knows the briefing after the session at `path` is resumed.
 
-        The briefing has the instructions for a conversation. The result is False only for a tool
-        that accepts no instructions at a resume, if cortext did not write the session.
+        A briefing is a text with the instructions for a conversation. Most tools accept a briefing
+        when they resume a session, so the result is True. For other tools, the result is True only
+        if cortext has written the briefing into the session.
         """
         return True
 
 
 class ToolMissingError(CortextError):
-    """The error that a requested tool is not installed. Its hint tells how to install the tool."""
+    """A requested tool is not installed. The hint of the error tells how to install the tool."""
 
     def __init__(self, tool: str) -> None:
         self.tool = tool
-        there = installed()
-        others = f"; installed are {', '.join(there)}: take one with --tool" if there else ""
+        names = installed()
+        others = f"; or choose an installed tool with --tool: {', '.join(names)}" if names else ""
         command = find_tool(tool).install_command
         super().__init__(
             f"{tool} is not installed",
-            hint=f"`{command}` installs it{others}" if command else others.removeprefix("; "),
+            hint=f"install it with `{command}`{others}"
+            if command
+            else others.removeprefix("; or "),
         )
 
 
@@ -140,26 +147,31 @@ def require(tool: str) -> None:
     Raises ToolMissingError if the tool is not installed. Raises MissingCapabilityError if cortext
     cannot start this tool.
     """
-    found = find_tool(tool)
+    descriptor = find_tool(tool)
     launcher_of(tool)
-    if not _is_installed(found):
+    if not _is_installed(descriptor):
         raise ToolMissingError(tool)
 
 
 def launcher_of(tool: str) -> Launcher:
-    """Return the object that makes the command lines of a tool.
+    """Return the `Launcher` of a tool, which makes the command lines that start the tool.
 
     Raises MissingCapabilityError if cortext cannot start the tool.
     """
-    found = find_tool(tool)
-    there = [each.name for each in tools() if each.launcher]
-    return found.load("launcher", hint=f"`--tool` takes {', '.join(there)}")(found)
+    descriptor = find_tool(tool)
+    names = [each.name for each in tools() if each.launcher]
+    return descriptor.load("launcher", hint=f"choose another tool with --tool: {', '.join(names)}")(
+        descriptor
+    )
 
 
 def install_hint(tool: str) -> str:
-    """Return the command that installs a tool, in brackets, or "" if the command is not known."""
-    found = get_tool(tool)
-    return f" (`{found.install_command}`)" if found and found.install_command else ""
+    """Return text for a message: the command that installs a tool, in parentheses.
+
+    The result is "" if the command is not known.
+    """
+    descriptor = get_tool(tool)
+    return f" (`{descriptor.install_command}`)" if descriptor and descriptor.install_command else ""
 
 
 def resume_plan(
@@ -177,24 +189,30 @@ def resume_plan(
     """
     _check(id)
     plan = launcher_of(tool).resume(id, cwd=cwd, command=command, instructions=instructions)
-    return plan._replace(words=(*plan.words, *extra))
+    return replace(plan, words=(*plan.words, *extra))
 
 
 def fork_plan(
     tool: str, id: str, *, new: str, cwd: str, command: str = "", extra: Sequence[str] = ()
 ) -> LaunchPlan | None:
-    """Return the command that continues in a copy of a session, as `Launcher.fork` defines."""
+    """Return the command that continues in a copy of a session, as `Launcher.fork` defines.
+
+    `extra` holds arguments to append.
+    """
     _check(id)
     plan = launcher_of(tool).fork(id, new=new, cwd=cwd, command=command)
-    return plan and plan._replace(words=(*plan.words, *extra))
+    return plan and replace(plan, words=(*plan.words, *extra))
 
 
 def start_plan(
     tool: str, *, cwd: str, command: str = "", instructions: str = "", extra: Sequence[str] = ()
 ) -> LaunchPlan | None:
-    """Return the command that starts a new session of a tool, as `Launcher.start` defines."""
+    """Return the command that starts a new session of a tool, as `Launcher.start` defines.
+
+    `extra` holds arguments to append.
+    """
     plan = launcher_of(tool).start(cwd=cwd, command=command, instructions=instructions)
-    return plan and plan._replace(words=(*plan.words, *extra))
+    return plan and replace(plan, words=(*plan.words, *extra))
 
 
 def ask_plan(
@@ -202,17 +220,17 @@ def ask_plan(
 ) -> LaunchPlan:
     """Return the command that answers one question about a session, as `Launcher.ask` defines.
 
-    `denying` is the path of a file with the content of `Launcher.deny_policy`.
+    `denying` is the path of a file with the content that `Launcher.deny_policy` returns.
     """
     _check(id)
     plan = launcher_of(tool).ask(id, cwd=cwd, policy=denying, extra=extra)
-    return plan._replace(given=question)
+    return replace(plan, given=question)
 
 
-def forget_plan(tool: str, id: str, cwd: str) -> LaunchPlan | None:
-    """Return the command with which a tool deletes a session that cortext wrote, or None.
+def delete_plan(tool: str, id: str, cwd: str) -> LaunchPlan | None:
+    """Return the command that deletes a session that cortext wrote, as `Launcher.delete` defines.
 
-    `Launcher.delete` defines the result.
+    The result is None if no command is needed.
     """
     _check(id)
     return launcher_of(tool).delete(id, cwd)
@@ -221,17 +239,17 @@ def forget_plan(tool: str, id: str, cwd: str) -> LaunchPlan | None:
 def _check(id: str) -> None:
     """Raise CortextError if a session id is unsafe on a command line, for example "--help".
 
-    A transcript may contain any text as its id.
+    The id comes from a transcript, which may contain any text.
     """
     if not _ID.fullmatch(id):
-        raise CortextError(f"{id!r} is no id that a tool can be given")
+        raise CortextError(f"the session id {id!r} cannot be passed to a tool")
 
 
 def has_command(tool: str, cwd: str) -> bool:
-    """Return whether `/workspace.resume` runs our command if a tool is started in `cwd`.
+    """Return whether `/workspace.resume` runs cortext's command in a tool that is started in `cwd`.
 
-    The result is False if our command is not installed, or if the project has a command of the
-    same name, because the tool would run the project's command.
+    The result is False if our command is not installed. It is also False if the project has a
+    command of the same name, because the tool would run the project's command.
     """
     commands = slash_commands_of(tool)
     if commands is None:

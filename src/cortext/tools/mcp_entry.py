@@ -47,25 +47,27 @@ class McpEntry:
 
         The text is unchanged if the entry `cortext` is missing or starts another command.
         """
-        found = json_edit.parse(text).at(self.table)
-        there = found.at(NAME) if found else None
+        servers = json_edit.parse(text).at(self.table)
+        existing = servers.at(NAME) if servers else None
         # Compare only the command: the tool may have stored permissions in the entry.
-        ours = there is not None and all(
-            (value := there.at(key)) is not None and value.plain == self.entry[key]
+        is_ours = existing is not None and all(
+            (value := existing.at(key)) is not None and value.plain == self.entry[key]
             for key in ("command", "args")
             if key in self.entry
         )
-        return json_edit.remove(text, (self.table, NAME)) if ours else text
+        return json_edit.remove(text, (self.table, NAME)) if is_ours else text
 
     def made_keys(self, text: str) -> list[list[str]]:
-        """Return the paths of keys that `insertions` must create to hold the entry.
+        """Return the keys that `insertions` creates around our entry in the settings `text`.
 
-        A later removal of the entry also removes these keys.
+        Each key is given as a path of keys (`[["mcpServers"]]`). The result is [] if the settings
+        already have a table of servers. When our entry is removed later, these keys are removed
+        too.
         """
         return [] if json_edit.parse(text).at(self.table) else [[self.table]]
 
     def find(self, text: str) -> dict[str, Any] | None:
-        """Return the entry with the name `cortext` in the settings, or None if there is none.
+        """Return the entry with the name `cortext` in the settings `text`, or None.
 
         The user may have written the entry. Raises ValueError if the text cannot be parsed.
         """

@@ -1,8 +1,8 @@
-"""The new part of a transcript since it was last read.
+"""The lines that a tool has added to a transcript since cortext last read it.
 
-A transcript grows at its end. Therefore capture stores the position up to which it has read. The
-bytes before that position show whether the file was rewritten. The lines before the position are
-the context of the new lines.
+A transcript grows at its end. Therefore cortext stores the position up to which it has read. A
+digest of the bytes before that position shows whether the file was rewritten. The last lines before
+the position are read again, because new lines may refer to them.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
+import msgspec
 from msgspec import Struct
 
 from cortext.durability.read_files import open_file, read_range
@@ -20,14 +21,14 @@ from cortext.tools.reader_protocol import TranscriptSource
 
 _END = 4096
 CONTEXT = 1 << 18
-"""The number of bytes before a position that are read again, because new lines refer to them."""
+"""The maximum number of known bytes that are read again, before the position of the last read."""
 
 
 class FilePosition(Struct, frozen=True):
     """The position up to which a transcript was read, always at the end of a line.
 
-    `size` is the number of bytes before the position. `lines` is the number of lines, or 0 if not
-    counted. `end` is a digest of the last bytes before the position, to recognize the file.
+    `size` is the number of bytes before the position. `lines` is the number of lines before it, or
+    0 if they were not counted. `end` is a digest of the last bytes before the position.
     """
 
     inode: int
@@ -36,12 +37,12 @@ class FilePosition(Struct, frozen=True):
     end: str
 
 
-class Lately(NamedTuple):
-    """The lines of a transcript before and after the position up to which it was read.
+class NewLines(msgspec.Struct, frozen=True):
+    """The new lines of a transcript, and some known lines before them.
 
-    `before` holds at most the last `CONTEXT` bytes of known lines. `after` holds the new lines.
-    `new` is the line number of the first new line, counted from 1. `mark` is the position after the
-    last line.
+    `before` holds the known lines, at most `CONTEXT` bytes. `after` holds the new lines. `new` is
+    the line number of the first new line, counted from 1. `mark` is the position after the last new
+    line.
     """
 
     before: bytes
@@ -51,6 +52,7 @@ class Lately(NamedTuple):
 
     @property
     def first(self) -> int:
+        """The line number of the first line in `before`."""
         return self.new - self.before.count(b"\n")
 
     @property
@@ -59,11 +61,11 @@ class Lately(NamedTuple):
         return len(self.before) + len(self.after) == self.mark.size
 
 
-class MessageDelta(NamedTuple):
-    """The messages that a session got since its transcript was last read.
+class MessageDelta(msgspec.Struct, frozen=True):
+    """The messages that were added to a session or changed since its transcript was last read.
 
-    `again` holds known messages that have changed. `mark` is the position after the new messages.
-    `model` is the last model that the transcript names there, or "".
+    `again` holds the changed messages, and `new` the added messages. `mark` is the position after
+    the new messages. `model` is the last model that the new part of the transcript names, or "".
     """
 
     again: Sequence[SessionMessage]
@@ -76,17 +78,19 @@ class MessageDelta(NamedTuple):
 class Follows(Protocol):
     """A transcript reader that can continue at the position up to which it read last time."""
 
-    def follow(self, source: TranscriptSource, lately: Lately) -> MessageDelta | None:
-        """Return the messages of the new lines in `lately`, as `decode` would.
+    def follow(self, source: TranscriptSource, lately: NewLines) -> MessageDelta | None:
+        """Return the messages of the new lines in `lately`.
 
-        The result is None if the caller must decode the whole transcript instead.
+        They are equal to the messages that `Bridge.decode` returns for these lines. The result is
+        None if the caller must decode the whole transcript instead.
         """
         ...
 
     def beside(self, source: TranscriptSource) -> str | None:
-        """Return a fingerprint of the session's sub-agents, whose transcripts are other files.
+        """Return a fingerprint of the separate files that hold the session's sub-agents.
 
-        The result is None if only `decode` can find the sub-agents.
+        The fingerprint changes when a file changes. The result is None if only `Bridge.decode` can
+        find the sub-agents.
         """
         ...
 
@@ -95,15 +99,19 @@ class Follows(Protocol):
 class FollowsRows(Protocol):
     """A reader of sessions in a database, whose rows have a modification time.
 
-    The `size` of its positions is a modification time instead of a number of bytes.
+    The reader uses `FilePosition` for a point in time: its field `size` is a modification time
+    instead of a number of bytes.
     """
 
     def latest(self, source: TranscriptSource) -> FilePosition | None:
-        """Return the position of a session's last change, or None if the database has no times."""
+        """Return the time when a session last changed, as a position.
+
+        The result is None if the sessions have no modification times.
+        """
         ...
 
     def changed(self, source: TranscriptSource, mark: FilePosition) -> MessageDelta | None:
-        """Return the messages of a session that changed since the position `mark`.
+        """Return those messages of a session that were added or changed since the position `mark`.
 
         The result is None if the caller must decode the whole session instead. Raises
         FileNotFoundError if the session no longer exists.
@@ -111,51 +119,62 @@ class FollowsRows(Protocol):
         ...
 
     def beside(self, source: TranscriptSource) -> str | None:
-        """Return a fingerprint of the session's sub-agents, as `Follows.beside` does."""
+        """Return a fingerprint of the database rows that hold the session's sub-agents.
+
+        The fingerprint changes when a sub-agent gets new or changed messages. The result is None if
+        only `Bridge.decode` can find the sub-agents.
+        """
         ...
 
 
 def mark_of(path: str) -> FilePosition | None:
-    """Return the position after the last whole line of a file, or None if it is not `.jsonl`."""
+    """Return the position after the last whole line of a file.
+
+    The result is None if the name of the file does not end with `.jsonl`.
+    """
     if not path.endswith(".jsonl"):
         return None
     fd = open_file(path)
     try:
-        found = os.fstat(fd)
+        stat = os.fstat(fd)
         lines = size = at = 0
         while block := os.pread(fd, 1 << 20, at):
             lines += block.count(b"\n")
             end = block.rfind(b"\n") + 1
             size = at + end if end else size
             at += len(block)
-        return FilePosition(found.st_ino, size, lines, _digest(fd, size))
+        return FilePosition(stat.st_ino, size, lines, _digest(fd, size))
     finally:
         os.close(fd)
 
 
-def end_of(path: str) -> FilePosition | None:
+def end_position(path: str) -> FilePosition | None:
     """Return the position at the end of a file, without counting its lines.
 
-    The result is None if the file is not `.jsonl`, or if its last line has no newline.
+    The result is None if the name of the file does not end with `.jsonl`, or if the last line of
+    the file has no newline.
     """
     if not path.endswith(".jsonl"):
         return None
     fd = open_file(path)
     try:
-        found = os.fstat(fd)
-        if not found.st_size or os.pread(fd, 1, found.st_size - 1) != b"\n":
+        stat = os.fstat(fd)
+        if not stat.st_size or os.pread(fd, 1, stat.st_size - 1) != b"\n":
             return None
-        return FilePosition(found.st_ino, found.st_size, 0, _digest(fd, found.st_size))
+        return FilePosition(stat.st_ino, stat.st_size, 0, _digest(fd, stat.st_size))
     finally:
         os.close(fd)
 
 
-def since(path: str, mark: FilePosition) -> Lately | None:
-    """Return the lines before and after the position `mark`, or None if the file was rewritten."""
+def since(path: str, mark: FilePosition) -> NewLines | None:
+    """Return the lines after the position `mark` of a file, and some lines before it.
+
+    The result is None if the file was rewritten since `mark` was recorded.
+    """
     fd = open_file(path)
     try:
-        found = os.fstat(fd)
-        if found.st_ino != mark.inode or found.st_size < mark.size:
+        stat = os.fstat(fd)
+        if stat.st_ino != mark.inode or stat.st_size < mark.size:
             return None
         if _digest(fd, mark.size) != mark.end:
             return None
@@ -163,10 +182,10 @@ def since(path: str, mark: FilePosition) -> Lately | None:
         before = read_range(fd, start, mark.size)
         if start:
             before = before[before.find(b"\n") + 1 :]
-        after = read_range(fd, mark.size, found.st_size)
+        after = read_range(fd, mark.size, stat.st_size)
         after = after[: after.rfind(b"\n") + 1]
         size, lines = mark.size + len(after), mark.lines + after.count(b"\n")
-        return Lately(
+        return NewLines(
             before, after, mark.lines + 1, FilePosition(mark.inode, size, lines, _digest(fd, size))
         )
     finally:

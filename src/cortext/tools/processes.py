@@ -6,12 +6,13 @@ import os
 import time
 from collections.abc import Iterator
 from functools import cache
-from typing import NamedTuple
+
+import msgspec
 
 _DEEPEST = 64
 
 
-class Process(NamedTuple):
+class Process(msgspec.Struct, frozen=True):
     """A running process. `parent` is the process id of its parent.
 
     `started` is in seconds since 1970. Together, `pid` and `started` identify a process.
@@ -34,17 +35,18 @@ def ancestors() -> Iterator[Process]:
     """Yield the parent of the current process, then the parent's parent, and so on."""
     pid = os.getppid()
     for _ in range(_DEEPEST):
-        found = find_process(pid) if pid > 1 else None
-        if found is None:
+        process = find_process(pid) if pid > 1 else None
+        if process is None:
             return
-        yield found
-        pid = found.parent
+        yield process
+        pid = process.parent
 
 
 def running_since(process: Process) -> float:
     """Return when a process started, in seconds since 1970, for comparison with file times.
 
-    Unlike `Process.started`, the result follows changes of the system clock since the boot.
+    If the system clock was changed after the boot, the result is a time of the changed clock.
+    `Process.started` ignores such a change.
     """
     if not os.path.isdir("/proc/self"):
         return process.started

@@ -11,11 +11,13 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
+import msgspec
+
 from cortext.formats.record_lines import Damage
 from cortext.model.session import Session
 
 
-class TranscriptSource(NamedTuple):
+class TranscriptSource(msgspec.Struct, frozen=True):
     """The location of a transcript, found without reading the transcript.
 
     `print` is a fingerprint that changes with the transcript. `cwd` is the folder in which the
@@ -46,13 +48,13 @@ class Glance(NamedTuple):
     version: str = ""
 
 
-class DecodedTranscript(NamedTuple):
+class DecodedTranscript(msgspec.Struct, frozen=True):
     """A transcript as a cortext session, and the damage found in the transcript.
 
     The session has the tool's name in `agent`, kind "chat" and the tool's own id in `native`. Its
-    messages are those that the user sees now, without branches that the user left. Message ids stay
-    the same if the transcript grows and is decoded again. `side` holds the conversations of
-    sub-agents, each with the id of its parent.
+    messages are the branch that the user sees now. Branches that the user left are not included.
+    Message ids stay the same if the transcript grows and is decoded again. `side` holds the
+    conversations of sub-agents, each with the id of its parent session.
     """
 
     session: Session
@@ -79,16 +81,16 @@ class Bridge(Protocol):
     def glance(self, source: TranscriptSource) -> Glance:
         """Return the title, folder, times and model of a transcript, from its beginning and end.
 
-        The middle is never read, so a long transcript takes no more time. Raises FileNotFoundError
-        if the transcript no longer exists.
+        The middle is not read, so a long transcript takes no more time than a short one. Raises
+        FileNotFoundError if the transcript no longer exists.
         """
         ...
 
     def decode(self, source: TranscriptSource, *, longest: int | None = None) -> DecodedTranscript:
         """Return the whole transcript as a session, with its sub-agents.
 
-        Unreadable parts are reported as damage, and the rest is returned. Tool results of more than
-        `longest` characters are cut to their beginning and end.
+        Unreadable parts are reported as damage, and everything else is returned. Tool results of
+        more than `longest` characters are cut to their beginning and end.
         """
         ...
 

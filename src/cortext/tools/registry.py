@@ -49,10 +49,10 @@ def get_tool(name: str) -> Tool | None:
 
 def find_tool(name: str) -> Tool:
     """Return the description of the tool with this name. Raises CortextError if it is unknown."""
-    found = get_tool(name)
-    if found is None:
-        raise CortextError(f"there is no tool {name}", hint=f"one of {', '.join(tool_names())}")
-    return found
+    tool = get_tool(name)
+    if tool is None:
+        raise CortextError(f"there is no tool {name}", hint=f"tools: {', '.join(tool_names())}")
+    return tool
 
 
 def is_tool(name: object) -> bool:
@@ -65,8 +65,8 @@ def display_name(name: str) -> str:
 
     An unknown name is returned unchanged.
     """
-    found = get_tool(name)
-    return found.display_name if found else name
+    tool = get_tool(name)
+    return tool.display_name if tool else name
 
 
 def open_bridge(tool: str, home: str | None = None) -> Bridge:
@@ -84,32 +84,32 @@ def _other_tools() -> tuple[Tool, ...]:
         return ()
     from importlib.metadata import entry_points
 
-    found: dict[str, Tool] = {}
+    others: dict[str, Tool] = {}
     for entry in entry_points(group=GROUP):
         try:
-            tool = _checked(entry.load(), {*_BY_NAME, *found})
+            tool = _check_tool(entry.load(), {*_BY_NAME, *others})
         except Exception as error:  # noqa: BLE001  code of other packages may raise anything
             import logging
 
             reason = f"{type(error).__name__}: {error}"
             logging.getLogger("cortext.tools").warning(
-                "the tool %s, from the entry point %s, is left out: %s",
+                "ignored the tool %s of the entry point %s: %s",
                 entry.name,
                 entry.value,
                 reason,
             )
         else:
-            found[tool.name] = tool
-    return tuple(found.values())
+            others[tool.name] = tool
+    return tuple(others.values())
 
 
-def _checked(value: object, taken: set[str]) -> Tool:
+def _check_tool(value: object, taken: set[str]) -> Tool:
     if not isinstance(value, Tool):
-        raise TypeError(f"it is a {type(value).__name__}, not a Tool")
+        raise TypeError(f"the entry point is a {type(value).__name__}, not a Tool")
     if not _NAME.fullmatch(value.name) or value.name in _RESERVED:
         raise ValueError(f"{value.name!r} cannot be the name of a tool")
     if value.name in taken:
-        raise ValueError(f"there is a tool {value.name} already")
+        raise ValueError(f"a tool {value.name} already exists")
     return value
 
 

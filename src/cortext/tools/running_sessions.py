@@ -4,8 +4,8 @@ A session is live if a running process of its tool uses the session. There are t
 hook recorded the process, the arguments of the process name the session, or the process has the
 transcript open. A recent change of a transcript is no proof.
 
-Some tools store sessions in a database. Then the live session is probably the session that changed
-last in the working folder of the process, after the process started.
+Some tools store sessions in a database. If a process has the database open, its live session is
+probably the last changed session of the working folder of the process.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from cortext.tools.registry import find_tool, tools
 
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|ses_[0-9A-Za-z]{8,64}")
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-# The options that a session's id follows. An id elsewhere may be part of a prompt.
-_GIVEN = frozenset(("--resume", "-r", "--session", "-s"))
-_CHOSEN = "--session-id"
+# A session's id follows one of these options. An id elsewhere may be part of a prompt.
+_ID_OPTIONS = frozenset(("--resume", "-r", "--session", "-s"))
+_NEW_ID_OPTION = "--session-id"
 # With these options, the tool copies the given session and continues in the copy.
-_COPIES = frozenset(("--fork-session", "--fork"))
+_COPY_OPTIONS = frozenset(("--fork-session", "--fork"))
 _INTERPRETERS = re.compile(r"node(?:js)?|bun|deno|python[0-9.]*|sh|bash|dash|env")
-_OPEN = (".jsonl",)
+_TRANSCRIPT_ENDINGS = (".jsonl",)
 TICK = 0.02
 """The maximum difference, in seconds, between two readings of the same start time."""
 
@@ -55,10 +55,10 @@ def _is_command_of(tool: Tool, words: Sequence[str]) -> bool:
 
 
 def tool_process(tool: str) -> Process | None:
-    """Return the process of a tool that started the current process, or None if it did not.
+    """Return the process of the tool `tool` that started the current process.
 
-    A tool may start its own program again. Of several such processes in a row, return the
-    outermost.
+    The result is None if this tool did not start the current process. Some tools start their own
+    program a second time. In that case, the first of the two processes is returned.
     """
     found: Process | None = None
     for process in ancestors():
@@ -83,7 +83,7 @@ def note_running(tool: str, id: str, process: Process) -> None:
         if file.read() == text:
             return
     make_private_dir(folder)
-    for name, pid, _ in list(_noted(tool)):
+    for name, pid, _ in list(_recorded_processes(tool)):
         if pid == process.pid or find_process(pid) is None:
             remove_if_there(os.path.join(folder, name))
     replace(path, [text])
@@ -96,16 +96,19 @@ def forget_running(tool: str, id: str) -> None:
 
 
 def live_sessions() -> dict[tuple[str, str], int]:
-    """Return the process id of each live session, by tool and by the tool's session id."""
+    """Return the live sessions: the sessions that are open in a running tool.
+
+    The keys are pairs of a tool's name and a session id. The values are process ids.
+    """
     live: dict[tuple[str, str], int] = {}
     for tool in tools():
-        for id, pid, started in _noted(tool.name):
+        for id, pid, started in _recorded_processes(tool.name):
             if still_runs(pid, started):
                 live[tool.name, id] = pid
     openers: dict[tuple[str, str, str], list[int]] = {}
     for tool, pid, words in _tool_processes():
-        opened, database = _opened(pid, tool)
-        for id in _named(tool, words) | opened:
+        opened, database = _open_files(pid, tool)
+        for id in _ids_in_options(tool, words) | opened:
             live.setdefault((tool.name, id), pid)
         if database:
             openers.setdefault((tool.name, database, folder_of(pid)), []).append(pid)
@@ -119,14 +122,14 @@ def live_sessions() -> dict[tuple[str, str], int]:
 def still_runs(pid: int, started: float) -> bool:
     """Return whether the process with this id and start time still runs.
 
-    The start time excludes a later process with the same id.
+    The system may give the same id to a later process, but with another start time.
     """
     process = find_process(pid)
     return process is not None and abs(process.started - started) < TICK
 
 
-def _noted(tool: str) -> Iterator[tuple[str, int, float]]:
-    """Yield the session id, process id and start time of each record that a hook wrote."""
+def _recorded_processes(tool: str) -> Iterator[tuple[str, int, float]]:
+    """Yield the session id, process id and start time from each file that `note_running` wrote."""
     folder = os.path.join(paths.running(), "live", tool)
     try:
         names = os.listdir(folder)
@@ -176,7 +179,7 @@ def _commands_from_ps() -> Iterator[tuple[int, tuple[str, ...]]]:
     except (OSError, subprocess.SubprocessError) as error:
         import logging
 
-        logging.getLogger("cortext.tools").warning("which sessions are live is unknown: %s", error)
+        logging.getLogger("cortext.tools").warning("could not find live sessions: %s", error)
         return
     for line in os.fsdecode(done.stdout).split("\n"):
         pid, *words = line.split() or [""]
@@ -184,7 +187,7 @@ def _commands_from_ps() -> Iterator[tuple[int, tuple[str, ...]]]:
             yield int(pid), tuple(words)
 
 
-def _named(tool: Tool, words: Sequence[str]) -> set[str]:
+def _ids_in_options(tool: Tool, words: Sequence[str]) -> set[str]:
     """Return the session ids in the options of a command line. Ids in a prompt do not count."""
     given: set[str] = set()
     chosen: set[str] = set()
@@ -195,31 +198,33 @@ def _named(tool: Tool, words: Sequence[str]) -> set[str]:
     for word, following in zip(words, [*words[1:], ""], strict=True):
         option, equals, value = word.partition("=")
         id = os.path.basename(value if equals else following).removesuffix(".jsonl")
-        if _ID.fullmatch(id) and option in (*_GIVEN, _CHOSEN):
-            (chosen if option == _CHOSEN else given).add(id)
-    return chosen if _COPIES.intersection(words) else chosen | given
+        if _ID.fullmatch(id) and option in (*_ID_OPTIONS, _NEW_ID_OPTION):
+            (chosen if option == _NEW_ID_OPTION else given).add(id)
+    return chosen if _COPY_OPTIONS.intersection(words) else chosen | given
 
 
-def _opened(pid: int, tool: Tool) -> tuple[set[str], str]:
-    """Return the session ids of the transcripts that a process has open, and its open database.
+def _open_files(pid: int, tool: Tool) -> tuple[set[str], str]:
+    """Return the session ids of the transcripts that a process has open, and a database path.
 
-    The database is "" if the process has none open.
+    The second result is the path of the tool's database, or "" if the process has not opened it.
     """
-    found, database = set[str](), ""
+    session_ids, database = set[str](), ""
     folder = f"/proc/{pid}/fd"
     with suppress(OSError):
         for name in os.listdir(folder):
             with suppress(OSError):
                 target = os.readlink(f"{folder}/{name}")
-                if target.endswith(_OPEN) and (ids := _ID.findall(os.path.basename(target))):
-                    found.add(ids[-1])
+                if target.endswith(_TRANSCRIPT_ENDINGS) and (
+                    ids := _ID.findall(os.path.basename(target))
+                ):
+                    session_ids.add(ids[-1])
                 elif target.endswith(".db") and _is_database_of(tool, target):
                     database = target
-    return found, database
+    return session_ids, database
 
 
 def _is_database_of(tool: Tool, path: str) -> bool:
-    """Return whether a database is in the current user's folder of a tool."""
+    """Return whether a tool stores the user's sessions in the database at `path`."""
     if not tool.has_databases:
         return False
     given = tool.named_database

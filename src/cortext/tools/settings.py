@@ -7,7 +7,9 @@ policies or approvals, because only the user may give them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
+
+import msgspec
 
 from cortext.formats import json_edit
 from cortext.formats.json_edit import Insertion
@@ -16,7 +18,7 @@ from cortext.tools.mcp_entry import McpEntry
 from cortext.tools.registry import find_tool
 
 ENTRY = "the MCP server"
-"""The name that stands for our MCP server in lists of hook events, such as `missing` returns."""
+"""The item that stands for our MCP server in a list of hook events, such as that of `missing`."""
 MADE = ("hooks", "mcpServers", "mcp", "mcp_servers")
 """The top-level keys that cortext may have created in a settings file."""
 _BLANK = "\ufeff \t\r\n"
@@ -24,11 +26,12 @@ _BLANK = "\ufeff \t\r\n"
 Steps = list[list[tuple[int, int]]]
 
 
-class Edited(NamedTuple):
+class Edited(msgspec.Struct, frozen=True):
     """The text of a settings file after our changes.
 
-    `steps` has one item for each call of `insert`, with the ranges of the added text. `made` lists
-    the paths of keys that did not exist before.
+    `steps` has one item for each call of `insert`. The item lists the start and end position of
+    each text that the call added. `made` lists the keys that our changes created, each as a path of
+    keys.
     """
 
     text: str
@@ -36,7 +39,10 @@ class Edited(NamedTuple):
     made: list[list[str]]
 
     def insert(self, insertions: list[Insertion], made: list[list[str]]) -> Edited:
-        """Return the settings after more insertions. `made` lists keys that these create."""
+        """Return the settings after more insertions.
+
+        `made` lists the keys that these insertions create, each as a path of keys.
+        """
         step: list[tuple[int, int]] = []
         shift = 0
         for at, added in sorted(insertions, key=lambda each: each.at):
@@ -46,7 +52,7 @@ class Edited(NamedTuple):
         return Edited(text, [*self.steps, step], [*self.made, *made])
 
 
-class Consent(NamedTuple):
+class Consent(msgspec.Struct, frozen=True):
     """A permission that only the user can give, by writing `content` to the file `path`.
 
     `why` is the reason that the user reads.
@@ -97,8 +103,9 @@ class SettingsFile:
     def without_hooks(self, text: str, made: Sequence[Sequence[str]]) -> str:
         """Return the settings `text` without our hooks and our MCP server.
 
-        The user may have edited the file since setup. `made` lists keys that cortext created. Empty
-        keys of `made` are also removed. Raises ValueError if the text cannot be parsed.
+        The user may have edited the file since setup. `made` lists keys that cortext created, each
+        as a path of keys. If these keys are empty now, they are removed too. Raises ValueError if
+        the text cannot be parsed.
         """
         if not text.strip(_BLANK):
             return text
@@ -106,7 +113,7 @@ class SettingsFile:
             text = self._without_event(text, event)
         text = self.entry.remove(text) if self.entry else text
         for path in sorted(made, key=len, reverse=True):
-            if _has(plain := json_edit.parse(text).plain, path) and not _at(plain, path):
+            if _has_path(plain := json_edit.parse(text).plain, path) and not _value_at(plain, path):
                 text = json_edit.remove(text, path)
         return text
 
@@ -131,22 +138,29 @@ class SettingsFile:
         return [*hooks, ENTRY] if self.entry and self.entry.find(text) is None else hooks
 
     def has_hooks(self, text: str) -> bool:
-        """Return whether the settings `text` has all our hooks, or False if it is unreadable."""
+        """Return whether the settings `text` has all our hooks.
+
+        The result is False if the text cannot be parsed.
+        """
         try:
             return not self.missing_hooks(text)
         except ValueError:
             return False
 
     def is_complete(self, text: str, but: Sequence[str]) -> bool:
-        """Return whether the settings `text` surely has everything that setup would add.
+        """Return True if the settings `text` certainly has everything that setup would add.
 
-        `but` holds the names that `with_hooks` leaves out. This class always returns False, so that
-        setup compares the text with the result of `with_hooks`.
+        `but` holds the names that `with_hooks` leaves out. False means that setup must call
+        `with_hooks` and compare the result with the text. This class always returns False, but a
+        subclass may return True.
         """
         return False
 
     def explain_conflict(self, text: str) -> str:
-        """Return advice if another program of the user occupies the place of our hook, or ""."""
+        """Return advice for the user if a setting for our hook already names another program.
+
+        The result is "" if there is no such conflict.
+        """
         return ""
 
     def _with_event(self, edited: Edited, event: str) -> Edited:
@@ -156,7 +170,7 @@ class SettingsFile:
         hook = {"type": "command", "command": f"cortext hook {self.tool.name} {event}"}
         element = {"hooks": [{**hook, "timeout": self._timeout}]}
         path = ["hooks", event]
-        made = [path[:depth] for depth in (1, 2) if not _has(plain, path[:depth])]
+        made = [path[:depth] for depth in (1, 2) if not _has_path(plain, path[:depth])]
         return edited.insert(json_edit.append(edited.text, path, element), made)
 
     def _with_entry(self, edited: Edited) -> Edited:
@@ -171,11 +185,11 @@ class SettingsFile:
         return edited.insert(added, self.entry.made_keys(edited.text))
 
     def _without_event(self, text: str, event: str) -> str:
-        elements = _at(json_edit.parse(text).plain, ["hooks", event])
+        elements = _value_at(json_edit.parse(text).plain, ["hooks", event])
         if not isinstance(elements, list):
             return text
         for number in range(len(cast("list[Any]", elements)) - 1, -1, -1):
-            hooks = _at(elements, [number, "hooks"])
+            hooks = _value_at(elements, [number, "hooks"])
             if not isinstance(hooks, list) or not hooks:
                 continue
             ours = [self._is_ours(hook) for hook in cast("list[Any]", hooks)]
@@ -188,24 +202,24 @@ class SettingsFile:
         return text
 
     def _is_ours(self, hook: Any) -> bool:
-        command = _at(hook, ["command"])
+        command = _value_at(hook, ["command"])
         return command in [f"cortext hook {self.tool.name} {event}" for event in self.events]
 
 
 def hooks_file(tool: str) -> SettingsFile | None:
     """Return the settings file that gets our hooks, or None if the tool has no hooks."""
-    found = find_tool(tool)
-    return found.load("hooks")(found) if found.hooks else None
+    descriptor = find_tool(tool)
+    return descriptor.load("hooks")(descriptor) if descriptor.hooks else None
 
 
 def server_file(tool: str) -> SettingsFile | None:
     """Return the settings file that gets our MCP server, or None if cortext cannot add it."""
-    found = find_tool(tool)
-    return found.load("mcp_settings")(found) if found.mcp_settings else None
+    descriptor = find_tool(tool)
+    return descriptor.load("mcp_settings")(descriptor) if descriptor.mcp_settings else None
 
 
 def undone(text: str, steps: Steps) -> str:
-    """Return the settings text as it was before our insertions.
+    """Remove our insertions from the text of a settings file.
 
     `steps` is the `Edited.steps` of these insertions.
     """
@@ -216,15 +230,15 @@ def undone(text: str, steps: Steps) -> str:
 
 
 def _hooks_of(plain: Any, event: str) -> list[Any]:
-    elements = _at(plain, ["hooks", event])
-    found: list[Any] = []
+    elements = _value_at(plain, ["hooks", event])
+    all_hooks: list[Any] = []
     for element in cast("list[Any]", elements) if isinstance(elements, list) else ():
-        hooks = _at(element, ["hooks"])
-        found += cast("list[Any]", hooks) if isinstance(hooks, list) else []
-    return found
+        hooks = _value_at(element, ["hooks"])
+        all_hooks += cast("list[Any]", hooks) if isinstance(hooks, list) else []
+    return all_hooks
 
 
-def _has(plain: Any, path: Sequence[str]) -> bool:
+def _has_path(plain: Any, path: Sequence[str]) -> bool:
     value = plain
     for key in path:
         if not isinstance(value, dict) or key not in value:
@@ -233,7 +247,7 @@ def _has(plain: Any, path: Sequence[str]) -> bool:
     return True
 
 
-def _at(plain: Any, path: Sequence[str | int]) -> Any:
+def _value_at(plain: Any, path: Sequence[str | int]) -> Any:
     value = plain
     for key in path:
         if isinstance(value, dict) and isinstance(key, str):

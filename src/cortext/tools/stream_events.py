@@ -14,16 +14,16 @@ from cortext.model import json_codec
 from cortext.tools.json_answers import as_dict
 
 LONGEST = 64 << 20
-"""The maximum bytes of an answer in JSON, because an answer is one line of a session file."""
+"""The maximum bytes of an answer in JSON, which must fit on one line of a session file."""
 LONGEST_TURN = LONGEST + (1 << 20)
-"""The maximum bytes of the line of a session file that holds an answer and its other fields."""
+"""The maximum bytes of a line in a session file, which holds an answer and other fields."""
 _LONGEST_LINE = 2 * LONGEST_TURN
 """The maximum bytes of a line that a tool writes: an answer, or the content of a file."""
 _NO_SUCH_METHOD = -32601
-_REFUSED = "it asked for a permission that its own settings do not give, and got none"
+_REFUSED = "the tool asked for a permission that its settings do not grant; cortext declined"
 
 
-class Heard(NamedTuple):
+class ParsedOutput(NamedTuple):
     """The result of parsing some output: text of the answer, and bytes to send to the tool."""
 
     text: str
@@ -31,7 +31,7 @@ class Heard(NamedTuple):
 
 
 class Speech:
-    """A parser for the answer of a program that reads the prompt and writes plain text.
+    """A parser for the output of a program that reads a prompt and writes its answer as plain text.
 
     `tokens` is the number of tokens of the answer, as the tool counts them. `problem` is an error
     that the tool reports, and `remark` is a note for the user. `over` is True after the tool has
@@ -44,7 +44,7 @@ class Speech:
     Otherwise, the input is closed after the prompt.
     """
     by_file: ClassVar[bool] = False
-    """Whether the output must go to a file, because the tool loses the end of it in a pipe."""
+    """Whether the output must go to a file, because the tool loses the end of output in a pipe."""
 
     def __init__(self, *, cwd: str = "", model: str = "") -> None:
         self.cwd = cwd
@@ -57,12 +57,18 @@ class Speech:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def opening(self, prompt: str) -> bytes:
-        """Return the first bytes to send to the program: the prompt, or the first request."""
+        """Return the first bytes to send to the program.
+
+        These bytes are the prompt. In a subclass for JSON-RPC, they are the first request.
+        """
         return prompt.encode("utf-8", "replace")
 
-    def hear(self, data: bytes) -> Heard:
-        """Parse the next bytes of the output, which may end anywhere. b"" is the end of output."""
-        return Heard(self._decoder.decode(data, final=not data))
+    def hear(self, data: bytes) -> ParsedOutput:
+        """Parse the next bytes of the output, which may end within a line or a character.
+
+        An empty `data` means the end of the output.
+        """
+        return ParsedOutput(self._decoder.decode(data, final=not data))
 
 
 class JsonLineStream(Speech):
@@ -72,9 +78,9 @@ class JsonLineStream(Speech):
         super().__init__(cwd=cwd, model=model)
         self._rest = bytearray()
         self._part: object = None
-        self._said = False
+        self._has_text = False
 
-    def hear(self, data: bytes) -> Heard:
+    def hear(self, data: bytes) -> ParsedOutput:
         texts: list[str] = []
         replies: list[dict[str, Any]] = []
         for line in self._lines(data):
@@ -84,7 +90,7 @@ class JsonLineStream(Speech):
                 continue
             if isinstance(value, dict):
                 texts.extend(self.event(cast("dict[str, Any]", value), replies))
-        return Heard(
+        return ParsedOutput(
             "".join(texts), b"".join(json_codec.encode(reply) + b"\n" for reply in replies)
         )
 
@@ -96,21 +102,21 @@ class JsonLineStream(Speech):
             self._rest.clear()
         self._rest += rest
         if len(self._rest) > _LONGEST_LINE:
-            raise CortextError(f"it wrote a line of more than {_LONGEST_LINE >> 20} MB")
+            raise CortextError(f"the tool wrote a line of more than {_LONGEST_LINE >> 20} MB")
 
     def event(self, event: dict[str, Any], replies: list[dict[str, Any]]) -> Iterator[str]:
         raise NotImplementedError
 
     def say(self, text: object, part: object) -> Iterator[str]:
-        """Yield text of the answer. `part` identifies the part of the answer with this text.
+        """Yield `text` as a piece of the answer. `part` identifies the paragraph of the text.
 
-        An empty line is yielded before the text of another part.
+        If the previous text belongs to another paragraph, an empty line is yielded first.
         """
         if not isinstance(text, str) or not text:
             return
-        if self._said and part != self._part:
+        if self._has_text and part != self._part:
             yield "\n\n"
-        self._part, self._said = part, True
+        self._part, self._has_text = part, True
         yield text
 
     def count(self, tokens: object) -> None:
@@ -121,46 +127,47 @@ class JsonLineStream(Speech):
 class JsonRpcStream(JsonLineStream):
     """A client for a tool that speaks JSON-RPC on stdin and stdout.
 
-    The response to each of our requests leads to the next request. JSON-RPC is better than the
-    plain output of these tools, which comes only when a message is complete.
+    Each response of the tool leads to our next request. With JSON-RPC, cortext gets each piece of
+    an answer as soon as the tool writes it. Without JSON-RPC, these tools print a message only when
+    it is complete.
 
     Requests of the tool, for example for a permission, are declined, because no user can answer.
     """
 
     stays = True
-    _versioned: ClassVar[bool] = True
+    _has_version: ClassVar[bool] = True
 
     def __init__(self, *, cwd: str = "", model: str = "") -> None:
         super().__init__(cwd=cwd, model=model)
         self._prompt = ""
-        self._asked: list[str] = []
+        self._methods: list[str] = []
 
     def _call(self, method: str, **params: Any) -> dict[str, Any]:
-        self._asked.append(method)
-        return self._framed({"id": len(self._asked) - 1, "method": method, "params": params})
+        self._methods.append(method)
+        return self._frame({"id": len(self._methods) - 1, "method": method, "params": params})
 
-    def _framed(self, message: dict[str, Any]) -> dict[str, Any]:
-        return {"jsonrpc": "2.0", **message} if self._versioned else message
+    def _frame(self, message: dict[str, Any]) -> dict[str, Any]:
+        return {"jsonrpc": "2.0", **message} if self._has_version else message
 
     def opening(self, prompt: str) -> bytes:
         self._prompt = prompt.encode("utf-8", "replace").decode("utf-8")
-        return json_codec.encode(self._first()) + b"\n"
+        return json_codec.encode(self._first_request()) + b"\n"
 
     def event(self, event: dict[str, Any], replies: list[dict[str, Any]]) -> Iterator[str]:
         match event:
             case {"id": id, "method": str(method)}:
-                answer = self._declined(method, event.get("params"))
+                answer = self._decline(method, event.get("params"))
                 error = {"code": _NO_SUCH_METHOD, "message": "cortext has no such method"}
-                said = {"result": answer} if answer else {"error": error}
-                replies.append(self._framed({"id": id, **said}))
+                outcome = {"result": answer} if answer else {"error": error}
+                replies.append(self._frame({"id": id, **outcome}))
                 if answer:
-                    self.remark: str = _REFUSED + _wanted(as_dict(event.get("params")))
+                    self.remark: str = _REFUSED + _describe_request(as_dict(event.get("params")))
             case {"method": str(method)}:
-                yield from self._told(method, as_dict(event.get("params")))
-            case {"id": int(id), "error": error} if id < len(self._asked):
+                yield from self._read_notification(method, as_dict(event.get("params")))
+            case {"id": int(id), "error": error} if id < len(self._methods):
                 self._fail(error)
-            case {"id": int(id), "result": result} if id < len(self._asked):
-                replies.extend(self._next(self._asked[id], as_dict(result)))
+            case {"id": int(id), "result": result} if id < len(self._methods):
+                replies.extend(self._next_requests(self._methods[id], as_dict(result)))
             case _:
                 pass
 
@@ -170,25 +177,31 @@ class JsonRpcStream(JsonLineStream):
             case {"data": {"message": str(message)}} | {"message": str(message)}:
                 self.problem: str = message
             case _:
-                self.problem = "it failed"
+                self.problem = "the tool failed"
 
-    def _first(self) -> dict[str, Any]:
+    def _first_request(self) -> dict[str, Any]:
         raise NotImplementedError
 
-    def _next(self, method: str, result: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Yield the requests to send after the response `result` to our request `method`."""
+    def _next_requests(self, method: str, result: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Yield the requests to send after the tool has answered one of our requests.
+
+        `method` is the method of the answered request, and `result` is the answer.
+        """
         raise NotImplementedError
 
-    def _told(self, method: str, params: dict[str, Any]) -> Iterator[str]:
+    def _read_notification(self, method: str, params: dict[str, Any]) -> Iterator[str]:
         """Yield the text of the answer in a notification from the tool."""
         raise NotImplementedError
 
-    def _declined(self, method: str, params: object) -> dict[str, Any] | None:
-        """Return the response that declines a tool's request, or None if the method is unknown."""
+    def _decline(self, method: str, params: object) -> dict[str, Any] | None:
+        """Return the result that declines a request of the tool, or None for an unknown method."""
         raise NotImplementedError
 
 
-def _wanted(params: dict[str, Any]) -> str:
-    """Return ": " and the command or title for which a tool requests permission, or ""."""
+def _describe_request(params: dict[str, Any]) -> str:
+    """Return ": " and a description of the permission that a tool asks for.
+
+    The description is a command or a title. The result is "" if `params` has neither.
+    """
     wanted = params.get("command") or as_dict(params.get("toolCall")).get("title")
     return f": {wanted}" if isinstance(wanted, str) else ""

@@ -1,6 +1,7 @@
-"""The folders where each tool stores its transcripts, and a check whether they changed.
+"""The folders where each AI tool stores its transcripts, and a check whether they changed.
 
-This module reads only the names, times, sizes and inodes of files. It opens no transcript.
+A transcript is a tool's own file of one session. This module reads only the names, times, sizes and
+inodes of files. It opens no transcript.
 """
 
 from __future__ import annotations
@@ -8,7 +9,9 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from cortext import paths
 from cortext.durability.read_files import stat_all
@@ -21,7 +24,7 @@ if TYPE_CHECKING:  # needed only for types: a list runs faster without this impo
 
 
 def own_home(tool: str) -> str:
-    """Return the folder where a tool stores its sessions."""
+    """Return the folder where a tool itself stores its sessions, not the copy in the archive."""
     return find_tool(tool).home
 
 
@@ -31,16 +34,16 @@ def archive_home(tool: str) -> str:
 
 
 def home_of(tool: str, path: str) -> str | None:
-    """Return the `home` to pass to `open_bridge`, to read the transcript at `path`.
+    """Return the value to pass to `open_bridge` as `home`, to read the transcript at `path`.
 
-    This is the tool's folder in the archive if that contains `path`. Otherwise the result is None,
-    which means the tool's own folder.
+    If `path` is in the archive, the result is the tool's folder in the archive. Otherwise the
+    result is None, which means the tool's own folder.
     """
     copy = archive_home(tool)
     return copy if path.startswith(f"{copy}/") else None
 
 
-class FolderState(NamedTuple):
+class FolderState(msgspec.Struct, frozen=True):
     """The state of the transcripts in a tool's folder, `home`.
 
     `print` is a fingerprint that changes when a transcript may have changed. It is empty if there
@@ -62,23 +65,24 @@ class FolderState(NamedTuple):
 
 
 def look(tool: str, home: str) -> FolderState:
-    """Return the current state of the transcripts in a tool's folder, or in a copy of it.
+    """Return the current state of a tool's transcripts in the folder `home`.
 
-    Unreadable subfolders are logged and left out.
+    `home` is the tool's own folder, or its copy in the archive. Unreadable subfolders are logged
+    and left out.
     """
     files: dict[str, list[str]] = {}
     marks: list[int] = []
     for folder, names in _files(find_tool(tool), home):
-        if names and (there := _stat(folder, names, marks)):
-            files[folder] = files.get(folder, []) + there
+        if names and (existing := _stat(folder, names, marks)):
+            files[folder] = files.get(folder, []) + existing
     if not files:
         return FolderState(home, b"", 0, files)
     parts = [part for folder, names in files.items() for part in (folder, *names)]
-    print = os.fsencode("\0".join((*parts, ""))) + _packed(marks)
-    return FolderState(home, print, max(marks[::3]), files)
+    fingerprint = os.fsencode("\0".join((*parts, ""))) + _pack(marks)
+    return FolderState(home, fingerprint, max(marks[::3]), files)
 
 
-def _packed(numbers: list[int]) -> bytes:
+def _pack(numbers: list[int]) -> bytes:
     try:
         return array("q", numbers).tobytes()
     except OverflowError:  # some file systems have inode numbers above 63 bits
@@ -86,45 +90,54 @@ def _packed(numbers: list[int]) -> bytes:
 
 
 def _stat(folder: str, names: list[str], marks: list[int]) -> list[str]:
-    """Return the names of existing files, and append their times, sizes and inodes to `marks`."""
+    """Return the names of the files in `names` that exist in `folder`.
+
+    The modification time, size and inode of each of these files are appended to `marks`.
+    """
     try:
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
-        _passed_over(folder, error)
+        _log_skipped(folder, error)
         return []
-    found = stat_all(fd, names)
+    numbers = stat_all(fd, names)
     os.close(fd)
-    if -1 in found[2::3]:
-        there = [at for at, inode in enumerate(found[2::3]) if inode != -1]
-        names = [names[at] for at in there]
-        found = [number for at in there for number in found[3 * at : 3 * at + 3]]
-    marks += found
+    if -1 in numbers[2::3]:
+        existing = [at for at, inode in enumerate(numbers[2::3]) if inode != -1]
+        names = [names[at] for at in existing]
+        numbers = [number for at in existing for number in numbers[3 * at : 3 * at + 3]]
+    marks += numbers
     return names
 
 
-def mark_beside(tool: str, home: str) -> str:
-    """Return a fingerprint of a tool's companion files, such as its index of titles."""
+def companions_fingerprint(tool: str, home: str) -> str:
+    """Return a fingerprint of a tool's companion files, which changes when a file changes.
+
+    Companion files hold facts about transcripts, for example their titles.
+    """
     marks: list[str] = []
     for name in find_tool(tool).companions:
         try:
-            found = os.stat(os.path.join(home, name))
+            stat = os.stat(os.path.join(home, name))
         except OSError:
             continue
-        marks.append(f"{found.st_mtime_ns} {found.st_size}")
+        marks.append(f"{stat.st_mtime_ns} {stat.st_size}")
     return " ".join(marks)
 
 
 def is_side(source: TranscriptSource) -> bool:
-    """Return whether a transcript belongs to a sub-agent.
+    """Return whether a transcript belongs to a sub-agent instead of a conversation with the user.
 
-    This matters for tools that store sub-agents among the conversations of the user.
+    Only some tools store both kinds in the same folder. For other tools, the result is False.
     """
     tool = find_tool(source.tool)
     return bool(tool.is_subagent) and tool.load("is_subagent")(source)
 
 
 def _files(tool: Tool, home: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield folders, each with the names of its transcripts, databases or companion files."""
+    """Yield each folder with session data, and the names of the files in it that hold the data.
+
+    These files are transcripts, databases and companion files. A file may not exist.
+    """
     yield home, [*tool.companions]
     for path in databases(tool, home):
         folder, name = os.path.split(path)
@@ -148,7 +161,7 @@ def folders(tool: str, home: str) -> list[str]:
 def transcript_folders(tool: Tool, home: str) -> Iterator[tuple[str, list[str]]]:
     """Yield the folders that hold a tool's transcripts, each with the names of its files."""
     for pattern in tool.transcripts:
-        yield from _matching(tool, home, pattern.split("/"))
+        yield from _match_folders(tool, home, pattern.split("/"))
 
 
 def databases(tool: Tool, home: str) -> Iterator[str]:
@@ -162,8 +175,12 @@ def databases(tool: Tool, home: str) -> Iterator[str]:
             yield path
 
 
-def _matching(tool: Tool, folder: str, parts: list[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the folders that match a path pattern, each with the names of its files."""
+def _match_folders(tool: Tool, folder: str, parts: list[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the folders that match a path pattern, each with the names of its files.
+
+    `parts` are the parts of the pattern below `folder`: a name, `*` for any name, or `**` for any
+    number of subfolders.
+    """
     if not parts:
         yield folder, _names(folder)
     elif parts[0] == "**":
@@ -172,27 +189,27 @@ def _matching(tool: Tool, folder: str, parts: list[str]) -> Iterator[tuple[str, 
         for name in names:
             # Skip links: a link may lead to a parent folder, or to a whole disk.
             if not name.endswith(tool.endings) and not os.path.islink(f"{folder}/{name}"):
-                yield from _matching(tool, f"{folder}/{name}", parts)
+                yield from _match_folders(tool, f"{folder}/{name}", parts)
     elif parts[0] == "*":
         for name in _names(folder):
-            yield from _matching(tool, f"{folder}/{name}", parts[1:])
+            yield from _match_folders(tool, f"{folder}/{name}", parts[1:])
     else:
-        yield from _matching(tool, f"{folder}/{parts[0]}", parts[1:])
+        yield from _match_folders(tool, f"{folder}/{parts[0]}", parts[1:])
 
 
 def _names(folder: str) -> list[str]:
     try:
         return sorted(os.listdir(folder))
     except OSError as error:
-        _passed_over(folder, error)
+        _log_skipped(folder, error)
         return []
 
 
-def _passed_over(folder: str, error: OSError) -> None:
+def _log_skipped(folder: str, error: OSError) -> None:
     """Log that a folder cannot be read. A missing folder is not logged."""
     if isinstance(error, (FileNotFoundError, NotADirectoryError)):
         return
-    warn("%s is passed over: %s", folder, reason_of(error))
+    warn("skipped %s: %s", folder, reason_of(error))
 
 
 def warn(text: str, *facts: object) -> None:

@@ -13,18 +13,18 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 from cortext.durability.replace_file import make_private_dir, replace, storage_errors, sweep_temps
-from cortext.formats.briefing import Left, Past
+from cortext.formats.framed_history import Left, Past
 from cortext.formats.history_budget import BUDGET, window
-from cortext.formats.message_history import Show, history
+from cortext.formats.history_parts import Show, history
 from cortext.model import json_codec
 from cortext.model.session import Session
 from cortext.tools.registry import find_tool
 
-_CALL = "[tool call of the past]"
-_NOTE = "[note of the tool]"
-_LEFT = "[left out]"
-_BEGIN = "[the conversation begins with the agent's words]"
-_MEASURE = "0" * 32  # stands for the nonce of a briefing when text is measured
+_CALL = "[earlier tool call]"
+_NOTE = "[note from the tool]"
+_OMITTED = "[omitted]"
+_BEGIN = "[the conversation starts with a message from the agent]"
+_MEASURE = "0" * 32  # as long as the random nonce of a briefing, to measure the length of text
 
 
 class Turn(NamedTuple):
@@ -39,7 +39,10 @@ class Turn(NamedTuple):
 
 
 class Written(NamedTuple):
-    """A session that cortext wrote for a tool: the tool's id for the session, and its file."""
+    """A session that cortext wrote for a tool.
+
+    `id` is the tool's id for the session. `path` is the file or database that holds the session.
+    """
 
     id: str
     path: str
@@ -57,8 +60,8 @@ class Writer(Protocol):
     def write(self, turns: Sequence[Turn], *, cwd: str, title: str, last: str = "") -> Written:
         """Write a new session for the folder `cwd` into the tool's store.
 
-        Turns keep their times. `last` is the text of one more user turn, with the current time. If
-        the tool can hide a turn, the model gets `last` and the screen does not show it. Raises
+        Turns keep their times. `last` is the text of one more user turn, with the current time. The
+        model gets `last`, but the screen does not show it if the tool can hide a turn. Raises
         CortextError if the tool does not accept the session.
         """
         ...
@@ -69,19 +72,19 @@ def open_writer(tool: str, home: str | None = None) -> Writer:
 
     Raises MissingCapabilityError if cortext cannot write sessions of the tool.
     """
-    hint = "`--tool NAME` takes another tool"
+    hint = "choose another tool with `--tool NAME`"
     return find_tool(tool).load("writer", hint=hint)(home)
 
 
 def turns_of(session: Session, *, show: Show, budget: int = BUDGET) -> list[Turn]:
     """Return a conversation as turns of the user and the agent, beginning with the user.
 
-    If the conversation exceeds the budget, the first request and the latest messages stay, and a
-    note replaces the omitted part. The note has the command that `show` returns for the number of
-    a message. No turn is later than now.
+    If the conversation has more than `budget` characters, notes replace some messages. The first
+    request and the latest messages stay. A note has the command that shows the omitted messages.
+    `show` returns such a command for the number of a message. No turn has a time in the future.
     """
     view = window(history(session, show, live=True), nonce=_MEASURE, show=show, budget=budget)
-    pieces = list(_pieces(view.records, session.created_at))
+    pieces = list(_turn_texts(view.records, session.created_at))
     if pieces and pieces[0][0] == "assistant":
         pieces.insert(0, ("user", pieces[0][1], _BEGIN))
     turns: list[Turn] = []
@@ -94,10 +97,14 @@ def turns_of(session: Session, *, show: Show, budget: int = BUDGET) -> list[Turn
             turns.append(Turn(role, min(when, now), ""))
             texts.append([text])
     # Join the texts of a turn: models get several texts without a space between them.
-    return [turn._replace(text="\n\n".join(all)) for turn, all in zip(turns, texts, strict=True)]
+    return [
+        turn._replace(text="\n\n".join(parts)) for turn, parts in zip(turns, texts, strict=True)
+    ]
 
 
-def _pieces(records: Sequence[Past | Left], start: datetime) -> Iterable[tuple[str, datetime, str]]:
+def _turn_texts(
+    records: Sequence[Past | Left], start: datetime
+) -> Iterable[tuple[str, datetime, str]]:
     """Yield the role, time and text of each record.
 
     Tool calls belong to the agent. A note about omitted messages belongs to the user, except
@@ -106,9 +113,9 @@ def _pieces(records: Sequence[Past | Left], start: datetime) -> Iterable[tuple[s
     when = start
     for place, record in enumerate(records):
         if isinstance(record, Left):
-            near = [_role(other) for other in records[max(place - 1, 0) : place + 2 : 2]]
-            inside = place and near == ["assistant", "assistant"]
-            yield "assistant" if inside else "user", when, f"{_LEFT} {record.text}"
+            neighbours = [_role(other) for other in records[max(place - 1, 0) : place + 2 : 2]]
+            inside = place and neighbours == ["assistant", "assistant"]
+            yield "assistant" if inside else "user", when, f"{_OMITTED} {record.text}"
             continue
         when = record.timestamp
         if not record.text.strip():
@@ -126,14 +133,17 @@ def _role(record: Past | Left) -> str:
 
 
 def with_last(turns: Sequence[Turn], last: str) -> list[Turn]:
-    """Return the turns, and `last` as one more user turn at the current time, unless it is ""."""
+    """Return the turns, followed by `last` as one more user turn with the current time.
+
+    If `last` is "", no turn is added.
+    """
     return [*turns, Turn("user", datetime.now(UTC), last)] if last else list(turns)
 
 
-def rising(turns: Sequence[Turn]) -> list[datetime]:
-    """Return the times of turns, moved so that each is later than the one before.
+def increasing_times(turns: Sequence[Turn]) -> list[datetime]:
+    """Return a time for each turn. The times increase by at least a millisecond.
 
-    Tools sort by time, so equal times could change the order.
+    Tools sort turns by time, so equal times could change the order.
     """
     times: list[datetime] = []
     for turn in turns:
@@ -154,8 +164,8 @@ def millis(when: datetime) -> int:
 def store_lines(path: str, lines: Iterable[Any]) -> None:
     """Write a new file with one JSON value on each line, and create its folder if necessary.
 
-    The file appears complete or not at all, because a tool would list half a session, or delete it
-    as damaged.
+    The file appears complete or not at all. Otherwise a tool could list half a session, or delete
+    the file as damaged.
     """
     folder = os.path.dirname(path)
     with storage_errors("write", path):

@@ -35,11 +35,11 @@ class AutoSaveThread(threading.Thread):
 def start_auto_save(
     interval: float, save: Callable[[], bool], on_end: Callable[[Any], None]
 ) -> Any:
-    """Call `save` every `interval` seconds from now on, until it returns False.
+    """Start to call `save` every `interval` seconds, until it returns False.
 
-    Return an object with a `cancel()` method, or None if `interval` is not positive. While an event
-    loop runs, the object is a task of the loop. `on_end` is called with the task when the task ends
-    for any reason.
+    Return an object with a `cancel()` method, or None if `interval` is not positive. The object is
+    a task if an event loop runs in this thread, and a thread otherwise. `on_end` is called with the
+    task when it ends for any reason. It is not called for a thread.
     """
     if interval <= 0:
         return None
@@ -61,7 +61,7 @@ def start_thread(interval: float, save: Callable[[], bool]) -> AutoSaveThread:
 def stop_auto_save(task: Any) -> None:
     """Cancel the task or thread that `start_auto_save` returned.
 
-    A task whose loop is closed has ended already.
+    If the event loop of the task is closed, nothing happens, because the task has ended already.
     """
     with suppress(RuntimeError):
         task.cancel()

@@ -9,18 +9,18 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, cast
 
-from cortext.formats.briefing import Left, Past, render_history
+from cortext.formats.framed_history import Left, Past, render_history
 from cortext.model.ids import new_id
 from cortext.model.message import SessionMessage
 
 MAX_TOKENS = 100_000
 FIRST, LAST = 2, 10
-"""How many turns at the start and at the end remain when the window is full."""
-_NEAR, _NEXT = 80, 90  # percent
-_FEWEST = 2
-_MOST_IN_ONE = 1_000_000
+"""The numbers of turns, at the start and at the end, that a prompt keeps if it is too long."""
+_NOTE_PERCENT, _WARNING_PERCENT = 80, 90  # percent
+_FEWEST_LAST = 2
+_MOST_TOKENS_IN_TURN = 1_000_000
 RETRIES = "retries"
-"""The key, in the structured data of a user's turn, for the id of the turn that it repeats."""
+"""A key in a turn's `structured_data`. Its value is the id of the earlier turn that it repeats."""
 
 
 class Prompt(NamedTuple):
@@ -36,21 +36,21 @@ def estimate(text: str) -> int:
 
 
 def tokens_of(turn: SessionMessage) -> int:
-    """Return the number of tokens of a turn, as its tool counted them or as an estimate.
+    """Return the number of tokens of a turn: the stored count, or an estimate if there is none.
 
-    The count in a file may be wrong, so an implausible count is ignored.
+    The stored count may be wrong, so an implausible count is ignored.
     """
-    told = turn.tokens
-    if told is not None and 0 <= told <= _MOST_IN_ONE + len(turn.content):
-        return told
+    count = turn.tokens
+    if count is not None and 0 <= count <= _MOST_TOKENS_IN_TURN + len(turn.content):
+        return count
     return estimate(turn.content)
 
 
 class ContextWindow:
-    """The turns that the next prompt contains.
+    """The turns of a conversation that the next prompt contains.
 
-    The window has all turns until they fill `max_tokens`. Then it is trimmed to the first two and
-    the last ten turns. The `notes` of a `Prompt` warn the user before that happens.
+    The prompt contains all turns until they fill `max_tokens`. After that, it contains only the
+    first two and the last ten turns. The `notes` of a `Prompt` warn the user before that happens.
     """
 
     def __init__(self, max_tokens: int = MAX_TOKENS) -> None:
@@ -63,12 +63,12 @@ class ContextWindow:
         self.trimmed: int = 0
         self._first: list[SessionMessage] = []
         self._last: deque[SessionMessage] = deque()
-        self._told = 0
-        self._dropped = 0  # turns that were left out without a note to the user
+        self._noted_percent = 0
+        self._dropped = 0  # the number of turns left out without a note to the user
 
     @property
     def percent(self) -> int:
-        """How full the window is, in percent of `max_tokens`."""
+        """The percentage of `max_tokens` that the turns in the window use."""
         return self.used * 100 // self.max_tokens
 
     @property
@@ -79,20 +79,17 @@ class ContextWindow:
     def add(self, turn: SessionMessage) -> None:
         """Add a turn that was completed or read from a file.
 
-        If the turn repeats an earlier turn, the earlier turn and every turn after it are removed
-        first.
+        The turn may be a new attempt at an earlier turn. Then the earlier turn and every turn after
+        it are removed first.
         """
         if turn.structured_data is not None:
-            self._drop_from(_retried(turn))
+            self._drop_from(_retried_id(turn))
         (self._first if len(self._first) < FIRST else self._last).append(turn)
         self.used += tokens_of(turn)
         self._drop_what_does_not_fit()
 
     def add_all(self, turns: Sequence[SessionMessage]) -> None:
-        """Add turns in order, faster than repeated calls of `add`.
-
-        A file may have very many turns.
-        """
+        """Add turns in order. This is faster than calling `add` for each of very many turns."""
         plain = all([turn.structured_data is None for turn in turns])  # noqa: C419  faster
         if not plain or len(self._first) < FIRST:
             for turn in turns:
@@ -103,7 +100,7 @@ class ContextWindow:
         self._drop_what_does_not_fit()
 
     def _drop_what_does_not_fit(self) -> None:
-        """Drop old turns that fit into no prompt, to save memory."""
+        """Drop old turns that no prompt has room for, to save memory. The first turns stay."""
         last, used, before = self._last, self.used, len(self._last)
         while used > self.max_tokens and len(last) > LAST:
             used -= tokens_of(last.popleft())
@@ -112,16 +109,20 @@ class ContextWindow:
         self._dropped += before - len(last)
 
     def before(self, id: str) -> ContextWindow:
-        """Return a copy of the window that ends before the turn with this id.
+        """Return a copy of the window without the turn with this id and all later turns.
 
         If the window does not have the turn, the copy has all turns.
         """
-        found = ContextWindow(self.max_tokens)
-        found.used, found.trimmed, found._told = self.used, self.trimmed, self._told
-        found._first, found._last = self._first.copy(), self._last.copy()
-        found._dropped = self._dropped
-        found._drop_from(id)
-        return found
+        window = ContextWindow(self.max_tokens)
+        window.used, window.trimmed, window._noted_percent = (
+            self.used,
+            self.trimmed,
+            self._noted_percent,
+        )
+        window._first, window._last = self._first.copy(), self._last.copy()
+        window._dropped = self._dropped
+        window._drop_from(id)
+        return window
 
     def prompt(self, text: str, system: str = "") -> Prompt:
         """Return the prompt: the system text, the history, and the user's new `text`."""
@@ -131,32 +132,41 @@ class ContextWindow:
             nonce = new_id().replace("-", "")
             shown = len(self._first) + len(self._last)
             parts.append(render_history(self._history(), nonce, shown=shown, total=self.turns))
-            parts.append("The conversation goes on. The user says now:")
+            parts.append("The conversation continues. The user now says:")
         return Prompt("\n\n".join((*parts, text)), notes)
 
     def _make_room(self, more: int) -> list[str]:
-        """Trim the window if `more` tokens would fill it, and return notes for the user."""
-        full = (self.used + more) * 100 // self.max_tokens
-        if self._dropped or (full >= _NEXT and (self._told >= _NEXT or full >= 100)):
-            return self._trim(more, full)
-        for level, means in ((_NEXT, ": trimming is next"), (_NEAR, "")):
-            if full >= level > self._told:
-                self._told = level
-                return [f"The context is {full} % full{means}."]
+        """Leave out old turns if the next prompt would be too long, and return notes for the user.
+
+        `more` is the number of tokens that the prompt has besides the turns.
+        """
+        percent = (self.used + more) * 100 // self.max_tokens
+        if self._dropped or (
+            percent >= _WARNING_PERCENT
+            and (self._noted_percent >= _WARNING_PERCENT or percent >= 100)
+        ):
+            return self._trim(more, percent)
+        for level, warning in (
+            (_WARNING_PERCENT, "; older turns will be left out soon"),
+            (_NOTE_PERCENT, ""),
+        ):
+            if percent >= level > self._noted_percent:
+                self._noted_percent = level
+                return [f"The context is {percent} % full{warning}."]
         return []
 
     def _trim(self, more: int, full: int) -> list[str]:
         before, self._dropped = self.trimmed - self._dropped, 0
         while len(self._last) > LAST:
             self._leave_out()
-        while len(self._last) > _FEWEST and self.used + more > self.max_tokens:
+        while len(self._last) > _FEWEST_LAST and self.used + more > self.max_tokens:
             self._leave_out()
-        now = (self.used + more) * 100 // self.max_tokens
-        self._told = now if now >= _NEAR else 0
+        percent = (self.used + more) * 100 // self.max_tokens
+        self._noted_percent = percent if percent >= _NOTE_PERCENT else 0
         if self.trimmed == before:
-            return [f"The context is {now} % full, and there is nothing to leave out."]
-        kept = f"the first {FIRST} and the last {len(self._last)} of {self.turns} turns"
-        return [f"The context is full: the agent gets {kept}. The file keeps them all."]
+            return [f"The context is {percent} % full, and no turns can be left out."]
+        remaining = f"the first {FIRST} and the last {len(self._last)} of {self.turns} turns"
+        return [f"The context is full. The agent gets {remaining}. The file keeps all turns."]
 
     def _leave_out(self) -> None:
         self.used -= tokens_of(self._last.popleft())
@@ -173,13 +183,13 @@ class ContextWindow:
         yield from self._last
 
     def _history(self) -> list[Past | Left]:
-        told: list[Past | Left] = [Past(t.role, t.timestamp, t.content) for t in self.kept()]
+        history: list[Past | Left] = [Past(t.role, t.timestamp, t.content) for t in self.kept()]
         if self.trimmed:
-            told.insert(FIRST, Left(f"{self.trimmed} turns are left out here"))
-        return told
+            history.insert(FIRST, Left(f"{self.trimmed} turns are omitted here"))
+        return history
 
 
-def _retried(turn: SessionMessage) -> str:
+def _retried_id(turn: SessionMessage) -> str:
     data = turn.structured_data
-    found = cast("dict[str, object]", data).get(RETRIES) if isinstance(data, dict) else None
-    return found if isinstance(found, str) else ""
+    id = cast("dict[str, object]", data).get(RETRIES) if isinstance(data, dict) else None
+    return id if isinstance(id, str) else ""

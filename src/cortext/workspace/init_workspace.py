@@ -7,27 +7,28 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import NamedTuple
+
+import msgspec
 
 from cortext.builtin import TYPES
 from cortext.durability.read_files import read_file
 from cortext.durability.replace_file import storage_errors
-from cortext.tools.slash_commands import SlashCommand, open_slash_commands, tools_with_commands
+from cortext.tools.command_files import SlashCommand, open_slash_commands, tools_with_commands
+from cortext.workspace.conversation_types import Types, built_in
 from cortext.workspace.known_folders import remember_workspace
-from cortext.workspace.type_templates import Types, built_in
 
-IGNORE = "# Search tools of agents have no business in what past sessions said.\n**/.session/\n"
-_CONFIG = "# Settings of this workspace. It may not name programs, hooks or URLs.\n"
-_THEIRS = (".workspace/config.toml", "conversations/.ignore")
+IGNORE = "# Keeps the search tools of agents out of past conversations.\n**/.session/\n"
+_CONFIG = "# Settings of this workspace. This file cannot set programs, hooks or URLs.\n"
+_USER_FILES = (".workspace/config.toml", "conversations/.ignore")
 """Files that cortext creates once, and that the user then edits."""
 _INSTALLED = ".workspace/.installed"
-"""The file that lists the digest of each file as cortext wrote it.
+"""The path of a file with a digest (hash) of each file that cortext wrote to the workspace.
 
 If a file still has this digest, no user has changed the file.
 """
 
 
-class Initialized(NamedTuple):
+class InitResult(msgspec.Struct, frozen=True):
     """The files of a workspace after `initialize`, as paths relative to the workspace.
 
     `made` are the files that were written, and `same` are the files that needed no change. `kept`
@@ -41,26 +42,26 @@ class Initialized(NamedTuple):
 
 def initialize(
     root: str, *, overwrite: Callable[[str, str], bool], tools: Sequence[str] = ()
-) -> Initialized:
+) -> InitResult:
     """Create or update the files of a workspace in the folder `root`.
 
-    The tools in `tools`, and tools that were connected before, get a slash command for each
-    conversation type. For a file that a user changed, `overwrite` is called with its path and a
-    diff, and returns whether to overwrite the file.
+    The AI tools in `tools` get a slash command for each conversation type. Tools that already have
+    slash commands in the workspace get them too. `overwrite` is called for each file that a user
+    changed. It gets the path and a diff, and returns whether to overwrite the file.
     """
-    result = Initialized([], [], [])
+    result = InitResult([], [], [])
     with storage_errors("initialize", root):
         os.makedirs(os.path.join(root, ".workspace", "agents"), exist_ok=True)
         installed = _read_installed(root)
         wanted = {*tools, *connected_tools(installed)}
-        for name, data in chain(_files(), _commands(root, wanted)):
+        for name, data in chain(_workspace_files(), _command_files(root, wanted)):
             path = os.path.join(root, name)
             os.makedirs(os.path.dirname(path), exist_ok=True)
             old = read_file(path) if os.path.lexists(path) else None
-            ours = old is None or installed.get(name) == _digest(old)
-            if old == data or (old is not None and name in _THEIRS):
+            is_unchanged = old is None or installed.get(name) == _digest(old)
+            if old == data or (old is not None and name in _USER_FILES):
                 result.same.append(name)
-            elif ours or overwrite(name, _changes(name, old or b"", data)):
+            elif is_unchanged or overwrite(name, _user_diff(name, old or b"", data)):
                 _write(path, data)
                 result.made.append(name)
             else:
@@ -72,7 +73,7 @@ def initialize(
     return result
 
 
-def _files() -> Iterator[tuple[str, bytes]]:
+def _workspace_files() -> Iterator[tuple[str, bytes]]:
     """Yield path and content of each file that every workspace has."""
     for kind in TYPES:
         yield f".workspace/templates/{kind}.md", built_in("templates", kind) or b""
@@ -95,11 +96,11 @@ def connected_tools(installed: Iterable[str]) -> list[str]:
     ]
 
 
-def _commands(root: str, tools: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+def _command_files(root: str, tools: Iterable[str]) -> Iterator[tuple[str, bytes]]:
     """Yield path and content of a slash command file for each conversation type and each tool.
 
-    The instructions for the agent are not in this file. They are read from `.workspace/commands/`
-    when the command runs.
+    The file does not contain the instructions for the agent. When the command runs, it reads them
+    from `.workspace/commands/`.
     """
     types = Types(root)
     for tool in tools_with_commands():
@@ -134,7 +135,7 @@ def _write_installed(root: str, installed: dict[str, str]) -> None:
 
 
 def _write(path: str, data: bytes) -> None:
-    """Write a file with the permissions of the umask, and refuse to follow a symbolic link."""
+    """Write a file with the default permissions (umask). Raises OSError for a symbolic link."""
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     with open(fd, "wb") as file:
         file.write(data)
@@ -145,11 +146,12 @@ def difference(old: bytes, new: bytes, before: str, after: str) -> str:
 
     `before` and `after` are the names of the two versions in the header.
     """
-    mine, ours = (d.decode("utf-8", "replace").splitlines() for d in (old, new))
+    old_lines, new_lines = (d.decode("utf-8", "replace").splitlines() for d in (old, new))
     return "".join(
-        f"{line}\n" for line in difflib.unified_diff(mine, ours, before, after, "", "", 3, "")
+        f"{line}\n"
+        for line in difflib.unified_diff(old_lines, new_lines, before, after, "", "", 3, "")
     )
 
 
-def _changes(name: str, old: bytes, new: bytes) -> str:
+def _user_diff(name: str, old: bytes, new: bytes) -> str:
     return difference(old, new, f"{name} (yours)", f"{name} (new)")

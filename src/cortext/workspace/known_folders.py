@@ -1,6 +1,7 @@
-"""The folders that lists search: workspaces, and folders in which programs store sessions.
+"""The folders in which `cortext list` finds conversations.
 
-The paths are in text files, one per line, which a user can read and edit.
+These are workspaces, and folders in which programs store sessions. The paths are in text files, one
+per line, which a user can read and edit.
 """
 
 from __future__ import annotations
@@ -14,14 +15,18 @@ from cortext.errors import SessionStorageError
 
 
 def known_workspaces() -> list[str]:
-    """Return every known workspace, the personal one first. Some may not exist any more."""
-    return [paths.personal_workspace(), *_read(paths.known_workspaces())]
+    """Return the folders of all known workspaces, the personal workspace first.
+
+    Some of these folders may not exist any more.
+    """
+    return [paths.personal_workspace(), *_try_read_paths(paths.known_workspaces())]
 
 
 def remember_workspace(root: str) -> None:
     """Add a workspace to the file of known workspaces.
 
-    If the file cannot be written, the workspace is listed only from within its folder.
+    If the file cannot be written, `cortext list` finds the workspace only when the user runs the
+    command inside the workspace.
     """
     if root != paths.personal_workspace():
         _remember(paths.known_workspaces(), root)
@@ -30,12 +35,12 @@ def remember_workspace(root: str) -> None:
 def forget_gone() -> list[str]:
     """Remove workspaces that do not exist any more from the file of known workspaces.
 
-    Return the removed workspaces. Raises SessionStorageError if the file cannot be read or written.
-    Then the file is unchanged.
+    Return the removed workspaces. Raises SessionStorageError if the file cannot be read or written;
+    the file is then not changed.
     """
     path = paths.known_workspaces()
     with storage_errors("read", path), FileLock(f"{path}.lock", guards=path):
-        known = _all(path)
+        known = _read_paths(path)
         gone = [root for root in known if not os.path.isdir(root)]
         if gone:
             kept = [root for root in known if root not in gone]
@@ -44,59 +49,67 @@ def forget_gone() -> list[str]:
 
 
 def program_folders() -> list[str]:
-    """Return the folders in which programs store logs: the default, then the remembered ones."""
-    return [paths.program_sessions(), *_read(paths.known_programs())]
+    """Return the folders in which programs store sessions as logs (one JSONL file each).
+
+    The default folder comes first, then the folders that `remember_program` recorded.
+    """
+    return [paths.program_sessions(), *_try_read_paths(paths.known_programs())]
 
 
 def remember_program(folder: str) -> None:
-    """Add a folder in which a program stores logs to the file of such folders.
+    """Record that a program stores logs in `folder`, so that `cortext list` finds them.
 
-    If the file cannot be written, the folder is listed only if the settings name it.
+    The path is added to a text file. If the file cannot be written, `cortext list` searches the
+    folder only if the settings name it.
     """
     if folder != paths.program_sessions():
         _remember(paths.known_programs(), folder)
 
 
 def document_folders() -> list[str]:
-    """Return the folders in which programs store documents: the default, then remembered ones."""
-    return [paths.document_dir(), *_read(paths.known_documents())]
+    """Return the folders in which programs store sessions as documents (one JSON file each).
+
+    The default folder comes first, then the folders that `remember_documents` recorded.
+    """
+    return [paths.document_dir(), *_try_read_paths(paths.known_documents())]
 
 
 def remember_documents(folder: str) -> None:
-    """Add a folder in which a program stores documents to the file of such folders.
+    """Record that a program stores documents in `folder`, so that `cortext list` finds them.
 
-    If the file cannot be written, the folder is listed only if the settings name it. Folders of
-    logs are in another file, because JSON files in them are not session documents.
+    The path is added to a text file. If the file cannot be written, `cortext list` searches the
+    folder only if the settings name it. Folders of logs have a separate file, because the JSON
+    files in a folder of logs are not session documents.
     """
     if folder != paths.document_dir():
         _remember(paths.known_documents(), folder)
 
 
 def _remember(path: str, folder: str) -> None:
-    if folder in _read(path):
+    if folder in _try_read_paths(path):
         return
 
     try:
         make_private_dir(os.path.dirname(path))
         with FileLock(f"{path}.lock", guards=path):
-            known = _all(path)
+            known = _read_paths(path)
             if folder not in known:
                 replace(path, [os.fsencode(f"{_escape(each)}\n") for each in (*known, folder)])
     except (OSError, SessionStorageError) as error:
         import logging
 
-        logging.getLogger("cortext.lifecycle").info("%s is not remembered: %s", folder, error)
+        logging.getLogger("cortext.lifecycle").info("could not remember %s: %s", folder, error)
 
 
-def _read(path: str) -> list[str]:
+def _try_read_paths(path: str) -> list[str]:
     try:
-        return _all(path)
+        return _read_paths(path)
     except OSError:
         # Without the file, the current workspace can still be listed.
         return []
 
 
-def _all(path: str) -> list[str]:
+def _read_paths(path: str) -> list[str]:
     """Return the paths in a file of known folders. Raises OSError if the file cannot be read.
 
     A caller that rewrites the file must not take an unreadable file for an empty one.

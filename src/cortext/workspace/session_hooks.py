@@ -17,7 +17,10 @@ EVENTS = ("session:start", "session:end", "session:message", "session:save")
 Hook = Callable[..., Any]
 
 _running: set[Future[Any]] = set()
-"""The coroutine hooks that run now, referenced because an event loop keeps no task alive."""
+"""The coroutine hooks that run now.
+
+An event loop has only weak references to its tasks, so this set keeps the tasks alive.
+"""
 
 
 class Hooks:
@@ -30,25 +33,25 @@ class Hooks:
         self._log = log()
 
     def register(self, event: str, hook: Hook) -> None:
-        """Call `hook` at each `event` from now on.
+        """Register `hook`, a function that is called each time the event happens.
 
         Raises ValueError for an unknown event or a hook that is not callable. Raises RuntimeError
         for a coroutine function if no event loop is running.
         """
-        hooks = self._of(event)
+        hooks = self._hooks_for(event)
         if not callable(hook):
-            raise ValueError(f"a hook is called, and {type(hook).__name__} cannot be")
+            raise ValueError(f"a hook must be callable, and {type(hook).__name__} is not")
         loop = running_loop()
         if loop is None and _is_coroutine_function(hook):
             raise RuntimeError(
-                f"the hook {_name_of(hook)} is a coroutine function and no event loop is running: "
+                f"the hook {_name_of(hook)} is a coroutine function, but no event loop is running; "
                 "register it inside the loop, or register a plain function"
             )
         hooks.append((hook, loop))
 
     def unregister(self, event: str, hook: Hook) -> bool:
         """Remove a hook from an event. Return False if the hook was not registered."""
-        hooks = self._of(event)
+        hooks = self._hooks_for(event)
         for position, (registered, _) in enumerate(hooks):
             if registered == hook:
                 del hooks[position]
@@ -57,7 +60,7 @@ class Hooks:
 
     def fire(self, event: str, *args: Any) -> None:
         """Call the hooks of an event with `args`. Coroutine hooks run later, on the event loop."""
-        for hook, loop in tuple(self._of(event)):
+        for hook, loop in tuple(self._hooks_for(event)):
             try:
                 result = hook(*args)
                 if isinstance(result, Awaitable):
@@ -68,9 +71,10 @@ class Hooks:
     def _schedule(
         self, event: str, hook: Hook, work: Awaitable[Any], registered: AbstractEventLoop | None
     ) -> None:
-        """Run `work` on the loop of this thread, or on the loop in which its hook was registered.
+        """Run the coroutine `work` of a hook on the event loop of this thread.
 
-        Auto-save calls hooks in a thread that has no loop.
+        If this thread has no loop, use `registered`, the loop in which the hook was registered. For
+        example, auto-save calls hooks in a thread that has no loop.
         """
         loop = running_loop()
         if loop is not None:
@@ -99,9 +103,9 @@ class Hooks:
 
         task.add_done_callback(finish)
 
-    def _of(self, event: str) -> list[tuple[Hook, AbstractEventLoop | None]]:
+    def _hooks_for(self, event: str) -> list[tuple[Hook, AbstractEventLoop | None]]:
         if event not in self._hooks:
-            raise ValueError(f"events are {', '.join(EVENTS)}, not {event!r}")
+            raise ValueError(f"unknown event {event!r}; events are {', '.join(EVENTS)}")
         return self._hooks[event]
 
 

@@ -1,4 +1,4 @@
-"""The session manager: one current session, which is saved automatically."""
+"""The session manager, which has one current session and saves it automatically."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import weakref
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from cortext.catalog.document_index import SessionIndex
-from cortext.durability.lifetime_lock import LiveMark, mark_path
+from cortext.catalog.documents.document_index import SessionIndex
+from cortext.durability.open_session_mark import LiveMark, mark_path
 from cortext.durability.replace_file import side_dir
 from cortext.errors import SessionCorruptedError, SessionNotFoundError
 from cortext.model import json_codec
+from cortext.model.head_codec import HEAD, encode_head
 from cortext.model.message import Role, SessionMessage, ToolInvocation
 from cortext.model.session import Session
-from cortext.model.session_head import HEAD, encode_head
 from cortext.model.session_summary import SessionSummary
 from cortext.model.title import generate_title
 from cortext.stores.document import SessionStorage
@@ -27,7 +27,7 @@ _State = tuple[tuple[SessionMessage, ...], tuple[ToolInvocation, ...], bytes]
 
 
 class SessionManager:
-    """Creates, resumes, saves and closes sessions. One session at a time is the current one.
+    """Creates, resumes, saves and closes sessions. It has at most one current session.
 
     Changes to the current session are in memory until they are saved. `save`, auto-save, `close`
     and the end of the interpreter make them durable. Several threads may call the methods.
@@ -52,7 +52,7 @@ class SessionManager:
         self._hooks, self._log = Hooks(), log()
         self._mark: LiveMark | None = None
         self._saved: _State | None = None
-        self._threads = threading.RLock()
+        self._lock = threading.RLock()
         _save_at_exit(self)
 
     def __del__(self) -> None:
@@ -111,7 +111,7 @@ class SessionManager:
             tags=_tag_list(tags),
             metadata=metadata or {},
         )
-        with self._threads:
+        with self._lock:
             ended = self._switch_to(session)
         self._announce(session, ended)
         return session
@@ -122,7 +122,7 @@ class SessionManager:
         If another session is open, that session is saved and ended first, as in `create`. A session
         that cannot be read is restored from its backup, if there is one, with a warning in the log.
         """
-        with self._threads:
+        with self._lock:
             # The session may be the open one: load it with its latest changes.
             self._save_changes()
             session = self._load(id)
@@ -133,7 +133,7 @@ class SessionManager:
 
     def resume_latest(self) -> Session | None:
         """Resume the most recently updated session. Return None if there is no session."""
-        with self._threads:
+        with self._lock:
             self._save_changes()
         # Outside the lock, because `resume` runs hooks.
         while newest := self.index.list(limit=1):
@@ -154,7 +154,7 @@ class SessionManager:
     ) -> Session:
         """Resume the most recently updated session. If there is no session, create one.
 
-        The arguments are those of `create`, and are used only for a new session.
+        The arguments have the same meaning as in `create`. They are used only for a new session.
         """
         return self.resume_latest() or self.create(
             title=title, working_dir=working_dir, model=model, tags=tags, metadata=metadata
@@ -166,7 +166,7 @@ class SessionManager:
         For the id of the current session, return the live object with its unsaved changes. Raises
         SessionCorruptedError if the file cannot be read.
         """
-        with self._threads:
+        with self._lock:
             if self.current_session is not None and self.current_session.id == id:
                 return self.current_session
         try:
@@ -176,14 +176,14 @@ class SessionManager:
 
     def save(self) -> None:
         """Make the current session durable. Raises ValueError if there is no current session."""
-        with self._threads:
+        with self._lock:
             session = self._current()
             self._store(session)
         self._hooks.fire("session:save", session)
 
     def close(self) -> None:
         """Save and end the current session, if there is one, and write `index.json`."""
-        with self._threads:
+        with self._lock:
             session = self.current_session
             if session is not None:
                 self._store(session)
@@ -194,14 +194,17 @@ class SessionManager:
 
     def delete(self, id: str) -> bool:
         """Delete a session permanently. Return False if there is no such session."""
-        with self._threads:
+        with self._lock:
             gone = self.storage.delete(id)
             if self.current_session is not None and self.current_session.id == id:
                 self._forget_current()
             return self.index.remove(id) or gone
 
     def list_sessions(self, **query: Any) -> list[SessionSummary]:
-        """Return summaries of sessions. The arguments are those of `SessionIndex.list`."""
+        """Return summaries of sessions.
+
+        `query` has arguments of `SessionIndex.list`, such as `limit`, `tags` and `search`.
+        """
         return self.index.list(**query)
 
     def add_message(self, role: Role, content: str, **fields: Any) -> SessionMessage:
@@ -210,7 +213,7 @@ class SessionManager:
         The message is in memory until `save`, auto-save, `close` or the end of the interpreter
         makes it durable.
         """
-        with self._threads:
+        with self._lock:
             session = self._current()
             message = session.add_message_from_dict(role, content, **fields)
         self._hooks.fire("session:message", session, message)
@@ -225,13 +228,13 @@ class SessionManager:
         success: bool = True,
         error: str | None = None,
     ) -> ToolInvocation:
-        with self._threads:
+        with self._lock:
             return self._current().record_tool_call(
                 tool_name, arguments, result, duration, success, error
             )
 
     def update_usage(self, prompt: int, completion: int) -> None:
-        with self._threads:
+        with self._lock:
             self._current().update_usage(prompt, completion)
 
     def generate_title(self, session: Session | None = None) -> str:
@@ -242,7 +245,7 @@ class SessionManager:
         return generate_title(session or self._current())
 
     def set_title(self, title: str) -> None:
-        with self._threads:
+        with self._lock:
             session = self._current()
             _require_text("title", title)
             session.title = title
@@ -250,7 +253,7 @@ class SessionManager:
 
     def add_tag(self, tag: str) -> bool:
         """Add a tag to the current session. Return False if the session has the tag already."""
-        with self._threads:
+        with self._lock:
             session = self._current()
             _require_text("tag", tag)
             if tag in session.tags:
@@ -264,7 +267,7 @@ class SessionManager:
 
         Return False if the session does not have the tag.
         """
-        with self._threads:
+        with self._lock:
             session = self._current()
             if tag not in session.tags:
                 return False
@@ -273,10 +276,11 @@ class SessionManager:
             return True
 
     def register_hook(self, event: str, hook: Hook) -> None:
-        """Call `hook` at each `event`, with the session and, for `session:message`, the message.
+        """Register `hook`, a function that is called each time the event happens.
 
-        A coroutine function runs on the event loop. Raises RuntimeError for a coroutine function
-        while no event loop is running, and ValueError for an unknown event.
+        The function gets the session, and for `session:message` also the message. A coroutine
+        function runs on the event loop. Raises RuntimeError for a coroutine function while no event
+        loop is running, and ValueError for an unknown event.
         """
         self._hooks.register(event, hook)
 
@@ -286,7 +290,7 @@ class SessionManager:
 
     def _current(self) -> Session:
         if self.current_session is None:
-            raise ValueError("no session is open: create() or resume() one first")
+            raise ValueError("no session is open; call create() or resume() first")
         return self.current_session
 
     def _load(self, id: str) -> Session:
@@ -295,10 +299,10 @@ class SessionManager:
         except SessionCorruptedError as error:
             if not self.storage.recover_from_backup(id):
                 raise
-            self._log.warning("%s; the backup took its place", error)
+            self._log.warning("%s; the session was restored from its backup", error)
             return self.storage.load(id)
 
-    def _enter(self, session: Session) -> None:
+    def _make_current(self, session: Session) -> None:
         self.current_session = session
         try:
             folder = str(self.storage.storage_dir)
@@ -306,7 +310,7 @@ class SessionManager:
             self._mark = LiveMark(mark_path(folder, session.id))
             holder = self._mark.take()
         except OSError as error:
-            self._log.warning("session %s cannot be marked as open: %s", session.id, error)
+            self._log.warning("could not mark session %s as open: %s", session.id, error)
         else:
             if holder is not None:
                 self._log.warning("session %s is also open in %s", session.id, holder)
@@ -314,7 +318,7 @@ class SessionManager:
 
         def on_end(task: Any) -> None:
             manager = ref()
-            # The callback holds the manager weakly, so it does not name it `self`.
+            # The callback must not keep the manager alive, so it cannot use `self`.
             if manager is not None and manager._auto_save_task is task:  # noqa: SLF001
                 # The loop has ended but the session has not, so a thread continues to save.
                 task = start_thread(manager.auto_save_interval, save)
@@ -323,16 +327,17 @@ class SessionManager:
         self._auto_save_task = start_auto_save(self.auto_save_interval, save, on_end)
 
     def _switch_to(self, session: Session) -> Session | None:
-        """Save `session` and make it current. Return the other session that ends, or None.
+        """Save `session` and make it the current session. Return the session that was open before.
 
-        If a save fails, the open session remains the current session.
+        Return None if no other session was open. If a save fails, the current session does not
+        change.
         """
         before = self.current_session
         self._save_changes()
         saved = self._write(session)
         self._forget_current()
         self._saved = saved
-        self._enter(session)
+        self._make_current(session)
         return before if before is not None and before.id != session.id else None
 
     def _announce(self, session: Session, ended: Session | None) -> None:
@@ -357,8 +362,8 @@ class SessionManager:
         self._saved = self._write(session)
 
     def _write(self, session: Session) -> _State:
-        """Save a session and its summary. Return its content as it was when the save began."""
-        # Read the state first: a message that arrives during the save may not be saved.
+        """Save a session and its summary. Return a snapshot of the session (see `_state`)."""
+        # Take the snapshot first: a message that arrives during the save may not be saved.
         state = _state(session)
         self.storage.save(session)
         self.index.update(session)
@@ -375,26 +380,29 @@ class SessionManager:
     def _auto_save(self) -> None:
         """Save the current session if it changed. A failure is logged; the next save retries."""
         try:
-            with self._threads:
+            with self._lock:
                 session = self.current_session
                 saved = self._save_changes()
         except Exception as error:  # noqa: BLE001  auto-save must continue after any error
             self.last_save_error = error
-            self._log.error("auto-save failed, and will be tried again: %s", error)
+            self._log.error("auto-save failed and will be tried again: %s", error)
             return
         if saved:
             self._hooks.fire("session:save", session)
 
 
 def _state(session: Session) -> _State:
-    """Return a value that differs if the session changed. Records never change in place."""
+    """Return a snapshot of a session. Two different snapshots mean that the session has changed.
+
+    Messages and tool calls never change in place, so the snapshot has only references to them.
+    """
     head = json_codec.encode(encode_head(session, HEAD))
     return tuple(session.messages), tuple(session.tool_history), head
 
 
 def _require_text(name: str, value: Any) -> None:
     if type(value) is not str:
-        raise ValueError(f"{name} is text, not {type(value).__name__}")
+        raise ValueError(f"{name} must be text, not {type(value).__name__}")
 
 
 def _current_dir() -> str:
@@ -408,20 +416,21 @@ def _open_storage(storage: SessionStorage | str | os.PathLike[str] | None) -> Se
     if storage is None or isinstance(storage, (str, os.PathLike)):
         return SessionStorage(storage)
     if not isinstance(storage, SessionStorage):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ValueError("a SessionManager keeps documents: give it a SessionStorage or a path")
+        raise ValueError("a SessionManager needs a SessionStorage or a path")
     return storage
 
 
 def _tag_list(tags: Sequence[str] | None) -> list[str]:
     if isinstance(tags, str):
-        raise ValueError(f"tags is a list, as in [{tags!r}]")
+        raise ValueError(f"tags must be a list, such as [{tags!r}]")
     return list(tags or ())
 
 
 def weak_auto_save(manager: SessionManager) -> Any:
-    """Return a function that auto-saves, and that does not keep the manager alive.
+    """Return a function that saves the manager's current session if it changed.
 
-    The function returns False when the manager no longer exists.
+    The function has only a weak reference to the manager. It returns False when the manager no
+    longer exists, otherwise True.
     """
     ref = weakref.ref(manager)
 
@@ -438,5 +447,5 @@ def weak_auto_save(manager: SessionManager) -> Any:
 def _save_at_exit(manager: SessionManager) -> None:
     save = weak_auto_save(manager)
     atexit.register(save)
-    # At exit, the finalizer would unregister the save before it runs.
+    # At exit, the finalizer must not run, because it would unregister the save too early.
     weakref.finalize(manager, atexit.unregister, save).atexit = False

@@ -7,8 +7,8 @@ import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import NamedTuple
 
+import msgspec
 from msgspec import structs
 
 from cortext import clock, paths
@@ -36,16 +36,16 @@ from cortext.stores.workspace_layout import (
     is_type,
     shelves,
 )
-from cortext.workspace.inactivity import show_effective_status
+from cortext.workspace.conversation_types import Types
+from cortext.workspace.idle_conversations import show_effective_status
 from cortext.workspace.init_workspace import initialize
 from cortext.workspace.known_folders import remember_workspace
-from cortext.workspace.type_templates import Types
 
 _MOST_TRIES = 10_000
 
 
-class Started(NamedTuple):
-    """The session of a new conversation, and the path of its markdown."""
+class Started(msgspec.Struct, frozen=True):
+    """A new conversation: its session, and the path of its markdown file."""
 
     session: Session
     document: str
@@ -83,12 +83,13 @@ class Workspace:
         with Catalog.at_home() as catalog:
             rows = [row for row in catalog.list([self.root]) if row.status]
         minutes = float(Config.load(self.root)["sessions.pause_minutes"])
-        return [_summary(row) for row in show_effective_status(rows, minutes)]
+        return [_summary_of_row(row) for row in show_effective_status(rows, minutes)]
 
     def save(self, id: str, *, summary: str = "", completed: bool = False) -> Session:
-        """Pause a conversation, or complete it with `completed`, and return its session.
+        """Pause a conversation, and return its session.
 
-        If `summary` is empty, a summary is made from the messages. Nothing is committed to git.
+        If `completed` is true, the conversation is completed instead. If `summary` is empty, a
+        summary is made from the messages. Nothing is committed to git.
         """
         return self.stop(self.store.place_of(id), summary=summary, completed=completed)
 
@@ -113,9 +114,9 @@ class Workspace:
             updated_at=now,
             command=f"/workspace.{kind}",
             prompt_hash=self.types.command_hash(kind),
-            working_dir=self._folder(),
+            working_dir=self._working_folder(),
         )
-        return self._begin(session, topic, None)
+        return self._create(session, topic, None)
 
     def chat(
         self,
@@ -126,10 +127,11 @@ class Workspace:
         began: datetime | None = None,
         ended: datetime | None = None,
     ) -> Started:
-        """Create a conversation for a tool session that is not bound to a conversation yet.
+        """Create a conversation for an AI tool's session that has no conversation yet.
 
-        `native` is the binding to the tool session, and `cwd` is the folder in which that session
-        took place. `began` is when the session started. With `ended`, the conversation is paused.
+        `native` is the link to the tool session, as `session.json` stores it. `cwd` is the folder
+        in which the tool session took place. `began` and `ended` are the times of its start and
+        end. If `ended` is given, the new conversation is paused. Otherwise it is active.
         """
         now = clock.now()
         session = Session(
@@ -142,15 +144,16 @@ class Workspace:
             native=[native] if native else [],
             working_dir=cwd or self.root,
         )
-        return self._begin(session, title, None)
+        return self._create(session, title, None)
 
     def fork(self, place: ConversationPath, last: int | None, *, key: str, title: str) -> Started:
-        """Create a conversation with the first `last` messages of the conversation at `place`.
+        """Create a new conversation with a copy of the first messages of another conversation.
 
-        If `last` is None, all messages are copied. The markdown is copied as well. `key` becomes
-        the `parent_id` of the new conversation.
+        `place` is the folder of the other conversation. `last` is the number of messages to copy;
+        None means all. The markdown is copied as well. `title` becomes the title of the new
+        conversation, and `key` becomes its `parent_id`.
         """
-        parent = self.store.read_what_is_left(place)
+        parent = self.store.read_readable_part(place)
         lines = read_file(place.lines)
         if last is not None and last < len(parent.messages):
             lines = first_records(lines, FOLDER.records, last)
@@ -175,17 +178,19 @@ class Workspace:
         )
         document = document_in(place.folder)
         text = read_file(f"{place.folder}/{document}") if document else None
-        started = self._begin(session, session.title, text, lines)
+        started = self._create(session, session.title, text, lines)
         if text is not None:
-            _say_fork(started, parent)
+            _rename_in_markdown(started, parent)
         return started
 
-    def _begin(
+    def _create(
         self, session: Session, topic: str, text: bytes | None, lines: bytes | None = None
     ) -> Started:
-        """Give a new session a number, an id, a folder and a markdown, and write them.
+        """Create the folder of a new conversation, with its session and its markdown file.
 
-        `text` is the markdown, or None for the template. `lines` has the message lines to copy.
+        The id is made from the next free number of the day, the type and `topic`. `text` is the
+        content of the markdown file; None means the template of the type. `lines` is the content of
+        the message file; None means the messages of `session`.
         """
         kind = session.kind if is_type(session.kind) else "chat"
         day = _day(session.created_at)
@@ -214,11 +219,12 @@ class Workspace:
         completed: bool = False,
         then: Callable[[Session], None] | None = None,
     ) -> Session:
-        """Pause or complete the conversation at `place`, and return its session.
+        """Pause the conversation at `place`, and return its session.
 
-        If `summary` is empty, a summary is made from the messages. If neither status nor summary
-        change, the time of the last activity stays the same. `then` is called with the session
-        before the lock is released.
+        If `completed` is true, the conversation is completed instead. If `summary` is empty, a
+        summary is made from the messages. If neither the status nor the summary changes, the time
+        of the last activity stays the same. `then` is called with the saved session while the
+        conversation is still locked.
         """
         status: Status = "completed" if completed else "paused"
 
@@ -227,8 +233,8 @@ class Workspace:
             if session.status != status:
                 check_transition(session.status, status)
             session.status = status
-            told = len(session.messages) == self.store.counted_at(place)
-            session.summary = " ".join(summary.split()) or _summarize(session, told)
+            is_current = len(session.messages) == self.store.message_count_at(place)
+            session.summary = " ".join(summary.split()) or _summarize(session, is_current)
             session.stop_reason = "user"
             if not in_time_order(session.messages):
                 self.store.sort_at(place)
@@ -239,8 +245,8 @@ class Workspace:
     def reactivate(self, place: ConversationPath, *, reopen: bool) -> Session:
         """Make a conversation active again, and return its session.
 
-        The hash of the current command text of its type is stored. Raises InvalidTransitionError
-        for a completed conversation, unless `reopen` is set.
+        The session also gets a new hash of its type's command text (the instructions for the
+        agent). Raises InvalidTransitionError for a completed conversation, unless `reopen` is set.
         """
 
         def change(session: Session) -> bool:
@@ -262,11 +268,12 @@ class Workspace:
     ) -> Session:
         """Change the head of a conversation (everything but its messages), and return its session.
 
-        `change` gets the session, changes it, and returns whether the change counts as activity.
-        `then` is called with the saved session. A lock is held until both have returned.
+        The function `change` gets the session, changes it, and returns whether the change counts as
+        activity. The function `then` is called with the saved session. The conversation is locked
+        until both functions have returned.
         """
         with self.changing(place):
-            session = self.store.read_what_is_left(place)
+            session = self.store.read_readable_part(place)
             if change(session):
                 session.touch()
             self.store.checkpoint_at(place, session)
@@ -276,9 +283,10 @@ class Workspace:
 
     @contextmanager
     def changing(self, place: ConversationPath) -> Generator[None]:
-        """Lock a conversation against other changes of its head, such as stopping or renaming.
+        """Lock a conversation during a `with` block, so that only this caller changes its head.
 
-        A second caller waits. Messages can still be added while the lock is held.
+        The head is everything but the messages. Other callers that want to stop or rename the
+        conversation, for example, have to wait. Messages can still be added.
         """
         with (
             storage_errors("write", place.folder),
@@ -302,10 +310,10 @@ class Workspace:
         return f"{locks}/{place.day}~{place.name}.change.lock"
 
     def adopt(self, place: ConversationPath, *, title: str, kind: str) -> None:
-        """Create a session in an existing conversation folder that has none.
+        """Create a session in the conversation folder `place`, which has no session files.
 
-        `title` and `kind`, the conversation type, are for the new session. If the folder has a
-        session, nothing changes.
+        `title` and `kind` (the conversation type) are for the new session. If the folder already
+        has a session, nothing changes.
         """
         known = kind in self.types.names()
         now = clock.now()
@@ -327,10 +335,10 @@ class Workspace:
             if not place.has_session:
                 self.store.create_at(place, session)
 
-    def _folder(self) -> str:
-        """Return the folder that a new conversation takes place in.
+    def _working_folder(self) -> str:
+        """Return the working folder of a new conversation.
 
-        That is the workspace, or the current folder for a personal conversation.
+        This is the workspace, or the current folder for a personal conversation.
         """
         return os.getcwd() if self.root == paths.personal_workspace() else self.root
 
@@ -346,17 +354,17 @@ class Workspace:
         Return False for a conversation that was created elsewhere and arrived by git.
         """
         number = place.name.partition("-")[0]
-        return os.path.isdir(os.path.join(self._numbers(place.day), number))
+        return os.path.isdir(os.path.join(self._claims_folder(place.day), number))
 
-    def _numbers(self, day: str) -> str:
+    def _claims_folder(self, day: str) -> str:
         return os.path.join(side_dir(conversations_dir(self.root)), "numbers", day)
 
     def _claim_number(self, day: str) -> int:
         """Return the next free number of a day. Creating a folder for the number reserves it."""
-        claims = self._numbers(day)
+        claims = self._claims_folder(day)
         make_private_dir(claims)
         folders = [claims, *(f"{shelf}/{day}" for shelf in shelves(self.root))]
-        number = max([0, *(number for folder in folders for number in _numbers(folder))])
+        number = max([0, *(number for folder in folders for number in _leading_numbers(folder))])
         for _ in range(_MOST_TRIES):
             number += 1
             try:
@@ -367,8 +375,8 @@ class Workspace:
         raise OSError(f"no number is free for {day}")
 
 
-def _say_fork(started: Started, parent: Session) -> None:
-    """Replace the parent's id and title in a copied markdown by those of the fork."""
+def _rename_in_markdown(started: Started, parent: Session) -> None:
+    """Replace the parent's id and title by the fork's id and title, in the fork's markdown file."""
     with open(started.document, "rb+") as file:
         text = file.read().replace(parent.id.encode(), started.session.id.encode())
         titles = parent.title, started.session.title
@@ -378,19 +386,19 @@ def _say_fork(started: Started, parent: Session) -> None:
         file.truncate()
 
 
-def _summarize(session: Session, told: bool) -> str:
-    """Return the summary of a session, made from its messages.
+def _summarize(session: Session, is_current: bool) -> str:
+    """Return the stored summary of a session, or make a new summary from its messages.
 
-    With `told`, the summary that the session has is up to date, and is returned if not empty.
+    A stored summary is used if it is up to date (`is_current`), or if the messages give no summary.
     """
-    if told and session.summary:
+    if is_current and session.summary:
         return session.summary
     from cortext.model.extractive_summary import digest
 
     return digest(session.messages) or session.summary
 
 
-def _summary(row: ConversationRow) -> SessionSummary:
+def _summary_of_row(row: ConversationRow) -> SessionSummary:
     return SessionSummary(
         id=row.key,
         title=row.title,
@@ -411,11 +419,11 @@ def _day(when: datetime) -> str:
     return f"{when.astimezone():%Y-%m-%d}"
 
 
-def _numbers(folder: str) -> list[int]:
-    """Return the numbers with which the file names in a folder begin."""
+def _leading_numbers(folder: str) -> list[int]:
+    """Return the numbers at the start of the names in a folder, such as 7 for `007-plan-x`."""
     try:
         names = os.listdir(folder)
     except FileNotFoundError:
         return []
-    heads = (name.partition("-")[0] for name in names)
-    return [int(head) for head in heads if head.isascii() and head.isdecimal()]
+    prefixes = (name.partition("-")[0] for name in names)
+    return [int(prefix) for prefix in prefixes if prefix.isascii() and prefix.isdecimal()]

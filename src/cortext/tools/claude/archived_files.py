@@ -22,8 +22,8 @@ class ClaudeArchive(ArchiveSource):
         for folder in jsonl_transcripts.listed(os.path.join(self.home, "projects")):
             for entry in jsonl_transcripts.listed(folder.path) if os.path.isdir(folder) else ():
                 if _UUID.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False):
-                    for one in walk_files(entry.path):
-                        yield self.item(one.path, entry.name)
+                    for file in walk_files(entry.path):
+                        yield self.item(file.path, entry.name)
                 elif entry.name.endswith(".jsonl") and os.path.isfile(entry):
                     id = entry.name.removesuffix(".jsonl")
                     yield self.item(entry.path, id if _UUID.fullmatch(id) else "")

@@ -22,14 +22,14 @@ from cortext.tools.launch import LaunchPlan
 from cortext.tools.stream_events import JsonLineStream, Speech
 
 _NO_MENTIONS = {"CLAUDE_CODE_DISABLE_ATTACHMENTS": "1"}
-"""The setting that prevents Claude Code from reading files that a prompt mentions with `@`.
+"""The environment variable that keeps Claude Code from reading files that a prompt names with `@`.
 
-The files can be anywhere on the disk, and other people wrote most of a prompt.
+Most of a prompt may come from other people, and the files can be anywhere on the disk.
 """
 _BIGGEST_STATE = 1 << 26
 _NOT_TRUSTED = (
-    "Claude Code was never told to trust this folder: its settings, hooks, servers and "
-    "CLAUDE.md are left out; run `claude` here once to trust it"
+    "Claude Code does not trust this folder yet, so it ignores the folder's settings, hooks, MCP "
+    "servers and CLAUDE.md; run `claude` here once to trust the folder"
 )
 
 
@@ -58,16 +58,19 @@ class ClaudeSpeech(JsonLineStream):
                 self.count(tokens)
             case _:
                 pass
-        said = event.get("result")
+        answer = event.get("result")
         if event.get("is_error"):
-            self.problem: str = str(said or event.get("subtype") or "it failed")
-        elif not self._said:
+            self.problem: str = str(answer or event.get("subtype") or "the tool failed")
+        elif not self._has_text:
             # Claude Code answers its own slash commands without the model.
-            yield from self.say(said, "result")
+            yield from self.say(answer, "result")
 
 
 class ClaudeHeadless(Headless):
-    """Runs of `claude -p`, each for one prompt and its answer."""
+    """The command `claude -p`, which answers one prompt without a terminal.
+
+    The class also describes the output format of the command.
+    """
 
     speech: ClassVar[type[Speech]] = ClaudeSpeech
     report_words: ClassVar[tuple[str, ...]] = ("--output-format", "json")
@@ -76,13 +79,13 @@ class ClaudeHeadless(Headless):
         words = ["claude", "-p", "--output-format", "stream-json", "--include-partial-messages"]
         words += ["--verbose", "--no-session-persistence"]
         words += ["--model", model] if model else []
-        return LaunchPlan(self.tool.name, (*words, *_untrusted(cwd)), cwd, _NO_MENTIONS)
+        return LaunchPlan(self.tool.name, (*words, *_untrusted_options(cwd)), cwd, _NO_MENTIONS)
 
     def notes(self, cwd: str) -> list[str]:
-        return [_NOT_TRUSTED] if _untrusted(cwd) else []
+        return [_NOT_TRUSTED] if _untrusted_options(cwd) else []
 
-    def read_report(self, said: str) -> Report | None:
-        value = read_object(said)
+    def read_report(self, output: str) -> Report | None:
+        value = read_object(output)
         if not isinstance(text := value.get("result"), str):
             return None
         used = as_dict(value.get("usage"))
@@ -95,10 +98,11 @@ class ClaudeHeadless(Headless):
         return Report(text, as_text(value.get("session_id")), usage if used else None)
 
 
-def _untrusted(cwd: str) -> list[str]:
-    """Return options that ignore a project's settings, or [] if the user trusts the folder.
+def _untrusted_options(cwd: str) -> list[str]:
+    """Return options that make Claude Code ignore the settings of an untrusted project in `cwd`.
 
-    Without a terminal, Claude Code runs a project's hooks and servers without asking the user.
+    The result is [] if the user trusts the folder. When Claude Code runs without a terminal and
+    without these options, it runs a project's hooks and servers without asking the user.
     """
     folder = os.path.realpath(cwd)
     known = _claude_projects()
@@ -119,9 +123,10 @@ def _is_trusted(project: object) -> bool:
 
 
 def _claude_projects() -> dict[str, Any]:
-    """Return what Claude Code stores about each project folder, such as the user's trust.
+    """Return the entry for each project folder in `.claude.json`, by the path of the folder.
 
-    Return {} if `.claude.json` cannot be read. Then no folder counts as trusted.
+    An entry says whether the user trusts the folder. If the file cannot be read, the result is {},
+    so no folder counts as trusted.
     """
     own = os.environ.get("CLAUDE_CONFIG_DIR")
     folder = own or os.path.dirname(TOOL.home)

@@ -8,7 +8,7 @@ from cortext.tools.launch import Launcher, LaunchPlan
 
 
 class ClaudeLauncher(Launcher):
-    """The command lines that start, resume and question sessions of `claude`."""
+    """The command lines that start `claude`, resume its sessions, and ask questions about them."""
 
     takes_command = True
 

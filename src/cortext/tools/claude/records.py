@@ -12,13 +12,13 @@ from cortext.tools.jsonl_transcripts import Cost, Count
 
 _SHELL = ("<bash-input>", "</bash-input>")
 _TAGS = re.compile(r"</?(?:local-command-std(?:out|err)|bash-std(?:out|err))>")
-_BY_THE_TOOL = (
+_TOOL_TEXTS = (
     "<local-command-", "<bash-std", "<task-notification>", "<user-prompt-submit-hook>",
     "[Request interrupted by user",
 )  # fmt: skip
 SYNTHETIC = "<synthetic>"
 OURS = "msg_cortext"
-"""The prefix of message ids in the answers that cortext writes into a converted session."""
+"""The prefix of message ids in sessions that cortext wrote for Claude Code."""
 
 
 class Media(Struct, gc=False):
@@ -89,6 +89,7 @@ class TranscriptLine(Struct, gc=False, rename="camel"):
     custom_title: str | None = None
     ai_title: str | None = None
     summary: str | None = None
+    leaf_uuid: str | None = None
 
     @property
     def content(self) -> Content:
@@ -107,7 +108,7 @@ class TranscriptLine(Struct, gc=False, rename="camel"):
         return self.type in ("user", "assistant") and not self.is_sidechain
 
 
-def sort_out(content: Content) -> tuple[str, list[dict[str, Any]], list[ContentBlock]]:
+def split_content(content: Content) -> tuple[str, list[dict[str, Any]], list[ContentBlock]]:
     """Split the content of a message into its text, its tool calls and its tool results."""
     calls: list[dict[str, Any]] = []
     results: list[ContentBlock] = []
@@ -127,21 +128,21 @@ def sort_out(content: Content) -> tuple[str, list[dict[str, Any]], list[ContentB
 
 
 def said(text: str, role: Role) -> tuple[Role, str]:
-    """Return the role and the text of a message, without the markup of Claude Code.
+    """Return the real role and the text of a message, without the markup of Claude Code.
 
-    A slash or shell command becomes the line that the user typed. Text that Claude Code added in
-    the role of the user gets the role `system`.
+    A slash or shell command becomes the line that the user typed. Claude Code stores some of its
+    own texts with the role `user`. These texts get the role `system`.
     """
     if role != "user" or not text:
         return role, text
-    begins = text[:100].lstrip()
-    if begins.startswith("<command-") and (name := _element(text, "command-name")) is not None:
-        given = _element(text, "command-args") or ""
-        return role, f"/{name.strip().lstrip('/')} {given.strip()}".strip()
+    beginning = text[:100].lstrip()
+    if beginning.startswith("<command-") and (name := _element(text, "command-name")) is not None:
+        arguments = _element(text, "command-args") or ""
+        return role, f"/{name.strip().lstrip('/')} {arguments.strip()}".strip()
     bare = text.strip()
     if bare.startswith(_SHELL[0]) and bare.endswith(_SHELL[1]):
         return role, f"!{bare[len(_SHELL[0]) : -len(_SHELL[1])]}"
-    if begins.startswith(_BY_THE_TOOL):
+    if beginning.startswith(_TOOL_TEXTS):
         return "system", _TAGS.sub("", text).strip()
     return role, text
 

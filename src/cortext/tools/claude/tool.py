@@ -23,9 +23,9 @@ TOOL = Tool(
     writer="cortext.tools.claude.writer:ClaudeWriter",
     launcher="cortext.tools.claude.launch:ClaudeLauncher",
     headless="cortext.tools.claude.headless:ClaudeHeadless",
-    slash_commands="cortext.tools.claude.slash_commands:ClaudeCommands",
+    slash_commands="cortext.tools.claude.command_files:ClaudeCommands",
     hooks="cortext.tools.claude.settings:hooks_file",
     mcp_settings="cortext.tools.claude.settings:server_file",
-    mcp_servers="cortext.tools.claude.mcp_servers:server_tables",
+    mcp_servers="cortext.tools.claude.configured_servers:server_tables",
     archive="cortext.tools.claude.archived_files:ClaudeArchive",
 )

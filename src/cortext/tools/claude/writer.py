@@ -10,7 +10,14 @@ from typing import Any, ClassVar
 from cortext.model.ids import new_id
 from cortext.tools.claude.records import OURS, SYNTHETIC
 from cortext.tools.transcript_folders import own_home
-from cortext.tools.writer_protocol import Turn, Written, iso, rising, store_lines, with_last
+from cortext.tools.writer_protocol import (
+    Turn,
+    Written,
+    increasing_times,
+    iso,
+    store_lines,
+    with_last,
+)
 
 _VERSION = "2.1.325"  # the release whose fields are written; older releases can read them too
 _LONGEST = 200
@@ -46,9 +53,9 @@ class ClaudeWriter:
 
 def _lines(turns: Sequence[Turn], id: str, cwd: str) -> Iterator[dict[str, Any]]:
     parent: str | None = None
-    for turn, when in zip(turns, rising(turns), strict=True):
+    for turn, when in zip(turns, increasing_times(turns), strict=True):
         uuid = new_id()
-        mine = {"role": "user", "content": turn.text}
+        user_message = {"role": "user", "content": turn.text}
         yield {
             "parentUuid": parent,
             "isSidechain": False,
@@ -58,7 +65,7 @@ def _lines(turns: Sequence[Turn], id: str, cwd: str) -> Iterator[dict[str, Any]]
             "version": _VERSION,
             "gitBranch": "",
             "type": turn.role,
-            "message": mine if turn.role == "user" else _assistant(turn),
+            "message": user_message if turn.role == "user" else _assistant(turn),
             "uuid": uuid,
             "timestamp": iso(when),
         }
@@ -86,7 +93,10 @@ def _assistant(turn: Turn) -> dict[str, Any]:
 
 
 def folder_name(path: str) -> str:
-    """Return the name that Claude Code gives to a working folder below `projects/`."""
+    """Return the name of the folder below `projects/` that Claude Code uses for a working folder.
+
+    `path` is the working folder.
+    """
     name = re.sub(r"[^A-Za-z0-9]", "-", _units(path))
     if len(name) <= _LONGEST:
         return name
@@ -102,6 +112,10 @@ def folder_name(path: str) -> str:
 
 
 def _units(text: str) -> str:
-    """Return text with one character for each UTF-16 unit, like a string of JavaScript."""
+    """Return a text with one character for each 16-bit unit of its UTF-16 form.
+
+    Strings in JavaScript consist of these units. So the length of the result is the length that
+    Claude Code, a JavaScript program, counts.
+    """
     raw = text.encode("utf-16-le", "surrogatepass")
     return "".join(chr(raw[at] | raw[at + 1] << 8) for at in range(0, len(raw), 2))

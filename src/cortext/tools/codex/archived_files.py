@@ -6,6 +6,8 @@ import os
 import re
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from cortext.tools.archive_items import ArchiveItem, ArchiveSource, walk_files
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
@@ -28,10 +30,13 @@ class CodexArchive(ArchiveSource):
                 if bare.startswith("rollout-") and bare.endswith(".jsonl") and found:
                     item = self.item(entry.path, found[0])
                     name = item.name.removesuffix(_COLD)
-                    yield item if name == item.name else item._replace(name=name, kind="cold")
+                    yield item if name == item.name else replace(item, name=name, kind="cold")
 
     def merge_companion(self, name: str, old: bytes, new: bytes) -> bytes:
-        """Return the new index of titles, after the old lines that Codex has removed from it."""
+        """Return the index of titles, with the lines that Codex has removed from it.
+
+        The removed lines come first. The lines of the new index follow.
+        """
         if name not in self.tool.companions:
             return new
         lines = set(new.split(b"\n"))

@@ -14,18 +14,18 @@ from cortext.tools.stream_events import JsonRpcStream, Speech
 class CodexSpeech(JsonRpcStream):
     """The client of `codex app-server`: it sends the prompt and parses the answer."""
 
-    _versioned = False
+    _has_version = False
 
     def __init__(self, *, cwd: str = "", model: str = "") -> None:
         super().__init__(cwd=cwd, model=model)
         self._thread = ""
         self._streamed: set[object] = set()
 
-    def _first(self) -> dict[str, Any]:
-        who = {"name": "cortext", "title": "cortext", "version": "1"}
-        return self._call("initialize", clientInfo=who)
+    def _first_request(self) -> dict[str, Any]:
+        client = {"name": "cortext", "title": "cortext", "version": "1"}
+        return self._call("initialize", clientInfo=client)
 
-    def _next(self, method: str, result: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def _next_requests(self, method: str, result: dict[str, Any]) -> Iterator[dict[str, Any]]:
         if method == "initialize":
             yield {"method": "initialized"}
             model = {"model": self.model} if self.model else {}
@@ -39,7 +39,7 @@ class CodexSpeech(JsonRpcStream):
                 case _:
                     self._fail("")
 
-    def _told(self, method: str, params: dict[str, Any]) -> Iterator[str]:
+    def _read_notification(self, method: str, params: dict[str, Any]) -> Iterator[str]:
         match method, params:
             case _, {"threadId": str(id)} if id != self._thread:
                 return  # the notification belongs to a sub-agent
@@ -54,18 +54,23 @@ class CodexSpeech(JsonRpcStream):
             case "turn/completed", {"turn": {"status": status, **rest}}:
                 self.over = True
                 if status != "completed":
-                    self._fail(rest.get("error") or {"message": f"the turn is {status}"})
+                    self._fail(
+                        rest.get("error") or {"message": f"the turn ended with the status {status}"}
+                    )
             case _:
                 pass
 
-    def _declined(self, method: str, params: object) -> dict[str, Any] | None:
+    def _decline(self, method: str, params: object) -> dict[str, Any] | None:
         if method.endswith("/requestApproval"):
             return {"decision": "decline"}
         return {"action": "decline"} if method.endswith("/elicitation/request") else None
 
 
 class CodexHeadless(Headless):
-    """Runs of `codex app-server`, each for one prompt and its answer."""
+    """The command `codex app-server`, which answers one prompt without a terminal.
+
+    The class also describes the output format of the command.
+    """
 
     speech: ClassVar[type[Speech]] = CodexSpeech
     report_words: ClassVar[tuple[str, ...]] = ("--json",)
@@ -73,10 +78,10 @@ class CodexHeadless(Headless):
     def turn(self, *, cwd: str, model: str) -> LaunchPlan:
         return LaunchPlan(self.tool.name, ("codex", "app-server"), cwd)
 
-    def read_report(self, said: str) -> Report | None:
+    def read_report(self, output: str) -> Report | None:
         texts: list[str] = []
         session, usage = "", None
-        for event in read_events(said):
+        for event in read_events(output):
             item, used = as_dict(event.get("item")), as_dict(event.get("usage"))
             session = session or as_text(event.get("thread_id"))
             if event.get("type") == "item.completed" and item.get("type") == "agent_message":

@@ -13,7 +13,7 @@ _FEATURES = ("shell_tool", "unified_exec", "multi_agent", "view_image", "goals",
 
 
 class CodexLauncher(Launcher):
-    """The command lines that start, resume and question sessions of `codex`.
+    """The command lines that resume sessions of `codex`, and ask questions about them.
 
     Codex accepts neither a slash command nor a file of instructions at its start. Therefore cortext
     writes the instructions into the session, as its last turn.

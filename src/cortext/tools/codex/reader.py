@@ -2,9 +2,9 @@
 
 Codex calls a transcript a rollout. It compresses old rollouts to `.jsonl.zst`.
 
-A rollout holds most messages twice: as items of the model's history and as events for the screen.
-The reader uses the items, and the events only where there are no items. A rollout that continues
-another rollout may hold only the new records and the id of the other rollout.
+A rollout holds most messages twice: as items of the model's history, and as events for the screen.
+The reader uses the items. It uses events only if there are no items. A rollout may continue another
+rollout. Then it holds only the new records and the id of the other rollout.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from typing import Any, ClassVar
 from cortext.durability.read_files import open_file
 from cortext.errors import SessionStorageError, reason_of
 from cortext.formats.record_lines import Damage
-from cortext.model.message import Role, SessionMessage, of_decoded
+from cortext.model.message import Role, SessionMessage, unchecked_message
 from cortext.model.session import Session
+from cortext.model.title import RequestTitle, describe_request, first_line
 from cortext.model.tool_binding import native_entry
 from cortext.tools import jsonl_transcripts
 from cortext.tools.codex.records import (
@@ -34,17 +35,17 @@ from cortext.tools.codex.records import (
     ThreadIndexEntry,
     call_of,
     parent_of,
+    request_of,
     text_of,
-    title_of,
     unwrap,
 )
-from cortext.tools.new_messages import Lately, MessageDelta
+from cortext.tools.new_messages import MessageDelta, NewLines
 from cortext.tools.reader_protocol import DecodedTranscript, Glance, TranscriptSource
 from cortext.tools.transcript_folders import own_home, warn
 
 _ID = re.compile(UUID, re.IGNORECASE)
 _NAME = re.compile(rf"rollout-.*?-({UUID})(?:_{UUID})?\.jsonl(?:\.zst|\.gz)?", re.IGNORECASE)
-_COLD = ".zst"
+_COMPRESSED = ".zst"
 _SHELL = "<user_shell_command>"
 # Skip these events: their large output is also in the result of the tool.
 _SILENT = frozenset(("exec_command_end", "mcp_tool_call_end", "patch_apply_end", "turn_diff"))
@@ -57,7 +58,8 @@ class _CodexTranscript:
 
     def __init__(self, longest: int | None) -> None:
         self.meta: Payload | None = None
-        self.title = self.request = self.model = ""
+        self.title = self.model = ""
+        self.request_title = RequestTitle()
         self.first: datetime | None = None
         self.last: datetime | None = None
         self.stamp: str | int | float | None = None  # the time of the last record of any type
@@ -67,9 +69,10 @@ class _CodexTranscript:
         self._names: dict[str, str] = {}
         self._seen: set[tuple[str, str]] = set()
         self._boundaries: list[int] = []
-        # Three lists, the most reliable first: items of the history, events, completed items.
-        self._said: list[list[tuple[int, SessionMessage]]] = [[], [], []]
-        self._items = self._said[0]
+        # The same messages from three sources, the most reliable first: items of the history,
+        # events, and events about completed items.
+        self._channels: list[list[tuple[int, SessionMessage]]] = [[], [], []]
+        self._items = self._channels[0]
 
     def add(self, line: RolloutLine, place: int, id: str) -> None:
         """Add a decoded line of the transcript of session `id`.
@@ -88,9 +91,9 @@ class _CodexTranscript:
                 self.first = when
         at = when or self.last or _NEVER
         if type == "response_item":
-            self._add_item(body, at, self._name(type, body, place, id))
+            self._add_item(body, at, self._record_id(type, body, place, id))
         elif type == "event_msg":
-            self._add_event(body, at, self._name(type, body, place, id))
+            self._add_event(body, at, self._record_id(type, body, place, id))
         elif type == "turn_context":
             self.model = body.model or self.model
         elif type == "compacted":
@@ -98,12 +101,14 @@ class _CodexTranscript:
         elif line.is_meta:
             self.meta = self.meta or body
         elif not line.payload:
-            self._add_item(body, at, self._name(type, body, place, id))
+            self._add_item(body, at, self._record_id(type, body, place, id))
 
-    def _name(self, type: str, body: Payload, place: int, id: str) -> str:
-        """Return the record's own id, or an id made from its position if it is missing or used.
+    def _record_id(self, type: str, body: Payload, place: int, id: str) -> str:
+        """Return the id that a record has in its transcript, or a new id "SESSION/PLACE".
 
-        An item and its event may have the same id, so only ids of one `type` are compared.
+        A new id is used if the record has no id, or if an earlier record of the same `type` has the
+        same id. `id` is the id of the session (SESSION), and `place` is the position of the record
+        (PLACE).
         """
         own = body.item.id if body.item else body.id
         if not own or (type, own) in self._seen:
@@ -119,11 +124,11 @@ class _CodexTranscript:
         elif body.type == "thread_rolled_back":
             self._roll_back(body.num_turns or 0)
         elif body.type in ("user_message", "agent_message"):
-            self._say(1, "user" if body.type[0] == "u" else "assistant", body.message, at, id)
+            self._add_text(1, "user" if body.type[0] == "u" else "assistant", body.message, at, id)
         elif body.type == "item_completed" and body.item:
             role = _COMPLETED.get(body.item.type)
             if role:
-                self._say(2, role, body.item.content, at, id)
+                self._add_text(2, role, body.item.content, at, id)
         elif body.new_thread_id:
             self.spawned[body.new_thread_id] = None
 
@@ -131,7 +136,7 @@ class _CodexTranscript:
         type, role = body.type, body.role
         if type == "message":
             if role == "user" or role == "assistant":
-                self._say(0, role, body.content, at, id)
+                self._add_text(0, role, body.content, at, id)
         elif type.endswith("_output"):
             self._items.append((self._count, self._result(body, at, id)))
         elif type.endswith("_call"):
@@ -141,15 +146,17 @@ class _CodexTranscript:
                 (self._count, jsonl_transcripts.message("assistant", "", at, id, [call]))
             )
 
-    def _say(self, channel: int, role: Role, content: Content, at: datetime, id: str) -> None:
+    def _add_text(self, channel: int, role: Role, content: Content, at: datetime, id: str) -> None:
         text = text_of(content, role)
         if text:
-            by = role
+            real_role = role
             if role == "user":
-                by = "system" if text.startswith(_SHELL) else role
-                if not self.request and by == "user":
-                    self.request = title_of(text)
-            self._said[channel].append((self._count, of_decoded(by, text, at, id)))
+                real_role = "system" if text.startswith(_SHELL) else role
+                if real_role == "user" and not self.request_title.is_final:
+                    self.request_title.add(request_of(text))
+            self._channels[channel].append(
+                (self._count, unchecked_message(real_role, text, at, id))
+            )
 
     def _result(self, body: Payload, at: datetime, id: str) -> SessionMessage:
         output, call = body.output, body.call_id or None
@@ -167,64 +174,74 @@ class _CodexTranscript:
             self.spawned |= dict.fromkeys(_ID.findall(text))
         if self._longest is not None:
             text = jsonl_transcripts.cut(text, self._longest)
-        return of_decoded("tool", text, at, id, None, call, name, None, facts)
+        return unchecked_message("tool", text, at, id, None, call, name, None, facts)
 
     def _roll_back(self, turns: int) -> None:
-        """Remove the last turns, as the user did. Each turn starts with a message of the user."""
-        asked = [place for place, message in self._spoken() if message.role == "user"]
-        if turns > 0 and asked:
-            cut = asked[-turns] if turns <= len(asked) else 0
-            for said in self._said:
-                said[:] = [pair for pair in said if pair[0] < cut]
-            self._boundaries = [place for place in self._boundaries if place < cut]
+        """Remove the last turns, because the user took them back.
 
-    def _spoken(self) -> list[tuple[int, SessionMessage]]:
+        `turns` is the number of turns. Each turn starts with a message of the user.
+        """
+        request_places = [
+            place for place, message in self._select_messages() if message.role == "user"
+        ]
+        if turns > 0 and request_places:
+            end = request_places[-turns] if turns <= len(request_places) else 0
+            for channel in self._channels:
+                channel[:] = [pair for pair in channel if pair[0] < end]
+            self._boundaries = [place for place in self._boundaries if place < end]
+
+    def _select_messages(self) -> list[tuple[int, SessionMessage]]:
         """Return the messages of the session, each with its position.
 
-        A transcript has three lists of messages. For each role, use the most reliable list that has
-        messages of that role.
+        For each role, use the most reliable source that has messages of that role.
         """
-        items, *others = self._said
-        spoken = items
+        items, *others = self._channels
+        selected = items
         for role in ("user", "assistant"):
             if any(message.role == role and message.content for _, message in items):
                 continue
-            for said in others:
-                if found := [pair for pair in said if pair[1].role == role and pair[1].content]:
-                    spoken = sorted([*spoken, *found], key=lambda pair: pair[0])
+            for channel in others:
+                if texts := [pair for pair in channel if pair[1].role == role and pair[1].content]:
+                    selected = sorted([*selected, *texts], key=lambda pair: pair[0])
                     break
-        return spoken
+        return selected
 
-    def lately(self, count: int) -> list[SessionMessage] | None:
-        """Return the messages after the first `count` records, or None if a full read is needed.
+    def messages_after(self, count: int) -> list[SessionMessage] | None:
+        """Return the messages after the first `count` records, or None.
 
-        The result is None if the tool call of a tool result is missing, or if a role has only
-        events, because earlier records may have items of that role.
+        None means that the caller must read the whole file, for one of two reasons. The tool call
+        of a tool result is missing. Or the new messages of a role are only events (texts for the
+        screen), and earlier records may have items of that role (texts for the model), which are
+        more reliable.
         """
-        items = {message.role for _, message in self._said[0] if message.content}
-        events = {m.role for said in self._said[1:] for place, m in said if place > count}
-        said = [message for place, message in self._spoken() if place > count]
-        lost = any(m.role == "tool" and m.tool_call_id not in self._names for m in said)
-        return None if lost or events - items else said
+        item_roles = {message.role for _, message in self._channels[0] if message.content}
+        event_roles = {
+            m.role for channel in self._channels[1:] for place, m in channel if place > count
+        }
+        messages = [message for place, message in self._select_messages() if place > count]
+        is_incomplete = any(
+            m.role == "tool" and m.tool_call_id not in self._names for m in messages
+        )
+        return None if is_incomplete or event_roles - item_roles else messages
 
     @property
     def count(self) -> int:
         return self._count
 
     def session(self, source: TranscriptSource, title: str, when: datetime) -> Session:
-        meta, spoken = self.meta or Payload(), self._spoken()
+        meta, messages = self.meta or Payload(), self._select_messages()
         parent = parent_of(meta)
         facts = {
             "git_branch": meta.git.branch if meta.git else "",
             "tool_version": meta.cli_version,
             "compactions": [
-                sum(place < boundary for place, _ in spoken) for boundary in self._boundaries
+                sum(place < boundary for place, _ in messages) for boundary in self._boundaries
             ],
             "subagent": bool(parent),
         }
         session = Session(
             source.id,
-            title=title or self.title or self.request,
+            title=title or self.title or self.request_title.text,
             created_at=self.first or when,
             updated_at=jsonl_transcripts.time_of(self.stamp) or self.last or when,
             working_dir=meta.cwd or "",
@@ -237,7 +254,7 @@ class _CodexTranscript:
             native=[native_entry(CodexBridge.tool, source.id, source.path)],
             metadata={name: value for name, value in facts.items() if value},
         )
-        session.messages = [message for _, message in spoken]
+        session.messages = [message for _, message in messages]
         return session
 
 
@@ -261,8 +278,8 @@ class CodexBridge:
 
         If a rollout exists both compressed and uncompressed, yield the uncompressed file.
         """
-        for found in self._rollouts().values():
-            yield found[-1]
+        for rollouts in self._rollouts().values():
+            yield rollouts[-1]
 
     def is_transcript_of(self, id: str, path: str) -> bool:
         stem, _, ending = jsonl_transcripts.plain(os.path.basename(path)).partition(".jsonl")
@@ -271,28 +288,33 @@ class CodexBridge:
     def glance(self, source: TranscriptSource) -> Glance:
         """Return the title, folder, times and model of a session, from both ends of its file.
 
-        Of a compressed rollout, only the beginning is read.
+        A compressed transcript (rollout) is read only at its beginning.
         """
         fd = open_file(source.path)
         try:
             when = datetime.fromtimestamp(os.fstat(fd).st_mtime, UTC)
-            if source.path.endswith(_COLD):
-                head, tail = _cold_head(source.path), list[RolloutLine]()
+            if source.path.endswith(_COMPRESSED):
+                head, tail = _compressed_head(source.path), list[RolloutLine]()
             else:
                 ends = jsonl_transcripts.Ends(fd, RolloutLine)
-                head = ends.head(lambda line: bool(_request(line)))
+                head = ends.head(
+                    lambda line: bool(first_line(_request(line))),
+                    lambda line: bool(describe_request(_request(line))),
+                )
                 tail = ends.tail(lambda line: jsonl_transcripts.time_of(line.timestamp) is not None)
         finally:
             os.close(fd)
         lines = [*head, *tail]
         meta = next((line.body for line in lines if line.is_meta), Payload())
         dated = [time for line in lines if (time := jsonl_transcripts.time_of(line.timestamp))]
-        named = jsonl_transcripts.last(
+        thread_name = jsonl_transcripts.last(
             line.body.thread_name for line in lines if line.type == "event_msg"
         )
-        requests = (_request(line) for line in head)
+        request_title = RequestTitle()
+        for line in head:
+            request_title.add(_request(line))
         return Glance(
-            self._names().get(source.id) or named or next((r for r in requests if r), ""),
+            self._names().get(source.id) or thread_name or request_title.text,
             meta.cwd or "",
             dated[0] if dated else None,
             dated[-1] if tail and dated else when,
@@ -315,16 +337,19 @@ class CodexBridge:
         seen = {source.id}
         while spawned:
             id = spawned.pop(0)
-            found = self._rollouts().get(id) if id not in seen else None
+            rollouts = self._rollouts().get(id) if id not in seen else None
             seen.add(id)
-            if found:
-                part, more = self._decode(found[-1], longest, damages)
+            if rollouts:
+                part, more = self._decode(rollouts[-1], longest, damages)
                 side.append(part)
                 spawned += more
         return DecodedTranscript(session, damages, side)
 
-    def follow(self, source: TranscriptSource, lately: Lately) -> MessageDelta | None:
-        """Return the messages of the new lines in `lately`, or None if a full read is needed."""
+    def follow(self, source: TranscriptSource, lately: NewLines) -> MessageDelta | None:
+        """Return the messages of the new lines in `lately`.
+
+        The result is None if the caller must decode the whole transcript instead.
+        """
         part, lines, before, count = (
             _CodexTranscript(None),
             jsonl_transcripts.JsonLines(RolloutLine),
@@ -342,41 +367,41 @@ class CodexBridge:
             if not new:
                 count, agents = part.count, set(part.spawned)
             before = line
-        new = None if lines.damages or part.spawned.keys() - agents else part.lately(count)
+        new = None if lines.damages or part.spawned.keys() - agents else part.messages_after(count)
         return None if new is None else MessageDelta((), new, lately.mark, part.model)
 
     def beside(self, source: TranscriptSource) -> None:
-        """Return None: only a full read of a rollout shows which sub-agents it started."""
+        """Return None, because only `decode` can find the sub-agents of a Codex session."""
 
     def _decode(
         self, source: TranscriptSource, longest: int | None, damages: list[Damage]
     ) -> tuple[Session, list[str]]:
-        """Return the session of one rollout, and the ids of the sub-agents that it started.
+        """Return the session in one transcript, and the ids of the sub-agents that it started.
 
-        Add the damage in the file to `damages`.
+        The damage in the file is added to `damages`.
         """
         when = datetime.fromtimestamp(os.stat(source.path).st_mtime, UTC)
-        whole = _CodexTranscript(longest)
-        self._read(whole, source, None, damages, set())
+        transcript = _CodexTranscript(longest)
+        self._read(transcript, source, None, damages, set())
         name = self._names().get(source.id, "")
-        return whole.session(source, name, when), list(whole.spawned)
+        return transcript.session(source, name, when), list(transcript.spawned)
 
     def _read(
         self,
-        whole: _CodexTranscript,
+        transcript: _CodexTranscript,
         source: TranscriptSource,
         end: int | None,
         damages: list[Damage],
         seen: set[str],
     ) -> None:
-        """Add the records of a rollout to `whole`, only those before the position `end` if given.
+        """Add the records of the rollout (transcript file) `source` to `transcript`.
 
-        The records of a rollout that this one continues are added first. `seen` holds the paths
-        that were read already.
+        If `end` is given, stop before this position. If the rollout continues another rollout, the
+        records of the other rollout are added first. `seen` holds the paths that were read already.
         """
         seen.add(source.path)
         lines, id = jsonl_transcripts.JsonLines(RolloutLine, source.path), source.id
-        based, before = False, RolloutLine()
+        has_base, before = False, RolloutLine()
         for number, line in lines.read(_blocks(source.path, damages)):
             place = line.ordinal
             if place is None:
@@ -385,61 +410,63 @@ class CodexBridge:
                 break
             is_item = line.type == "response_item"
             if is_item and line == before:
-                detail = "the record before stands here again"
+                detail = "the line repeats the record before it"
                 damages.append(Damage(detail, number, False, source.path))
                 continue
             before = line
-            whole.add(line, place, id)
-            if is_item or based or not line.is_meta:
+            transcript.add(line, place, id)
+            if is_item or has_base or not line.is_meta:
                 continue
             if base := line.body.history_base:
-                based = True
-                self._go_on_from(whole, base, source, damages, seen)
+                has_base = True
+                self._read_base(transcript, base, source, damages, seen)
         damages += lines.damages
 
-    def _go_on_from(
+    def _read_base(
         self,
-        whole: _CodexTranscript,
+        transcript: _CodexTranscript,
         base: Base,
         source: TranscriptSource,
         damages: list[Damage],
         seen: set[str],
     ) -> None:
-        found = [s for s in self._rollouts().get(base.thread_id, []) if s.path not in seen]
-        if not found:
-            detail = f"it goes on from {base.thread_id}, which is not there"
+        rollouts = [s for s in self._rollouts().get(base.thread_id, []) if s.path not in seen]
+        if not rollouts:
+            detail = f"the session continues {base.thread_id}, which is missing"
             damages.append(Damage(detail, path=source.path))
             return
-        last, stamp = whole.last, whole.stamp
-        self._read(whole, found[-1], base.end_ordinal_exclusive, damages, seen)
-        whole.last, whole.stamp, whole.title, whole.request = last, stamp, "", ""
+        last, stamp = transcript.last, transcript.stamp
+        self._read(transcript, rollouts[-1], base.end_ordinal_exclusive, damages, seen)
+        transcript.last, transcript.stamp, transcript.title = last, stamp, ""
+        transcript.request_title = RequestTitle()
 
     def _rollouts(self) -> dict[str, list[TranscriptSource]]:
         """Return the transcripts (rollouts) of each conversation by id, the oldest file first."""
-        found: dict[str, list[TranscriptSource]] = {}
+        rollouts: dict[str, list[TranscriptSource]] = {}
         entries = chain.from_iterable(
             _walk(os.path.join(self.home, name)) for name in ("archived_sessions", "sessions")
         )
         plain: set[str] = set()
         for entry in sorted(entries, key=lambda entry: entry.name):  # uncompressed files first
             name = _NAME.fullmatch(entry.name)
-            bare = jsonl_transcripts.plain(entry.path).removesuffix(_COLD)
+            bare = jsonl_transcripts.plain(entry.path).removesuffix(_COMPRESSED)
             if name and bare not in plain:
                 plain.add(bare)
                 for source in jsonl_transcripts.source(self.tool, name[1], entry):
-                    found.setdefault(source.id, []).append(source)
-        return found
+                    rollouts.setdefault(source.id, []).append(source)
+        return rollouts
 
     def _names(self) -> dict[str, str]:
-        """Return the titles that users gave to conversations, by id.
+        """Return the titles that users gave to sessions, by session id.
 
-        If the index has several titles for a conversation, the last title is valid.
+        The titles are in the index file of Codex. If the file has several titles for a session, the
+        last title is used.
         """
         path = os.path.join(self.home, "session_index.jsonl")
         try:
-            found = os.stat(path)
-            mark = (found.st_mtime_ns, found.st_size)
-            if path not in _indexes or _indexes[path][0] != mark:
+            stat = os.stat(path)
+            fingerprint = (stat.st_mtime_ns, stat.st_size)
+            if path not in _indexes or _indexes[path][0] != fingerprint:
                 entries = [
                     entry
                     for _, entry in jsonl_transcripts.JsonLines(ThreadIndexEntry).read(
@@ -447,19 +474,19 @@ class CodexBridge:
                     )
                 ]
                 names = {e.id: e.thread_name.strip() for e in entries if e.thread_name.strip()}
-                _indexes[path] = mark, names
+                _indexes[path] = fingerprint, names
         except FileNotFoundError:
             return {}
         except OSError as error:
-            warn("%s is passed over: %s", path, reason_of(error))
+            warn("skipped %s: %s", path, reason_of(error))
             return {}
         return _indexes[path][1]
 
 
 def is_subagent(source: TranscriptSource) -> bool:
-    """Return whether the first line of a transcript says that it belongs to a sub-agent.
+    """Return whether the first line of a transcript says that a sub-agent wrote the transcript.
 
-    The result is False for a compressed transcript.
+    A compressed transcript is not read, and the result is False.
     """
     if source.path.endswith(".zst"):
         return False
@@ -468,7 +495,7 @@ def is_subagent(source: TranscriptSource) -> bool:
         head, end, _ = jsonl_transcripts.read_head(source.path, most).partition(b"\n")
         if end or len(head) < most:
             break
-    # Most lines name no parent. Skip the decoding of those.
+    # Most first lines name no parent session, and need not be decoded.
     if b"parent_thread_id" not in head:
         return False
     return any(
@@ -477,13 +504,17 @@ def is_subagent(source: TranscriptSource) -> bool:
 
 
 def _request(line: RolloutLine) -> str:
-    """Return a title made from the user's message in a line, or "" if there is no message."""
-    body = line.body
+    """Return the user's request in a line, or "" if the line has no message of the user."""
+    body, content = line.body, None
     if line.type == "event_msg":
         if body.item and body.item.type == "UserMessage":
-            return title_of(text_of(body.item.content, "user"))
-        return title_of(text_of(body.message, "user")) if body.type == "user_message" else ""
-    return title_of(text_of(body.content, "user")) if body.role == "user" else ""
+            content = body.item.content
+        elif body.type == "user_message":
+            content = body.message
+    elif body.role == "user":
+        content = body.content
+    text = text_of(content, "user")
+    return "" if text.startswith(_SHELL) else request_of(text)
 
 
 def _walk(folder: str) -> Iterator[os.DirEntry[str]]:
@@ -494,8 +525,8 @@ def _walk(folder: str) -> Iterator[os.DirEntry[str]]:
             yield entry
 
 
-def _cold_head(path: str) -> list[RolloutLine]:
-    """Return the first lines of a compressed rollout."""
+def _compressed_head(path: str) -> list[RolloutLine]:
+    """Return the first lines of a compressed transcript, from about its first 256 KiB."""
     data = b""
     try:
         for block in _blocks(path, []):
@@ -513,11 +544,12 @@ def _cold_head(path: str) -> list[RolloutLine]:
 
 
 def _blocks(path: str, damages: list[Damage]) -> Iterator[bytes]:
-    """Yield the bytes of a rollout in blocks, decompressed if necessary.
+    """Yield the bytes of a transcript in blocks, decompressed if necessary.
 
-    Raises SessionStorageError if the program `zstd` is needed and not installed.
+    Damage in a compressed file is added to `damages`. Raises SessionStorageError if the program
+    `zstd` is needed and not installed.
     """
-    if not path.endswith(_COLD):
+    if not path.endswith(_COMPRESSED):
         yield from jsonl_transcripts.read_blocks(path, damages)
         return
     import subprocess
@@ -529,7 +561,7 @@ def _blocks(path: str, damages: list[Damage]) -> Iterator[bytes]:
         )
     except FileNotFoundError:
         raise SessionStorageError(
-            f"{path} is compressed, and the program zstd is not there to read it",
+            f"{path} is compressed, and the program zstd is not installed",
             path=path,
             hint="install zstd, or open the conversation once in Codex",
         ) from None
@@ -543,4 +575,4 @@ def _blocks(path: str, damages: list[Damage]) -> Iterator[bytes]:
         finally:
             program.kill()  # needed if the caller wanted only the beginning
     if program.returncode > 0:
-        damages.append(Damage("the compressed file is broken or cut off", path=path))
+        damages.append(Damage("the compressed file is damaged or incomplete", path=path))

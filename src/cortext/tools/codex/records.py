@@ -94,10 +94,10 @@ class Payload(Struct, gc=False):
 
 
 class RolloutLine(Payload, gc=False):
-    """A line of a rollout: an envelope with a payload.
+    """A line of a Codex transcript (rollout): an object that contains the record as `payload`.
 
-    The oldest versions of Codex wrote the payload without an envelope. Then the line itself has
-    the fields of the payload.
+    In the oldest versions of Codex, the line itself is the record. Then `payload` is None, and the
+    line has the fields of the record.
     """
 
     ordinal: int | None = None
@@ -117,31 +117,38 @@ class ThreadIndexEntry(Struct, gc=False):
     thread_name: str = ""
 
 
-class Legacy(Struct, gc=False):
+class CommandMetadata(Struct, gc=False):
     exit_code: int | None = None
 
 
 class Wrapped(Struct, gc=False):
     output: str
-    metadata: Legacy | None = None
+    metadata: CommandMetadata | None = None
 
 
-_unwrapping = Decoder(Wrapped)
-_arguments = Decoder(dict[str, Any])
+_wrapped_decoder = Decoder(Wrapped)
+_arguments_decoder = Decoder(dict[str, Any])
 
 
 def text_of(content: Content, role: Role = "tool") -> str:
-    """Return the text of a message's content, without texts that Codex added for the user."""
+    """Return the text of a message's content.
+
+    If `role` is "user", texts that Codex itself added to the user's message are left out.
+    """
     if isinstance(content, str):
         return content if is_said(content, role) else ""
     if not content:
         return ""
-    texts = [part.text or _stand_in(part) for part in content]
+    texts = [part.text or _placeholder(part) for part in content]
     return "\n".join([text for text in texts if is_said(text, role)])
 
 
 def is_said(text: str, role: Role = "tool") -> bool:
-    """Return whether a text is not empty and was not added by Codex in the user's role."""
+    """Return whether a text is part of the conversation.
+
+    The result is False for an empty text, and for a text that Codex itself added to a message with
+    the role "user".
+    """
     if text[:1].isalnum():
         return True  # fast path for nearly all texts
     if _is_empty(text):
@@ -149,7 +156,7 @@ def is_said(text: str, role: Role = "tool") -> bool:
     return role != "user" or not text[:100].lstrip().startswith(INJECTED)
 
 
-def _stand_in(part: ContentPart) -> str:
+def _placeholder(part: ContentPart) -> str:
     """Return a placeholder such as "[image]" for an image or file, otherwise ""."""
     kind = part.type.lower()
     if "image" in kind:
@@ -157,18 +164,21 @@ def _stand_in(part: ContentPart) -> str:
     return f"[file: {part.filename or 'without a name'}]" if "file" in kind else ""
 
 
-def title_of(text: str) -> str:
-    """Return a title made from the user's request.
+def request_of(text: str) -> str:
+    """Return the user's request in the text of a user's message.
 
-    Leave out the list of open files that editors put before the request.
+    The list of open files that editors put before the request is left out.
     """
-    return jsonl_transcripts.title_of(text.partition(REQUEST)[2] or text)
+    return text.partition(REQUEST)[2] or text
 
 
 def unwrap(text: str) -> Wrapped | None:
-    """Return the command result that older versions of Codex wrote as JSON, or None if invalid."""
+    """Decode a command's output, which older versions of Codex stored as a JSON object.
+
+    The result is None if the text is not such an object.
+    """
     try:
-        return _unwrapping.decode(text)
+        return _wrapped_decoder.decode(text)
     except (DecodeError, UnicodeEncodeError):
         return None  # the output only looks like JSON
 
@@ -191,7 +201,7 @@ def call_of(body: Payload) -> dict[str, Any]:
 def arguments_of(given: Any) -> dict[str, Any]:
     if isinstance(given, str) and given.startswith("{"):
         try:
-            return _arguments.decode(given)
+            return _arguments_decoder.decode(given)
         except (DecodeError, UnicodeEncodeError, RecursionError):
             given = _tolerant(given)
     if isinstance(given, dict):
@@ -207,10 +217,10 @@ def _tolerant(given: str) -> Any:
 
 
 def parent_of(meta: Payload) -> str:
-    """Return the id of the session that started this sub-agent, or "" if it is no sub-agent.
+    """Return the id of the session that started a sub-agent, or "" for a session of the user.
 
-    `meta` is the first record of the transcript.
+    `meta` is the first record of the sub-agent's transcript.
     """
-    told = re.search(rf'"parent_thread_id":"({UUID})"', json_codec.encode(meta.source).decode())
+    match = re.search(rf'"parent_thread_id":"({UUID})"', json_codec.encode(meta.source).decode())
     spawned = meta.thread_source == "subagent" and meta.parent_thread_id
-    return told[1] if told else spawned or ""
+    return match[1] if match else spawned or ""

@@ -1,4 +1,4 @@
-"""The settings of Codex in one TOML file: the program that Codex notifies, and MCP servers."""
+"""The settings of Codex, in one TOML file: the program that Codex notifies, and MCP servers."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class CodexEntry(McpEntry):
 class CodexSettings(SettingsFile):
     """The file `config.toml` of Codex.
 
-    Its `notify` setting takes the place of hooks. The setting names only one program, and the user
-    may already use another program than cortext.
+    Codex has a `notify` setting instead of hooks. The setting can name only one program. If the
+    user has already set another program, cortext cannot be added.
     """
 
     def with_hooks(self, text: str, *, but: Sequence[str] = ()) -> Edited:
@@ -61,7 +61,7 @@ class CodexSettings(SettingsFile):
         except ValueError:
             return ""
         call = " ".join(_NOTIFY)
-        advice = f'; to have both, let the program that it names also run `{call} "$1"`'
+        advice = f'; to use both, let the program in this setting also run `{call} "$1"`'
         return advice if is_taken else ""
 
 

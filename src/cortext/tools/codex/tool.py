@@ -24,7 +24,7 @@ TOOL = Tool(
     headless="cortext.tools.codex.headless:CodexHeadless",
     hooks="cortext.tools.codex.settings:settings_file",
     mcp_settings="cortext.tools.codex.settings:settings_file",
-    mcp_servers="cortext.tools.codex.mcp_servers:server_tables",
+    mcp_servers="cortext.tools.codex.configured_servers:server_tables",
     archive="cortext.tools.codex.archived_files:CodexArchive",
     is_subagent="cortext.tools.codex.reader:is_subagent",
 )

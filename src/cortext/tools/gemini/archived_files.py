@@ -22,13 +22,13 @@ class GeminiArchive(ArchiveSource):
             yield from self.companion(f"tmp/{project.name}/.project_root") if chats else ()
             for entry in chats:
                 if entry.is_dir(follow_symlinks=False):
-                    for one in walk_files(entry.path):
-                        yield self.item(one.path, entry.name)
+                    for file in walk_files(entry.path):
+                        yield self.item(file.path, entry.name)
                 elif entry.name.endswith((".jsonl", ".json")) and os.path.isfile(entry):
                     yield self.item(entry.path)
 
     def merge_companion(self, name: str, old: bytes, new: bytes) -> bytes:
-        """Return the new list of projects, plus the projects that Gemini CLI has removed."""
+        """Return the list of projects, plus old projects that Gemini CLI has removed from it."""
         if name not in self.tool.companions or not old:
             return new
         try:

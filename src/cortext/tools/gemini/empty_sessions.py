@@ -19,10 +19,11 @@ _LONGEST_HEAD = 1 << 16
 def empty_sessions(
     sources: Iterable[TranscriptSource], since: float
 ) -> Iterator[tuple[float, str]]:
-    """Yield the time and id of each session without messages that changed since `since`.
+    """Yield the modification time and the id of each session without messages.
 
-    The command `/clear` starts such a session: its file has only a first line, and no list shows
-    it. Only the folders of `sources` are searched. `since` is in seconds since 1970.
+    The command `/clear` starts such a session. Only sessions that changed at or after the time
+    `since` are yielded. `sources` are the sessions with messages, and only their folders are
+    searched. All times are in seconds since 1970.
     """
     files = {source.path for source in sources}
     for folder in {os.path.dirname(path) for path in files}:
@@ -34,7 +35,7 @@ def empty_sessions(
                 when = entry.stat().st_mtime
                 head = read_first_line(path, _LONGEST_HEAD) if when >= since else b""
             except OSError as error:
-                warn("%s is passed over: %s", path, why(error))
+                warn("skipped %s: %s", path, why(error))
                 continue
-            if found := _HEAD.search(head):
-                yield when, found[1].decode()
+            if match := _HEAD.search(head):
+                yield when, match[1].decode()

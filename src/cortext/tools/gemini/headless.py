@@ -14,8 +14,8 @@ from cortext.tools.stream_events import JsonLineStream, Speech
 class GeminiSpeech(JsonLineStream):
     """The parser for the output of `gemini --output-format stream-json`.
 
-    The output goes to a file, because Gemini CLI exits before a pipe is read completely. With
-    version 0.61, only 460 kB of 1 MB came through a pipe.
+    The output goes to a file, because Gemini CLI exits before all its output is read from a pipe.
+    With version 0.61, only 460 kB of 1 MB came through a pipe.
     """
 
     by_file = True
@@ -56,7 +56,10 @@ class GeminiSpeech(JsonLineStream):
 
 
 class GeminiHeadless(Headless):
-    """Runs of `gemini` with JSON output, each for one prompt and its answer."""
+    """The command `gemini`, which answers one prompt without a terminal.
+
+    The class also describes the output format of the command.
+    """
 
     speech: ClassVar[type[Speech]] = GeminiSpeech
     report_words: ClassVar[tuple[str, ...]] = ("--output-format", "json")
@@ -69,10 +72,10 @@ class GeminiHeadless(Headless):
     def explain_failure(self, text: str) -> str:
         if "trusted" not in text.lower():
             return ""
-        return "run `gemini` in this folder once, and tell it whether you trust the folder"
+        return "run `gemini` in this folder once, and answer whether you trust the folder"
 
-    def read_report(self, said: str) -> Report | None:
-        value = read_object(said)
+    def read_report(self, output: str) -> Report | None:
+        value = read_object(output)
         if not isinstance(text := value.get("response"), str):
             return None
         models = as_dict(as_dict(value.get("stats")).get("models"))

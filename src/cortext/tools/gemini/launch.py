@@ -10,7 +10,7 @@ _DENY = b'[[rule]]\ntoolName = "*"\ndecision = "deny"\npriority = 999\n'
 
 
 class GeminiLauncher(Launcher):
-    """The command lines that start, resume and question sessions of `gemini`."""
+    """The command lines that start `gemini`, resume its sessions, and ask questions about them."""
 
     asks_in_copy = True
     takes_command = True

@@ -1,7 +1,8 @@
 """The reader of Gemini CLI's transcripts, `tmp/<project>/chats/session-*.jsonl`.
 
-A transcript is a log of events. Older transcripts are JSON documents. The project in the path of a
-transcript tells the working folder of the conversation. The content usually does not.
+A transcript is a log of events, with one JSON object on each line. Older transcripts are single
+JSON documents. `<project>` in the path shows the working folder of the conversation. The content of
+a transcript usually does not contain that folder.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, ClassVar, cast
 
+from msgspec.structs import replace
+
 from cortext.durability.read_files import open_file, read_file
 from cortext.errors import why
 from cortext.formats.record_lines import Damage
@@ -22,12 +25,12 @@ from cortext.model.session import Session
 from cortext.model.tool_binding import native_entry
 from cortext.tools import jsonl_transcripts
 from cortext.tools.gemini.records import GeminiMessages, GeminiRecord, TranscriptState
-from cortext.tools.new_messages import Lately, MessageDelta
+from cortext.tools.new_messages import MessageDelta, NewLines
 from cortext.tools.reader_protocol import DecodedTranscript, Glance, TranscriptSource
 from cortext.tools.transcript_folders import own_home, warn
 
 _ID = re.compile(rb'"sessionId"\s*:\s*"([A-Za-z0-9][A-Za-z0-9._-]{0,127})"')
-_SAID_ID = re.compile(rb'"sessionId"\s*:\s*"([^"\\]+)"')
+_ANY_ID = re.compile(rb'"sessionId"\s*:\s*"([^"\\]+)"')
 _HEAD = 4096
 """The number of bytes at the beginning of a transcript that contain the session's id."""
 _SUBAGENT = re.compile(rb'"kind"\s*:\s*"subagent"')
@@ -67,7 +70,7 @@ def _read_document(data: bytes, log: TranscriptState) -> None:
 
 
 def _salvage(data: bytes, log: TranscriptState) -> None:
-    """Add the times, the title and the whole messages of an incomplete document to `log`."""
+    """Add the times, the title and the complete messages of a damaged document to `log`."""
     import json as standard
 
     text = data.decode("utf-8", "replace")
@@ -98,8 +101,8 @@ def _glance_at_document(fd: int, log: TranscriptState) -> None:
         return
     _salvage(read(0, jsonl_transcripts.ENDS[1]), log)
     tail = read(size - jsonl_transcripts.ENDS[1], size)
-    if found := _LAST_SUMMARY.findall(tail):
-        log.summary = str(json_codec.decode(found[-1])).strip() or log.summary
+    if summaries := _LAST_SUMMARY.findall(tail):
+        log.summary = str(json_codec.decode(summaries[-1])).strip() or log.summary
     if models := _MODEL.findall(tail):
         log.model = models[-1].decode("utf-8", "replace")
 
@@ -107,11 +110,15 @@ def _glance_at_document(fd: int, log: TranscriptState) -> None:
 def _glance_at_lines(fd: int, log: TranscriptState) -> None:
     ends, tail = jsonl_transcripts.Ends(fd, GeminiRecord), TranscriptState()
 
-    def is_request(record: GeminiRecord) -> bool:
+    def has_topic(record: GeminiRecord) -> bool:
         log.add(record)
-        return bool(log.request)
+        return log.request_title.is_final
 
-    ends.head(is_request)
+    def has_request(record: GeminiRecord) -> bool:
+        log.add(record)
+        return bool(log.request_title.text)
+
+    ends.head(has_request, has_topic)
     for record in ends.tail(lambda record: bool(record.model)):
         tail.add(record)
     for name in ("stamp", "updated", "model", "summary"):
@@ -120,12 +127,12 @@ def _glance_at_lines(fd: int, log: TranscriptState) -> None:
 
 def _session(log: TranscriptState, source: TranscriptSource, when: datetime) -> Session:
     started = log.first or log.last or when
-    telling, cuts, records = GeminiMessages(started), list[int](), log.records
+    converter, compactions, records = GeminiMessages(started), list[int](), log.records
     for number, record in enumerate(records):
         if log.cuts:
-            cuts += [len(telling.messages)] * log.cuts.count(number)
-        telling.tell(record)
-    cuts += [len(telling.messages)] * log.cuts.count(len(records))
+            compactions += [len(converter.messages)] * log.cuts.count(number)
+        converter.tell(record)
+    compactions += [len(converter.messages)] * log.cuts.count(len(records))
     spent = log.spent.values()
     session = Session(
         source.id,
@@ -139,9 +146,9 @@ def _session(log: TranscriptState, source: TranscriptSource, when: datetime) -> 
         total_prompt_tokens=sum((one.input or 0) + (one.tool or 0) for one in spent),
         total_completion_tokens=sum((one.output or 0) + (one.thoughts or 0) for one in spent),
         native=[native_entry(GeminiBridge.tool, source.id, source.path)],
-        metadata={"compactions": cuts} if cuts else {},
+        metadata={"compactions": compactions} if compactions else {},
     )
-    session.messages = telling.messages
+    session.messages = converter.messages
     return session
 
 
@@ -154,7 +161,7 @@ class GeminiBridge:
         self.home: str = home or own_home(self.tool)
 
     def sources(self) -> Iterator[TranscriptSource]:
-        """Yield the transcript of every conversation, without those of sub-agents.
+        """Yield the transcript of every conversation. Transcripts of sub-agents are left out.
 
         File names contain only eight characters of an id, so the beginning of each file is read.
         """
@@ -164,13 +171,13 @@ class GeminiBridge:
             names = {jsonl_transcripts.plain(entry.name) for entry in chats}
             cwd = _project_root(project.path) or folders.get(project.name, "") if chats else ""
             for entry in chats:
-                # A document that was continued is repeated in the log beside it.
+                # If a conversation was continued, a log in the same folder repeats its document.
                 name = jsonl_transcripts.plain(entry.name)
                 kind = name.rpartition(".")[2]
                 if kind == "jsonl" or (kind == "json" and f"{name}l" not in names):
                     for source in jsonl_transcripts.source(self.tool, "", entry):
                         if id := _id_at(source.path):
-                            yield source._replace(id=id, cwd=cwd)
+                            yield replace(source, id=id, cwd=cwd)
 
     def is_transcript_of(self, id: str, path: str) -> bool:
         """Return whether a file is the transcript of the session `id`.
@@ -179,25 +186,26 @@ class GeminiBridge:
         """
         if jsonl_transcripts.plain(os.path.basename(path)).rpartition(".")[0] == id:
             return True  # an old transcript without another id
-        said = _SAID_ID.search(jsonl_transcripts.read_head(path, _HEAD))
-        return said is not None and said[1] == id.encode("utf-8", "surrogatepass")
+        match = _ANY_ID.search(jsonl_transcripts.read_head(path, _HEAD))
+        return match is not None and match[1] == id.encode("utf-8", "surrogatepass")
 
     def glance(self, source: TranscriptSource) -> Glance:
         """Return the title, folder, times and model of a session, from both ends of its file.
 
-        The title is the summary if an end of the file has a summary, otherwise the first request.
+        The title is the summary if an end of the file has a summary, otherwise the
+        first request with a topic.
         """
         log = TranscriptState()
         fd = open_file(source.path)
         try:
-            found = os.fstat(fd)
+            stat = os.fstat(fd)
             if jsonl_transcripts.plain(source.path).endswith(".json"):
                 _glance_at_document(fd, log)
             else:
                 _glance_at_lines(fd, log)
         finally:
             os.close(fd)
-        updated = log.last or datetime.fromtimestamp(found.st_mtime, UTC)
+        updated = log.last or datetime.fromtimestamp(stat.st_mtime, UTC)
         cwd = source.cwd or next(iter(log.directories), "")
         return Glance(log.title, cwd, log.first, updated, log.model)
 
@@ -206,19 +214,20 @@ class GeminiBridge:
 
         Tool results of more than `longest` characters are cut to their beginning and end.
         """
-        session, damages = _decoded(source, longest)
+        session, damages = _decode(source, longest)
         side: list[Session] = []
-        for child in _side_sources(source):
-            part, more = _decoded(child, longest)
+        for child in _subagent_sources(source):
+            part, more = _decode(child, longest)
             part.parent_id = source.id
             side.append(part)
             damages += more
         return DecodedTranscript(session, damages, side)
 
-    def follow(self, source: TranscriptSource, lately: Lately) -> MessageDelta | None:
-        """Return the messages of the new lines in `lately`, or None if a full read is needed.
+    def follow(self, source: TranscriptSource, lately: NewLines) -> MessageDelta | None:
+        """Return the messages of the new lines in `lately`.
 
-        The result is None after a resume, because Gemini CLI then writes all messages again.
+        The result is None if the caller must decode the whole transcript instead. This is necessary
+        after a resume, because Gemini CLI then writes all messages again.
         """
         log, lines = TranscriptState(), jsonl_transcripts.JsonLines(GeminiRecord)
         for _, record in lines.read([lately.before]):
@@ -232,21 +241,25 @@ class GeminiBridge:
             if record.id is not None and log.key(record) in known:
                 return None
             log.add(record)
-        telling, said = GeminiMessages(log.first or datetime.fromtimestamp(0, UTC)), 0
+        converter, first_new = GeminiMessages(log.first or datetime.fromtimestamp(0, UTC)), 0
         for number, record in enumerate(log.records):
-            said = len(telling.messages) if number == count else said
-            telling.tell(record)
-        new = telling.messages[said:] if len(log.records) > count else []
+            first_new = len(converter.messages) if number == count else first_new
+            converter.tell(record)
+        new = converter.messages[first_new:] if len(log.records) > count else []
         return None if lines.damages else MessageDelta((), new, lately.mark, log.model)
 
     def beside(self, source: TranscriptSource) -> str:
-        """Return a fingerprint of the sub-agents' files, as `Follows.beside` defines."""
-        return jsonl_transcripts.prints(child.path for child in _side_sources(source))
+        """Return a fingerprint of the files that hold the session's sub-agents.
+
+        The fingerprint changes when one of these files is added, changed or deleted.
+        """
+        return jsonl_transcripts.prints(child.path for child in _subagent_sources(source))
 
     def _folders(self) -> dict[str, str]:
-        """Return the folder of each project in `projects.json`, by short name and by hash.
+        """Return the working folder of each project in `projects.json`, by the project's name.
 
-        Older releases of Gemini CLI named folders below `tmp` after the hash.
+        The name of a project is also the name of its folder below `tmp`. It is a short name. Older
+        releases of Gemini CLI used a hash instead. The result contains both names of each project.
         """
         path = os.path.join(self.home, "projects.json")
         try:
@@ -256,39 +269,44 @@ class GeminiBridge:
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-            warn("%s is passed over: %s", path, why(error))
+            warn("skipped %s: %s", path, why(error))
             return {}
 
 
-def _decoded(source: TranscriptSource, longest: int | None) -> tuple[Session, list[Damage]]:
+def _decode(source: TranscriptSource, longest: int | None) -> tuple[Session, list[Damage]]:
     log = TranscriptState(longest)
     when = datetime.fromtimestamp(os.stat(source.path).st_mtime, UTC)
     _read(source.path, log)
     return _session(log, source, when), log.damages
 
 
-def _side_sources(source: TranscriptSource) -> Iterable[TranscriptSource]:
-    """Yield the sub-agents' transcripts, from the folder that has the session's id as its name."""
+def _subagent_sources(source: TranscriptSource) -> Iterable[TranscriptSource]:
+    """Yield the transcripts of a session's sub-agents.
+
+    They are in a folder next to the session's transcript. The name of the folder is the session's
+    id.
+    """
     for entry in jsonl_transcripts.listed(os.path.join(os.path.dirname(source.path), source.id)):
         id, _, kind = jsonl_transcripts.plain(entry.name).rpartition(".")
         if kind in ("jsonl", "json"):
             for child in jsonl_transcripts.source(source.tool, id, entry):
-                yield child._replace(cwd=source.cwd)
+                yield replace(child, cwd=source.cwd)
 
 
 def _id_at(path: str) -> str:
     """Return the session id in a transcript, or the file's name if the file contains no id.
 
-    The result is "" for a sub-agent, for a session without messages, and for an unreadable file.
+    The result is "" for a file to skip: a sub-agent's file, a session without messages, or an
+    unreadable file.
     """
     try:
         head = jsonl_transcripts.read_head(path, jsonl_transcripts.ENDS[1])
     except OSError as error:
-        warn("%s is passed over: %s", path, why(error))
+        warn("skipped %s: %s", path, why(error))
         return ""
     path = jsonl_transcripts.plain(path)
     if path.endswith(".jsonl"):
-        # Each start creates a file, even to resume another. Such a file has only a head.
+        # Each start of Gemini CLI creates a file with only a head, even to resume another file.
         if len(head) < jsonl_transcripts.ENDS[1] and not _MESSAGE.search(head):
             return ""
         head = head.partition(b"\n")[0]

@@ -5,9 +5,9 @@ session, such as its summary. `$set.messages` replaces the list of messages. `$r
 message and everything after it.
 
 In version 0.61, each resume writes `$set.messages` twice: first with only the context that Gemini
-CLI adds, then with the whole history. In that history, a tool result has the id of the message that
-made the call. Therefore a record on its own line has priority over a listed record, and a list
-without any message of the user or the model is ignored.
+CLI adds, then with the whole history. The first list is ignored, because it has no message of the
+user or the model. In the second list, a tool result has the id of the message that made the call.
+Therefore a record on its own line has priority over a record in a list.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from msgspec import Struct
 from cortext.formats.record_lines import Damage
 from cortext.formats.slash_frame import as_typed
 from cortext.model import json_codec
-from cortext.model.message import SessionMessage, of_decoded
+from cortext.model.message import SessionMessage, unchecked_message
+from cortext.model.title import RequestTitle
 from cortext.tools import jsonl_transcripts
 
 # The beginning of texts that Gemini CLI adds in the role of the user.
@@ -97,7 +98,7 @@ class GeminiRecord(Struct, gc=False, rename=_NAMES):
 
 
 class TranscriptState:
-    """The messages and facts of a transcript, after all records that `add` got so far.
+    """The messages and facts of a transcript. Call `add` for each record of the transcript.
 
     Tool results of more than `longest` characters are cut to their beginning and end.
     """
@@ -105,23 +106,23 @@ class TranscriptState:
     def __init__(self, longest: int | None = None) -> None:
         self._longest = longest
         self.damages: list[Damage] = []
-        self.earlier: list[GeminiRecord] = []  # removed from the tool's own history by compactions
+        self.earlier: list[GeminiRecord] = []  # records that compactions removed from the history
         self.cuts: list[int] = []  # the number of `earlier` records at each compaction
         self.started: str = ""
         self.stamp: str = ""
         self.updated: str = ""
         self.model: str = ""
         self.summary: str = ""
-        self.request: str = ""
+        self.request_title: RequestTitle = RequestTitle()
         self.directories: Sequence[str] = ()
-        self.spent: dict[str, GeminiTokens] = {}  # includes messages that were taken back
+        self.spent: dict[str, GeminiTokens] = {}  # includes messages that the user took back
         self._live: dict[_Key, GeminiRecord] = {}
         self._known: dict[_Key, GeminiRecord] = {}
-        self._made_up: set[str] = set()  # ids of the summaries that compactions wrote
+        self._generated_ids: set[str] = set()  # ids of the summaries that compactions wrote
 
     @property
     def title(self) -> str:
-        return self.summary or self.request
+        return self.summary or self.request_title.text
 
     @property
     def first(self) -> datetime | None:
@@ -134,7 +135,7 @@ class TranscriptState:
 
     @property
     def keys(self) -> set[_Key]:
-        """The keys of all messages that were added, including messages that were removed later."""
+        """The keys (id and type) of all added messages, including messages that were removed."""
         return set(self._known)
 
     @staticmethod
@@ -165,7 +166,7 @@ class TranscriptState:
                 self._replace(head.messages)
 
     def _put(self, record: GeminiRecord, key: _Key) -> None:
-        if record.id in self._made_up:
+        if record.id in self._generated_ids:
             return
         self._live[key] = record
         self.started = self.started or record.timestamp or ""
@@ -173,45 +174,45 @@ class TranscriptState:
             self.model = record.model or self.model
             if record.tokens:
                 self.spent[record.id or ""] = record.tokens
-        elif record.type == "user" and not self.request:
-            self.request = jsonl_transcripts.title_of(said(record))
+        elif record.type == "user" and not self.request_title.is_final:
+            self.request_title.add(said(record))
 
     def _rewind(self, id: str) -> None:
         keys = list(self._live)
         at = next((at for at, key in enumerate(keys) if key[0] == id), None)
         if at is None:
-            note = f"a rewind to {id!r:.60}, which is not there, is passed over"
+            note = f"ignored a rewind to {id!r:.60}, which does not exist"
             self.damages.append(Damage(note, fatal=False))
             return
         for key in keys[at:]:
             del self._live[key]
 
     def _replace(self, listed: list[GeminiRecord]) -> None:
-        """Replace all messages by a list that Gemini CLI wrote.
+        """Replace all messages by the messages in `listed`, a list that Gemini CLI wrote.
 
-        If the list has a summary of older messages, the older messages stay and the summary is
-        ignored.
+        If the list contains a summary instead of the older messages, the older messages are kept
+        and the summary is ignored.
         """
         for number, record in enumerate(listed):
             record.id = record.id or f"listed-{number}"
         new = [self._known.setdefault(_key(one), one) for one in listed]
-        new = [record for record in new if record.id not in self._made_up]
+        new = [record for record in new if record.id not in self._generated_ids]
         at = next((n for n, one in enumerate(new) if _SNAPSHOT in text_of(one.content)), None)
         if at is not None:
             new = self._compact(new[at], new[at + 1 :])
-        elif not any(map(_speaks, new)):
+        elif not any(map(_has_message, new)):
             return
         self._live = {}
         for record in new:
             self._put(record, _key(record))
 
     def _compact(self, summary: GeminiRecord, tail: list[GeminiRecord]) -> list[GeminiRecord]:
-        made = [summary, *tail[:1]] if tail and tail[0].type == "gemini" else [summary]
-        tail = tail[len(made) - 1 :]  # skip the reply to the summary, which Gemini CLI wrote
-        self._made_up.update(record.id or "" for record in made)
-        old = [record for record in self._live.values() if record.id not in self._made_up]
+        generated = [summary, *tail[:1]] if tail and tail[0].type == "gemini" else [summary]
+        tail = tail[len(generated) - 1 :]  # skip the reply to the summary, which Gemini CLI wrote
+        self._generated_ids.update(record.id or "" for record in generated)
+        old = [record for record in self._live.values() if record.id not in self._generated_ids]
         same = 0  # messages that stay may have got new ids; keep the old ids
-        while same < min(len(old), len(tail)) and _is_alike(old[-1 - same], tail[-1 - same]):
+        while same < min(len(old), len(tail)) and _is_same_message(old[-1 - same], tail[-1 - same]):
             same += 1
         cut, kept = len(old) - same, set(map(_key, tail))
         self.earlier += [record for record in old[:cut] if _key(record) not in kept]
@@ -226,12 +227,15 @@ def _key(record: GeminiRecord) -> _Key:
     return record.id or "", record.type or ""
 
 
-def _speaks(record: GeminiRecord) -> bool:
+def _has_message(record: GeminiRecord) -> bool:
     return record.type == "gemini" or (record.type == "user" and said(record) != "")
 
 
 def _shorten(record: GeminiRecord, longest: int) -> None:
-    """Cut tool results of more than `longest` characters in a record, to save memory."""
+    """Cut long tool results in a record to their beginning and end, to save memory.
+
+    Only results of more than `longest` characters are cut. The record itself is changed.
+    """
     listed = (record.set or record).messages or ()
     for one in (record, *listed):
         for content in (one.content, *[call.result for call in one.calls or ()]):
@@ -241,7 +245,7 @@ def _shorten(record: GeminiRecord, longest: int) -> None:
                     function.response = {key: jsonl_transcripts.cut(text, longest)}
 
 
-def _is_alike(one: GeminiRecord, other: GeminiRecord) -> bool:
+def _is_same_message(one: GeminiRecord, other: GeminiRecord) -> bool:
     same = one.id == other.id or text_of(one.content) == text_of(other.content)
     return same and one.type == other.type
 
@@ -279,7 +283,11 @@ def said(record: GeminiRecord) -> str:
 
 
 class GeminiMessages:
-    """The conversion of Gemini CLI's records to messages. `when` is a time for undated records."""
+    """A converter of Gemini CLI's records to messages of cortext.
+
+    A record without a time gets the time of the record before it. If the first records have no
+    time, they get the time `when`.
+    """
 
     def __init__(self, when: datetime) -> None:
         self.messages: list[SessionMessage] = []
@@ -292,15 +300,15 @@ class GeminiMessages:
         if record.type == "user":
             if (text := said(record)).strip():
                 self.messages.append(jsonl_transcripts.message("user", text, self._when, id))
-            for given in _functions(record.content):
-                if given.response is not None:
-                    self._answer(id, _Call(given.id, given.name, result=record.content))
+            for function in _functions(record.content):
+                if function.response is not None:
+                    self._answer(id, _Call(function.id, function.name, result=record.content))
         elif record.type == "gemini":
             calls, text = _calls(record), text_of(record.content)
             if calls or text.strip():
-                made = [_made(call) for call in calls] if calls else None
+                call_dicts = [_call_to_dict(call) for call in calls] if calls else None
                 self.messages.append(
-                    jsonl_transcripts.message("assistant", text, self._when, id, made)
+                    jsonl_transcripts.message("assistant", text, self._when, id, call_dicts)
                 )
             for call in calls:
                 self._answer(id, call)
@@ -315,7 +323,9 @@ class GeminiMessages:
         data = {"is_error": True} if failed else None
         when = jsonl_transcripts.time_of(call.timestamp) or self._when
         self.messages.append(
-            of_decoded("tool", text, when, f"{record}/{key}", None, call.id, call.name, None, data)
+            unchecked_message(
+                "tool", text, when, f"{record}/{key}", None, call.id, call.name, None, data
+            )
         )
 
 
@@ -323,43 +333,48 @@ def _functions(content: _Content) -> Sequence[_Function]:
     """Return the tool calls and tool results in the content of a message."""
     if content is None or isinstance(content, str):
         return ()
-    found: list[_Function] = []
+    functions: list[_Function] = []
     for part in content if isinstance(content, list) else (content,):
         if isinstance(part, str):
             continue
         if part.function_call:
-            found.append(part.function_call)
+            functions.append(part.function_call)
         if part.function_response:
-            found.append(part.function_response)
-    return found
+            functions.append(part.function_response)
+    return functions
 
 
 def _calls(record: GeminiRecord) -> list[_Call]:
-    """Return the tool calls of a message. After a compaction, its content holds the calls."""
+    """Return the tool calls of a message, from its list of calls and from its content.
+
+    After a compaction of the history, the calls are in the content.
+    """
     calls = record.calls or []
-    found = _functions(record.content)
-    inside = [made for made in found if made.response is None] if found else ()
-    if not inside:
+    functions = _functions(record.content)
+    content_calls = (
+        [function for function in functions if function.response is None] if functions else ()
+    )
+    if not content_calls:
         return calls
     known = {call.id for call in calls}
     return calls + [
-        _Call(made.id, made.name, made.args)
-        for made in inside
-        if (made.id not in known if made.id else not calls)
+        _Call(function.id, function.name, function.args)
+        for function in content_calls
+        if (function.id not in known if function.id else not calls)
     ]
 
 
-def _made(call: _Call) -> dict[str, Any]:
+def _call_to_dict(call: _Call) -> dict[str, Any]:
     return {"id": call.id or "", "name": call.name or "tool", "arguments": call.args}
 
 
 def _result(call: _Call) -> tuple[str, bool]:
     """Return the result of a tool call as text, and whether the call failed."""
-    given = _functions(call.result)
-    if len(given) > 1:  # each of several parallel calls may hold the results of all
-        given = [one for one in given if one.id == call.id] or given
+    responses = _functions(call.result)
+    if len(responses) > 1:  # each of several parallel calls may hold the results of all
+        responses = [one for one in responses if one.id == call.id] or responses
     failed, texts = call.status in ("error", "cancelled"), list[str]()
-    for one in given:
+    for one in responses:
         failed = failed or _is_error(one)
         if text := _response(one.response):
             texts.append(text)

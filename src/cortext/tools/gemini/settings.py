@@ -34,7 +34,7 @@ def consent(tool: Tool) -> Consent | None:
     if shutil.which(tool.executable) is None or os.path.exists(path):
         return None
     why = (
-        "Gemini CLI asks each time before our commands run; without a terminal it refuses "
-        "them. To allow `cortext slash` and nothing else"
+        "Gemini CLI asks each time before it runs our slash commands, and refuses them without a "
+        "terminal. To allow `cortext slash` and nothing else"
     )
     return Consent(why, path, _POLICY)

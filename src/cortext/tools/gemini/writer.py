@@ -16,7 +16,14 @@ from cortext.durability.replace_file import make_private_dir, replace, storage_e
 from cortext.model import json_codec
 from cortext.model.ids import new_id
 from cortext.tools.transcript_folders import own_home
-from cortext.tools.writer_protocol import Turn, Written, iso, rising, store_lines, with_last
+from cortext.tools.writer_protocol import (
+    Turn,
+    Written,
+    increasing_times,
+    iso,
+    store_lines,
+    with_last,
+)
 
 _ROOT = ".project_root"
 _CONTINUED = "(continued)"
@@ -40,11 +47,11 @@ class GeminiWriter:
         sessions.
         """
         folder, id, now = os.path.realpath(cwd), new_id(), datetime.now(UTC)
-        said = with_last(turns, last)
+        all_turns = with_last(turns, last)
         head = {
             "sessionId": id,
             "projectHash": hashlib.sha256(os.fsencode(folder)).hexdigest(),
-            "startTime": iso(said[0].timestamp if said else now),
+            "startTime": iso(all_turns[0].timestamp if all_turns else now),
             "lastUpdated": iso(now),
             "kind": "main",
             **({"summary": title} if title else {}),
@@ -53,49 +60,49 @@ class GeminiWriter:
         # start deletes all files with these letters, so this name has other letters.
         name = f"session-{now:%Y-%m-%dT%H-%M}-{new_id()[:8]}.jsonl"
         path = os.path.join(self._project(folder), "chats", name)
-        records = list(_records(said))
+        records = list(_records(all_turns))
         if last:  # show a short text on the screen instead of the turn
             records[-1]["displayContent"] = [{"text": _CONTINUED}]
         store_lines(path, [head, *records])
         return Written(id, path)
 
     def _project(self, folder: str) -> str:
-        """Return the folder in which Gemini CLI stores the data of a working folder.
+        """Return the data folder that Gemini CLI uses for the working folder `folder`.
 
-        The folder is created if necessary, so that Gemini CLI finds it and uses it too.
+        If there is no data folder yet, create it in the way that Gemini CLI expects.
         """
-        if found := self._place_of(folder):
-            return found
+        if known_folder := self._find_project(folder):
+            return known_folder
         with storage_errors("write", self._home), FileLock(f"{paths.running()}/gemini.lock"):
             # Another process may have created the folder meanwhile.
-            return self._place_of(folder) or self._make_place(folder)
+            return self._find_project(folder) or self._create_project(folder)
 
-    def _place_of(self, folder: str) -> str:
+    def _find_project(self, folder: str) -> str:
         projects = os.path.join(self._home, "tmp")
-        if slug := self._known(folder):
+        if slug := self._known_slug(folder):
             return os.path.join(projects, slug)
         for name in _names(projects):
             if _text(os.path.join(projects, name, _ROOT)) == folder:
                 return os.path.join(projects, name)
         return ""
 
-    def _make_place(self, folder: str) -> str:
+    def _create_project(self, folder: str) -> str:
         projects = os.path.join(self._home, "tmp")
         base = re.sub(r"[^a-z0-9]+", "-", os.path.basename(folder).lower()).strip("-") or "project"
         taken, slug, number = {*_names(projects), *self._slugs().values()}, base, 0
         while slug in taken:
             number += 1
             slug = f"{base}-{number}"
-        made = os.path.join(projects, slug)
-        make_private_dir(made)
-        replace(os.path.join(made, _ROOT), [os.fsencode(folder)])
-        return made
+        path = os.path.join(projects, slug)
+        make_private_dir(path)
+        replace(os.path.join(path, _ROOT), [os.fsencode(folder)])
+        return path
 
-    def _known(self, folder: str) -> str:
+    def _known_slug(self, folder: str) -> str:
         return self._slugs().get(folder, "")
 
     def _slugs(self) -> dict[str, str]:
-        """Return the short name that Gemini CLI gives to each project folder, by folder."""
+        """Return the short name that Gemini CLI gives to each project, by the project's folder."""
         try:
             value = json_codec.decode(read_file(os.path.join(self._home, "projects.json")))
             projects = cast("dict[str, Any]", value["projects"])
@@ -119,13 +126,13 @@ def _text(path: str) -> str:
 
 
 def _records(turns: Sequence[Turn]) -> Iterator[dict[str, Any]]:
-    for turn, when in zip(turns, rising(turns), strict=True):
-        said = {"id": new_id(), "timestamp": iso(when)}
+    for turn, when in zip(turns, increasing_times(turns), strict=True):
+        fields = {"id": new_id(), "timestamp": iso(when)}
         if turn.role == "user":
-            yield {**said, "type": "user", "content": [{"text": turn.text}]}
+            yield {**fields, "type": "user", "content": [{"text": turn.text}]}
         else:
             yield {
-                **said,
+                **fields,
                 "type": "gemini",
                 "content": turn.text,
                 "thoughts": [],

@@ -13,20 +13,20 @@ import os
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from cortext.durability.gzip_members import BrokenMemberError, Packed
 from cortext.durability.read_files import open_file
-from cortext.errors import SessionCorruptedError, where_and_why
+from cortext.errors import SessionCorruptedError, file_and_reason
 from cortext.formats.record_lines import Damage
 from cortext.model import json_codec
 from cortext.tools import jsonl_transcripts
 from cortext.tools.opencode.storage import Origin, Raw, as_object
 
 _DEEPEST = 5  # the maximum depth of sub-agents that start sub-agents
-_END = 1 << 18
+_END = 1 << 18  # bytes to read at each end of a large log
 
 T = TypeVar("T")
 Key = tuple[str, str]
@@ -34,9 +34,10 @@ Key = tuple[str, str]
 
 
 class _ArchivedRow(msgspec.Struct, gc=False):
-    """A message, or a part of a message. `data` is its JSON.
+    """A message or a part of a message, in a line of the log.
 
-    Content that is not valid JSON is in `base64` instead.
+    `data` is the JSON that OpenCode stored. If OpenCode stored bytes that are not JSON, `base64`
+    has these bytes instead.
     """
 
     id: str = ""
@@ -56,7 +57,7 @@ class _ArchivedHead(msgspec.Struct):
     parent_id: str | None = None
 
 
-class _Gone(msgspec.Struct):
+class _RemovedRow(msgspec.Struct):
     kind: str = ""
     id: str = ""
 
@@ -65,15 +66,19 @@ class _ArchiveLine(msgspec.Struct):
     session: _ArchivedHead | None = None
     message: _ArchivedRow | None = None
     part: _ArchivedRow | None = None
-    gone: _Gone | None = None
+    gone: _RemovedRow | None = None
 
 
 _decode = msgspec.json.Decoder(_ArchiveLine).decode
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-class _LinePosition(NamedTuple):
-    """The position of a row's latest line in the log, a digest of the line, and its sort fields."""
+class _LinePosition(msgspec.Struct, frozen=True):
+    """The position of a line in the log. The line holds the latest version of a row.
+
+    `start` and `end` count bytes. `digest` is a digest of the line. `session`, `message` and
+    `created` are fields of the row that are used to group and sort rows.
+    """
 
     start: int
     end: int
@@ -84,10 +89,11 @@ class _LinePosition(NamedTuple):
 
 
 class ArchivedSession:
-    """A reader of one archived session.
+    """A reader of one archived session, from the open log file `fd`.
 
-    If `ends` is true, only the beginning and the end of a large log are read. They hold the
-    session's own row and its first and last messages. `damages` lists damage of the log file.
+    If `ends` is true, only the beginning and the end of a large log are read. They contain the
+    session's own row and its first and last messages. `rows` has the position of each row in the
+    log, and `damages` lists the damage in the log file.
     """
 
     def __init__(self, path: str, fd: int, *, ends: bool = False) -> None:
@@ -97,29 +103,29 @@ class ArchivedSession:
         self.rows: dict[Key, _LinePosition] = {}
         short = ends and self._packed.size > 2 * _END
         for start, line in self._ends() if short else self._lines():
-            self._see(start, line)
+            self._index_line(start, line)
         self._messages = self._ordered("message", lambda place: place.session)
         self._parts = self._ordered("part", lambda place: place.message)
 
     def _lines(self) -> Iterator[tuple[int, bytes]]:
-        held, at = b"", 0
+        rest, at = b"", 0
         broken = False
         for member in self._packed.members:
             try:
                 data = self._packed.member(member)
             except BrokenMemberError as error:
                 self.damages.append(Damage(str(error), path=self.path))
-                held, broken = b"", True
+                rest, broken = b"", True
                 continue
             if broken:  # skip the rest of a line that began in the damaged part
                 cut = data.find(b"\n") + 1 or len(data)
                 at, data, broken = member.start + cut, data[cut:], False
-            *lines, held = (held + data).split(b"\n")
+            *lines, rest = (rest + data).split(b"\n")
             for line in lines:
                 yield at, line
                 at += len(line) + 1
         for gap in self._packed.gaps:
-            self.damages.append(Damage(f"of the compressed copy {gap}", path=self.path))
+            self.damages.append(Damage(f"in the compressed copy, {gap}", path=self.path))
 
     def _ends(self) -> Iterator[tuple[int, bytes]]:
         size = self._packed.size
@@ -131,7 +137,7 @@ class ArchivedSession:
                 yield at, line
                 at += len(line) + 1
 
-    def _see(self, start: int, line: bytes) -> None:
+    def _index_line(self, start: int, line: bytes) -> None:
         try:
             value = _decode(line)
         except _UNREADABLE as error:
@@ -154,9 +160,9 @@ class ArchivedSession:
 
     def _ordered(self, kind: str, group: Callable[[_LinePosition], str]) -> dict[str, list[str]]:
         rows = ((id, place) for (name, id), place in self.rows.items() if name == kind)
-        found = [(place.created, id, group(place)) for id, place in rows]
+        keys = [(place.created, id, group(place)) for id, place in rows]
         ordered: dict[str, list[str]] = {}
-        for _, id, name in sorted(found):
+        for _, id, name in sorted(keys):
             ordered.setdefault(name, []).append(id)
         return ordered
 
@@ -196,9 +202,10 @@ class ArchivedSession:
 
 @contextmanager
 def open_log(path: str, *, ends: bool = False) -> Generator[ArchivedSession]:
-    """Open an archived session. Raises FileNotFoundError if `path` does not exist.
+    """Open the log file of an archived session for a `with` statement.
 
-    `ends` is explained in `ArchivedSession`.
+    If `ends` is true, only the beginning and the end of a large log are read. Raises
+    FileNotFoundError if `path` does not exist.
     """
     fd = open_file(path)
     try:
@@ -208,7 +215,10 @@ def open_log(path: str, *, ends: bool = False) -> Generator[ArchivedSession]:
 
 
 def logs(home: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Yield the id and the log file of each archived session below the folder `home`."""
+    """Yield the id and the log file of each archived session.
+
+    `home` is OpenCode's folder in the archive.
+    """
     for entry in jsonl_transcripts.listed(os.path.join(home, "sessions")):
         name = jsonl_transcripts.plain(entry.name)
         if name != entry.name and name.endswith(".jsonl"):
@@ -218,11 +228,12 @@ def logs(home: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
 def new_lines(
     store: Origin, id: str, known: dict[Key, bytes], failures: list[str]
 ) -> Iterator[bytes]:
-    """Yield the lines to append to the log of a session, to match the session in the store.
+    """Yield the lines to append to the log of the session `id`, so that the log matches the store.
 
-    `known` holds the digests of the rows in the log. Read errors are added to `failures`. Without
-    read errors, rows that the store no longer has get a line `{"gone":…}`. The session's own row
-    comes first in a new log, and again after all changes, so that it is near the end of the log.
+    `known` holds the digest of each row in the log. Read errors are added to `failures`. If a row
+    is no longer in the store, a line `{"gone":…}` is yielded, but only if there were no read
+    errors. The session's own row is the first line of a new log. After changes, it is also the last
+    line. So a reader finds this row at the beginning or the end of the log.
     """
     seen: set[Key] = set()
     head, changed = b"", False
@@ -266,7 +277,7 @@ def _readable(rows: Iterator[T], failures: list[str]) -> Iterator[T]:
     try:
         yield from rows
     except (SessionCorruptedError, OSError) as error:
-        failures.append(where_and_why(error))
+        failures.append(file_and_reason(error))
 
 
 def _data(data: bytes) -> dict[str, Any]:
@@ -286,16 +297,19 @@ def _plain(value: Any) -> Any:
 
 
 def blocks(lines: Iterable[bytes], most: int) -> Iterator[bytes]:
-    """Join lines to blocks of at least `most` bytes. Only the last block may be smaller."""
-    held, size = list[bytes](), 0
+    """Join lines to blocks, and yield the blocks.
+
+    A block ends as soon as it has `most` bytes or more. Only the last block may be smaller.
+    """
+    parts, size = list[bytes](), 0
     for line in lines:
-        held.append(line)
+        parts.append(line)
         size += len(line)
         if size >= most:
-            yield b"".join(held)
-            held, size = [], 0
-    if held:
-        yield b"".join(held)
+            yield b"".join(parts)
+            parts, size = [], 0
+    if parts:
+        yield b"".join(parts)
 
 
 def _digest(line: bytes) -> bytes:

@@ -7,13 +7,19 @@ import re
 from collections.abc import Iterator
 
 from cortext.durability.gzip_members import MOST
-from cortext.durability.incremental_copy import CopyState, Followed, TailBuffer, extend, sound_copy
+from cortext.durability.incremental_copy import (
+    CopyState,
+    CopyUpdate,
+    TailBuffer,
+    extend,
+    verified_copy_state,
+)
 from cortext.durability.replace_file import storage_errors
 from cortext.errors import SessionCorruptedError
 from cortext.tools.archive_items import ArchiveItem, ArchiveSource, Change, Failures
 from cortext.tools.opencode.archive_log import blocks, digests, new_lines
 from cortext.tools.opencode.reader import OpenCodeBridge
-from cortext.tools.opencode.redacted_rows import RedactedOrigin
+from cortext.tools.opencode.redacted_archive_rows import RedactedOrigin
 from cortext.tools.opencode.storage import (
     FoundSession,
     OpenCodeDatabase,
@@ -35,7 +41,9 @@ class OpenCodeArchive(ArchiveSource):
         found: list[tuple[str, FoundSession]] = []
         for path in bridge.databases():
             try:
-                found += ((path, one) for one in read_database(path, OpenCodeDatabase.families))
+                found += (
+                    (path, session) for session in read_database(path, OpenCodeDatabase.families)
+                )
             except (OSError, SessionCorruptedError) as error:
                 failures[path] = explain_refusal(error)
         for tree in trees(bridge.home):
@@ -43,10 +51,12 @@ class OpenCodeArchive(ArchiveSource):
                 found += () if tree.is_side else [(tree.path, tree.found)]
             except (OSError, SessionCorruptedError) as error:
                 failures[tree.path] = explain_refusal(error)
-        for path, one in found:
-            if one.id not in seen and _is_name(one.id):
-                seen.add(one.id)
-                yield ArchiveItem(path, self.copy_name(one.id), "rows", one.id, one.print)
+        for path, session in found:
+            if session.id not in seen and _is_name(session.id):
+                seen.add(session.id)
+                yield ArchiveItem(
+                    path, self.copy_name(session.id), "rows", session.id, session.print
+                )
 
     def copy_name(self, session_id: str) -> str:
         return f"sessions/{session_id}.jsonl"
@@ -59,34 +69,35 @@ class OpenCodeArchive(ArchiveSource):
         *,
         temp_dir: str,
         change: Change | None,
-    ) -> Followed:
-        """Add the new and changed rows of a session to its copy at `target`.
+    ) -> CopyUpdate:
+        """Add the new and changed rows of a session to its copy, the file `target`.
 
-        All rows are compared with the copy, because some changes do not update the time of a row.
+        Every row is compared with the copy, because some changes do not update the modification
+        time of a row. The parameters are those of `ArchiveSource.copy_rows`.
         """
 
-        def copy(given: Origin) -> Followed:
-            store = RedactedOrigin(given, change) if change else given
+        def copy(origin: Origin) -> CopyUpdate:
+            store = RedactedOrigin(origin, change) if change else origin
             with storage_errors("archive into", target):
-                base, tail = sound_copy(target, known), TailBuffer()
+                base, tail = verified_copy_state(target, known), TailBuffer()
                 failures: list[str] = []
                 lines = new_lines(store, item.id, digests(target) if base.packed else {}, failures)
                 new = extend(target, base, tail.watch(blocks(lines, MOST)), temp_dir=temp_dir)
             if failures:
-                why = f"{item.id} is copied in part: {failures[0]}"
+                why = f"{item.id} was copied only in part: {failures[0]}"
                 raise SessionCorruptedError(item.path, why)
             new = new._replace(print=item.print, length=base.length + tail.seen)
-            did = "grown" if base.packed else "new"
-            return Followed(new, did if tail.seen else "", tail.seen)
+            outcome = "grown" if base.packed else "new"
+            return CopyUpdate(new, outcome if tail.seen else "", tail.seen)
 
         if known and known.print == item.print and os.path.exists(target):
-            return Followed(known)
+            return CopyUpdate(known)
         if item.path.endswith(".json"):
             return copy(Tree(item.path))
         return read_database(item.path, copy)
 
     def read_rows(self, path: str, session_id: str) -> list[bytes]:
-        """Return the rows of a session in the database at `path`, as lines of an archived copy.
+        """Return the rows of a session in the store at `path`, each as a line of an archived copy.
 
         Raises FileNotFoundError if the session no longer exists. Raises SessionCorruptedError if a
         part of the session cannot be read.
@@ -94,10 +105,11 @@ class OpenCodeArchive(ArchiveSource):
 
         def read(store: Origin) -> list[bytes]:
             failures: list[str] = []
-            found = [*new_lines(store, session_id, {}, failures)]
+            lines = [*new_lines(store, session_id, {}, failures)]
             if failures:
-                raise SessionCorruptedError(path, f"{session_id} is read in part: {failures[0]}")
-            return found
+                why = f"{session_id} was read only in part: {failures[0]}"
+                raise SessionCorruptedError(path, why)
+            return lines
 
         return read(Tree(path)) if path.endswith(".json") else read_database(path, read)
 

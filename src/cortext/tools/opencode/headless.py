@@ -23,11 +23,11 @@ from cortext.tools.stream_events import JsonRpcStream, Speech
 class OpenCodeSpeech(JsonRpcStream):
     """The client of `opencode acp`, which uses the Agent Client Protocol."""
 
-    def _first(self) -> dict[str, Any]:
-        nothing = {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False}
-        return self._call("initialize", protocolVersion=1, clientCapabilities=nothing)
+    def _first_request(self) -> dict[str, Any]:
+        no_capabilities = {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False}
+        return self._call("initialize", protocolVersion=1, clientCapabilities=no_capabilities)
 
-    def _next(self, method: str, result: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def _next_requests(self, method: str, result: dict[str, Any]) -> Iterator[dict[str, Any]]:
         if method == "initialize":
             yield self._call("session/new", cwd=self.cwd, mcpServers=[])
         elif method == "session/new":
@@ -51,7 +51,7 @@ class OpenCodeSpeech(JsonRpcStream):
         text = {"type": "text", "text": self._prompt}
         return self._call("session/prompt", sessionId=self.session, prompt=[text])
 
-    def _told(self, method: str, params: dict[str, Any]) -> Iterator[str]:
+    def _read_notification(self, method: str, params: dict[str, Any]) -> Iterator[str]:
         match params.get("update"):
             case {
                 "sessionUpdate": "agent_message_chunk",
@@ -62,7 +62,7 @@ class OpenCodeSpeech(JsonRpcStream):
             case _:
                 pass
 
-    def _declined(self, method: str, params: object) -> dict[str, Any] | None:
+    def _decline(self, method: str, params: object) -> dict[str, Any] | None:
         if method != "session/request_permission":
             return None
         options: Any = as_dict(params).get("options")
@@ -76,7 +76,10 @@ class OpenCodeSpeech(JsonRpcStream):
 
 
 class OpenCodeHeadless(Headless):
-    """Runs of `opencode acp`, each for one prompt and its answer."""
+    """The command `opencode acp`, which answers one prompt without a terminal.
+
+    The class also describes the output format of the command.
+    """
 
     speech: ClassVar[type[Speech]] = OpenCodeSpeech
     report_words: ClassVar[tuple[str, ...]] = ("--format", "json")
@@ -86,8 +89,8 @@ class OpenCodeHeadless(Headless):
         secret = {"OPENCODE_SERVER_PASSWORD": os.urandom(16).hex()}
         return LaunchPlan(self.tool.name, ("opencode", "acp"), cwd, secret)
 
-    def read_report(self, said: str) -> Report | None:
-        events = list(read_events(said))
+    def read_report(self, output: str) -> Report | None:
+        events = list(read_events(output))
         parts = [as_dict(event.get("part")) for event in events]
         texts = [as_text(part.get("text")) for part in parts if part.get("type") == "text"]
         if not texts:

@@ -11,51 +11,57 @@ from cortext.model import json_codec
 from cortext.tools.launch import Launcher, LaunchPlan
 
 PURE = {"OPENCODE_PURE": "1"}
-"""The setting that starts OpenCode without plug-ins, for runs that the user does not see."""
+"""The environment variable that starts OpenCode without plug-ins.
+
+It is set for runs that the user does not see.
+"""
 _CONFIG = "OPENCODE_CONFIG_CONTENT"
 
 
 class OpenCodeLauncher(Launcher):
-    """The command lines that start, resume and question sessions of `opencode`."""
+    """The command lines that start `opencode`, resume its sessions, and ask about its sessions."""
 
     asks_in_copy = True
     takes_instructions = True
 
     def resume(self, id: str, *, cwd: str, command: str = "", instructions: str = "") -> LaunchPlan:
-        environment = _instructing(instructions) if instructions else {}
+        environment = _instruction_variables(instructions) if instructions else {}
         return LaunchPlan(self.tool.name, ("opencode", "--session", id), cwd, environment)
 
     def start(self, *, cwd: str, command: str = "", instructions: str = "") -> LaunchPlan | None:
         if not instructions:
             return None
-        return LaunchPlan(self.tool.name, ("opencode",), cwd, _instructing(instructions))
+        return LaunchPlan(self.tool.name, ("opencode",), cwd, _instruction_variables(instructions))
 
     def ask(self, id: str, *, cwd: str, policy: str, extra: Sequence[str]) -> LaunchPlan:
         # Use a new name: the user's own permissions for a known agent would win.
-        mute = f"ask-{os.urandom(8).hex()}"
-        words = ("opencode", "run", "--session", id, "--agent", mute, *extra)
-        return LaunchPlan(self.tool.name, words, cwd, {**_muted(mute), **PURE})
+        agent = f"ask-{os.urandom(8).hex()}"
+        words = ("opencode", "run", "--session", id, "--agent", agent, *extra)
+        return LaunchPlan(self.tool.name, words, cwd, {**_agent_variables(agent), **PURE})
 
     def delete(self, id: str, cwd: str) -> LaunchPlan | None:
         return LaunchPlan(self.tool.name, ("opencode", "session", "delete", id), cwd, PURE)
 
 
-def _instructing(path: str) -> dict[str, str]:
-    """Return environment variables that make OpenCode read a file of instructions."""
-    return _configured({"instructions": [*_list(_own_config().get("instructions")), path]})
+def _instruction_variables(path: str) -> dict[str, str]:
+    """Return environment variables that make OpenCode read the file of instructions at `path`."""
+    return _config_variable({"instructions": [*_list(_own_config().get("instructions")), path]})
 
 
-def _muted(agent: str) -> dict[str, str]:
-    """Return environment variables that define an agent without tools or permissions."""
-    nothing: dict[str, Any] = {"tools": {"*": False}, "permission": {"*": "deny"}}
-    named = {agent: {"mode": "primary", "description": "Answers a question.", **nothing}}
+def _agent_variables(agent: str) -> dict[str, str]:
+    """Return environment variables that define an agent without tools and without permissions.
+
+    `agent` is the name of the new agent.
+    """
+    no_rights: dict[str, Any] = {"tools": {"*": False}, "permission": {"*": "deny"}}
+    new_agent = {agent: {"mode": "primary", "description": "Answers a question.", **no_rights}}
     own = _own_config().get("agent")
     others = cast("dict[str, Any]", own) if isinstance(own, dict) else {}
-    return _configured({**nothing, "agent": {**others, **named}})
+    return _config_variable({**no_rights, "agent": {**others, **new_agent}})
 
 
-def _configured(more: dict[str, Any]) -> dict[str, str]:
-    """Return the variable that holds OpenCode's settings: the user's settings, and `more`."""
+def _config_variable(more: dict[str, Any]) -> dict[str, str]:
+    """Return the environment variable with OpenCode's settings: the user's settings plus `more`."""
     return {_CONFIG: json_codec.encode({**_own_config(), **more}).decode("utf-8")}
 
 

@@ -1,4 +1,4 @@
-"""Our plug-in for OpenCode, which does the work of hooks.
+"""Our plug-in for OpenCode. It calls `cortext hook`, because OpenCode has no hooks.
 
 The plug-in is installed only if the user chooses it, because OpenCode contacts the npm registry
 before it loads any plug-in.
@@ -11,8 +11,8 @@ import os
 from cortext import paths
 
 NOTE = (
-    "with any plug-in OpenCode asks the npm registry at each start, and waits for it: "
-    "minutes, where the registry cannot be reached and does not refuse"
+    "with any plug-in, OpenCode contacts the npm registry at each start and waits for the answer; "
+    "this can take minutes if the registry does not respond"
 )
 """The note that the user sees before the plug-in is installed."""
 

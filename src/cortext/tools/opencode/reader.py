@@ -10,9 +10,10 @@ from typing import Any, ClassVar, TypeVar
 
 from msgspec import Struct
 
-from cortext.errors import SessionCorruptedError, where_and_why
+from cortext.errors import SessionCorruptedError, file_and_reason
 from cortext.formats.record_lines import Damage
 from cortext.model.session import Session
+from cortext.model.title import RequestTitle
 from cortext.model.tool_binding import native_entry
 from cortext.tools import jsonl_transcripts
 from cortext.tools.new_messages import FilePosition, MessageDelta
@@ -38,7 +39,7 @@ from cortext.tools.reader_protocol import DecodedTranscript, Glance, TranscriptS
 from cortext.tools.transcript_folders import own_home, warn
 
 _UNNAMED = re.compile(r"(?:New|Child) session - \d{4}-\d\d-\d\dT")
-_FIRST = 20  # messages to search for the first request
+_FIRST = 20  # messages to search for a request with a topic
 _DEEPEST = 5  # the maximum depth of sub-agents that start sub-agents
 _AT_ONCE = 1 << 18  # bytes of messages and parts in a batch
 _Number = int | float | None
@@ -46,7 +47,7 @@ _Amount = jsonl_transcripts.Count | jsonl_transcripts.Cost | None
 
 T = TypeVar("T")
 _Stored = tuple[Raw, Iterable[tuple[str, bytes]]]
-"""A message, and the id and the data of each of its parts."""
+"""A stored message, and the id and the data of each of its parts."""
 
 
 class _Revert(Struct):
@@ -74,7 +75,7 @@ class _SessionHead(Struct):
 
     @property
     def spent(self) -> tuple[int, int, float]:
-        """The tokens read, the tokens written, and the cost, or zeros if none are stored."""
+        """The input tokens, the output tokens and the cost in US dollars. Missing values are 0."""
         read = (self.tokens_input, self.tokens_cache_read, self.tokens_cache_write)
         written = (self.tokens_output, self.tokens_reasoning)
         return int(sum(filter(None, read))), int(sum(filter(None, written))), self.cost or 0.0
@@ -86,21 +87,21 @@ class OpenCodeBridge:
     tool: ClassVar[str] = "opencode"
 
     def __init__(self, home: str | None = None) -> None:
-        self._given = home
+        self._custom_home = home
         self.home: str = home or own_home(self.tool)
 
     def sources(self) -> Iterator[TranscriptSource]:
         """Yield every session of the user, without the sessions of sub-agents.
 
-        A session file is skipped if the session is also in a database. The size of a session in a
-        database is unknown and given as 0.
+        If a session is both in a database and in a file, only the database counts. The size of a
+        session in a database is unknown, so its `size` is 0.
         """
         seen: set[str] = set()
         for path in self.databases():
             try:
                 found = read_database(path, OpenCodeDatabase.roots)
             except (OSError, SessionCorruptedError) as error:
-                warn("%s is passed over: %s", path, explain_refusal(error))
+                warn("skipped %s: %s", path, explain_refusal(error))
                 continue
             for one in found:
                 seen.add(one.id)
@@ -110,7 +111,7 @@ class OpenCodeBridge:
                 one = None if tree.is_side else tree.found
                 size = os.stat(tree.path).st_size
             except (OSError, SessionCorruptedError) as error:
-                warn("%s is passed over: %s", tree.path, explain_refusal(error))
+                warn("skipped %s: %s", tree.path, explain_refusal(error))
                 continue
             if one and one.id not in seen:
                 seen.add(one.id)
@@ -125,7 +126,7 @@ class OpenCodeBridge:
         """
         names = [entry.name for entry in jsonl_transcripts.listed(self.home)]
         found = [name for name in names if name.startswith("opencode") and name.endswith(".db")]
-        given = "" if self._given else os.environ.get("OPENCODE_DB", "")
+        given = "" if self._custom_home else os.environ.get("OPENCODE_DB", "")
         if given and given != ":memory:":
             found.append(given)
         return list(dict.fromkeys(os.path.join(self.home, name) for name in found))
@@ -133,7 +134,7 @@ class OpenCodeBridge:
     def glance(self, source: TranscriptSource) -> Glance:
         """Return the title, folder, times and model of a session, without reading all messages.
 
-        If the title is only the time when the session began, the first request is used instead.
+        If the title is only the time when the session began, a request makes the title.
         """
         return _read(source, lambda store: _glance(store, source.id), ends=True)
 
@@ -146,7 +147,7 @@ class OpenCodeBridge:
         def work(store: Store) -> DecodedTranscript:
             damages = list(store.damages) if isinstance(store, ArchivedSession) else list[Damage]()
             session = _session(store, source.id, damages, longest)
-            side = list(_side(store, source.id, damages, longest, _DEEPEST))
+            side = list(_subagent_sessions(store, source.id, damages, longest, _DEEPEST))
             return DecodedTranscript(session, damages, side)
 
         return _read(source, work)
@@ -155,53 +156,62 @@ class OpenCodeBridge:
         """Return the position of a session's last change, as `FollowsRows.latest` defines."""
         if not source.path.endswith(".db"):
             return None
-        return read_database(source.path, lambda database: _mark(database, source.id))
+        return read_database(source.path, lambda database: _position(database, source.id))
 
     def changed(self, source: TranscriptSource, mark: FilePosition) -> MessageDelta | None:
-        """Return the messages of changed rows, as `FollowsRows.changed` defines."""
+        """Return the messages that changed since `mark`, as `FollowsRows.changed` defines."""
 
         def work(database: OpenCodeDatabase) -> MessageDelta | None:
             if _head(database, source.id).revert:
                 return None
             if database.count(source.id, mark.size) != mark.lines:
                 return None  # the user went back, and messages were removed
-            now = _mark(database, source.id)
+            now = _position(database, source.id)
             rows = database.changed(source.id, mark.size)
             first = len(rows) - (now.lines - mark.lines)  # index of the first new row
             if first < 0:
                 return None
             damages: list[Damage] = []
-            telling, again, model = OpenCodeMessages(None), 0, ""
+            converter, changed_count, model = OpenCodeMessages(None), 0, ""
             for number, raw in enumerate(rows):
-                again = len(telling.messages) if number == first else again
+                changed_count = len(converter.messages) if number == first else changed_count
                 if info := read_info(raw, damages):
                     model = info.used or model
                     parts = database.parts(source.id, raw.id)
-                    telling.tell(raw.id, info, _parts(raw.id, info, parts, damages))
-            if damages or telling.cuts:
+                    converter.tell(raw.id, info, _parts(raw.id, info, parts, damages))
+            if damages or converter.cuts:
                 return None
-            again = len(telling.messages) if first >= len(rows) else again
-            return MessageDelta(telling.messages[:again], telling.messages[again:], now, model)
+            changed_count = len(converter.messages) if first >= len(rows) else changed_count
+            return MessageDelta(
+                converter.messages[:changed_count], converter.messages[changed_count:], now, model
+            )
 
         return read_database(source.path, work)
 
     def beside(self, source: TranscriptSource) -> str | None:
-        """Return a fingerprint of the sub-agents' sessions, as `FollowsRows.beside` defines."""
+        """Return a fingerprint of the database sessions in which the sub-agents ran.
+
+        The fingerprint changes when one of these sessions is added or changed. The result is None
+        if the session is not in a database.
+        """
         if not source.path.endswith(".db"):
             return None
 
         def work(database: OpenCodeDatabase) -> str:
-            ids, marks = [source.id], list[str]()
+            ids, changes = [source.id], list[str]()
             for _ in range(_DEEPEST):
                 ids = [child for id in ids for child in database.children(id)]
-                marks += [f"{id} {database.latest(id)}" for id in ids]
-            return "\n".join(marks)
+                changes += [f"{id} {database.latest(id)}" for id in ids]
+            return "\n".join(changes)
 
         return read_database(source.path, work)
 
 
-def _mark(database: OpenCodeDatabase, id: str) -> FilePosition:
-    """Return the position after a session's last change. Its `lines` counts the messages."""
+def _position(database: OpenCodeDatabase, id: str) -> FilePosition:
+    """Return the position after a session's last change.
+
+    In this position, `size` is the time of the change, and `lines` is the number of messages.
+    """
     time = database.latest(id)
     return FilePosition(0, time, database.count(id, time), "")
 
@@ -228,7 +238,7 @@ def _glance(store: Store, id: str) -> Glance:
     times = [time for time in map(jsonl_transcripts.time_of, ends) if time]
     title = (head.title or "").strip()
     if not title or _UNNAMED.match(title):
-        title = _request(store, id) or title
+        title = _request_title(store, id) or title
     return Glance(
         title,
         head.directory or "",
@@ -239,18 +249,19 @@ def _glance(store: Store, id: str) -> Glance:
     )
 
 
-def _request(store: Store, id: str) -> str:
-    """Return a title made from the first user message with text, or ""."""
+def _request_title(store: Store, id: str) -> str:
+    """Return a title made from the first user message with a topic, or ""."""
+    title = RequestTitle()
     for _, raw in zip(range(_FIRST), store.messages(id), strict=False):
         info = read_info(raw, [])
         if info and info.role == "user":
-            telling = OpenCodeMessages(None)
-            telling.tell(raw.id, info, _parts(raw.id, info, store.parts(id, raw.id), []))
-            if telling.messages and (
-                title := jsonl_transcripts.title_of(telling.messages[0].content)
-            ):
-                return title
-    return ""
+            converter = OpenCodeMessages(None)
+            converter.tell(raw.id, info, _parts(raw.id, info, store.parts(id, raw.id), []))
+            if converter.messages:
+                title.add(converter.messages[0].content)
+        if title.is_final:
+            break
+    return title.text
 
 
 def _with_parts(store: Store, id: str) -> Iterator[_Stored]:
@@ -260,10 +271,11 @@ def _with_parts(store: Store, id: str) -> Iterator[_Stored]:
     return ((raw, store.parts(id, raw.id)) for raw in store.messages(id))
 
 
-def _live(rows: Iterable[_Stored], revert: _Revert) -> Iterator[_Stored]:
-    """Yield the messages before the message that the user went back to.
+def _before_revert(rows: Iterable[_Stored], revert: _Revert) -> Iterator[_Stored]:
+    """Yield the messages in `rows` before the message that the user went back to.
 
-    If the user went back to a part inside that message, that message is included.
+    `revert` names this message. If `revert` also names a part of the message, the message itself is
+    yielded too.
     """
     for row in rows:
         if row[0].id != revert.messageID:
@@ -274,17 +286,17 @@ def _live(rows: Iterable[_Stored], revert: _Revert) -> Iterator[_Stored]:
         return
 
 
-def _together(rows: Iterable[_Stored]) -> Iterator[list[_Stored]]:
-    """Group messages into batches, because reading and decoding in batches is faster."""
-    some, size = list[_Stored](), 0
+def _batches(rows: Iterable[_Stored]) -> Iterator[list[_Stored]]:
+    """Yield messages in batches, because it is faster to read and decode several at once."""
+    batch, size = list[_Stored](), 0
     for raw, parts in rows:
-        some.append((raw, parts))
+        batch.append((raw, parts))
         read = isinstance(parts, list)
         size += len(raw.data) + (sum([len(data) for _, data in parts]) if read else _AT_ONCE)
         if size >= _AT_ONCE:
-            yield some
-            some, size = [], 0
-    yield some
+            yield batch
+            batch, size = [], 0
+    yield batch
 
 
 def _parts(
@@ -302,31 +314,34 @@ def _readable(rows: Iterable[T], damages: list[Damage]) -> Iterator[T]:
     try:
         yield from rows
     except (SessionCorruptedError, OSError) as error:
-        damages.append(Damage(where_and_why(error)))
+        damages.append(Damage(file_and_reason(error)))
 
 
 def _session(store: Store, id: str, damages: list[Damage], longest: int | None) -> Session:
     notes: list[str] = []
     head, seen = _head(store, id, notes), _glance(store, id)
     if isinstance(store, OpenCodeDatabase) and (lost := store.lost_parts(id)):
-        notes.append(f"parts of no message are passed over: {lost}")
+        notes.append(f"ignored parts without a message: {lost}")
     damages += [Damage(f"{id}: {note}", fatal=False) for note in notes]
-    telling, spent = OpenCodeMessages(longest), (0, 0, 0.0)
+    converter, spent = OpenCodeMessages(longest), (0, 0, 0.0)
     revert = head.revert or _Revert()
-    for some in _together(_live(_readable(_with_parts(store, id), damages), revert)):
-        known = [(raw.id, info, rows) for raw, rows in some if (info := read_info(raw, damages))]
-        told = [(own, info, _parts(own, info, rows, damages)) for own, info, rows in known]
-        for own, info, parts in told:
-            if own == revert.messageID:
+    for batch in _batches(_before_revert(_readable(_with_parts(store, id), damages), revert)):
+        known = [(raw.id, info, rows) for raw, rows in batch if (info := read_info(raw, damages))]
+        decoded = [
+            (message_id, info, _parts(message_id, info, rows, damages))
+            for message_id, info, rows in known
+        ]
+        for message_id, info, parts in decoded:
+            if message_id == revert.messageID:
                 parts = [one for one in parts if one[0] < (revert.partID or "")]
-            telling.tell(own, info, parts)
+            converter.tell(message_id, info, parts)
             read, written, cost = info.spent
             spent = spent[0] + read, spent[1] + written, spent[2] + cost
     read, written, cost = head.spent if any(head.spent) else spent
     facts: dict[str, Any] = {
         "tool_version": seen.version,
         "cost_usd": cost,
-        "compactions": telling.cuts,
+        "compactions": converter.cuts,
         "provider": head.model.providerID if head.model else "",
     }
     session = Session(
@@ -344,13 +359,13 @@ def _session(store: Store, id: str, damages: list[Damage], longest: int | None) 
         native=[native_entry(OpenCodeBridge.tool, id, store.path)],
         metadata={name: fact for name, fact in facts.items() if fact},
     )
-    session.messages = telling.messages
+    session.messages = converter.messages
     return session
 
 
-def _side(
+def _subagent_sessions(
     store: Store, id: str, damages: list[Damage], longest: int | None, depth: int
 ) -> Iterator[Session]:
     for child in store.children(id) if depth else ():
         yield _session(store, child, damages, longest)
-        yield from _side(store, child, damages, longest, depth - 1)
+        yield from _subagent_sessions(store, child, damages, longest, depth - 1)

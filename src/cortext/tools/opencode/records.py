@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
-from cortext.errors import SessionCorruptedError, where_and_why
+from cortext.errors import SessionCorruptedError, file_and_reason
 from cortext.formats.record_lines import Damage
 from cortext.formats.slash_frame import as_typed
 from cortext.model import json_codec, record_dicts
@@ -102,7 +102,7 @@ class MessagePart(Struct, gc=False):
     toolInvocation: _Invocation | None = None
 
 
-class _Nothing(Struct, gc=False):
+class _Ignored(Struct, gc=False):
     """A placeholder for an object that is not read."""
 
 
@@ -120,11 +120,14 @@ class _Metadata(Struct, gc=False):
 
 
 class MessageInfo(Struct, gc=False):
-    """A message without its parts. In the first releases, a message contains its parts."""
+    """A message as OpenCode stores it.
+
+    `parts` is used only by OpenCode's first releases. Later releases store parts separately.
+    """
 
     role: str | None = None
     time: _Times | None = None
-    summary: bool | _Nothing | None = None
+    summary: bool | _Ignored | None = None
     cost: _Amount = None
     tokens: _Tokens | None = None
     modelID: str | None = None
@@ -134,7 +137,7 @@ class MessageInfo(Struct, gc=False):
 
     @property
     def used(self) -> str:
-        """The model that answered, or that the user's message requested, or ""."""
+        """The model that wrote the answer, or the model that the user chose for it, or ""."""
         old = self.metadata.assistant if self.metadata else None
         asked = self.model.modelID if self.model else None
         return self.modelID or asked or (old.modelID if old else None) or ""
@@ -145,7 +148,7 @@ class MessageInfo(Struct, gc=False):
 
     @property
     def spent(self) -> tuple[int, int, float]:
-        """The number of tokens read, the number of tokens written, and the cost."""
+        """The number of input tokens, the number of output tokens, and the cost in US dollars."""
         old = self.metadata.assistant if self.metadata else None
         cost = self.cost or (old.cost if old else None) or 0.0
         tokens = self.tokens or (old.tokens if old else None)
@@ -157,7 +160,7 @@ class MessageInfo(Struct, gc=False):
         return int(read), int((tokens.output or 0) + (tokens.reasoning or 0)), float(cost)
 
 
-_TOLD = frozenset(("text", "file", "subtask", "tool", "tool-invocation", "compaction"))
+_CONTENT_TYPES = frozenset(("text", "file", "subtask", "tool", "tool-invocation", "compaction"))
 """The types of parts that matter for messages. Other types only mark the steps of an answer."""
 _decode_info = msgspec.json.Decoder(MessageInfo).decode
 _decode_part = msgspec.json.Decoder(MessagePart).decode
@@ -178,24 +181,24 @@ def read_parts(
 
     Unreadable parts are added to `damages`.
     """
-    found: list[tuple[str, MessagePart]] = []
+    parts: list[tuple[str, MessagePart]] = []
     try:
         for id, data in rows:
             try:
                 part = _decode_part(data)
             except _UNREADABLE:
                 part = _tolerant(Raw(id, data), MessagePart, damages)
-            if part and part.type in _TOLD:
-                found.append((id, part))
+            if part and part.type in _CONTENT_TYPES:
+                parts.append((id, part))
     except (SessionCorruptedError, OSError) as error:
-        damages.append(Damage(where_and_why(error)))
-    return found
+        damages.append(Damage(file_and_reason(error)))
+    return parts
 
 
 def _tolerant(raw: Raw, kind: type[T], damages: list[Damage]) -> T | None:
-    """Return the fields of a row that match `kind`, or None if the row cannot be read.
+    """Decode a damaged row as a struct of type `kind`, and leave out fields of a wrong type.
 
-    Each problem is added to `damages`.
+    The result is None if the row cannot be decoded. Each problem is added to `damages`.
     """
     notes: list[str] = []
     try:
@@ -210,9 +213,10 @@ def _tolerant(raw: Raw, kind: type[T], damages: list[Damage]) -> T | None:
 
 
 class OpenCodeMessages:
-    """The conversion of OpenCode's messages and parts to our messages.
+    """A converter of OpenCode's messages and their parts to messages of cortext.
 
-    Tool results of more than `longest` characters are cut to their beginning and end.
+    `cuts` has one number for each compaction of the history: the number of messages before the
+    compaction. Tool results of more than `longest` characters are cut to their beginning and end.
     """
 
     def __init__(self, longest: int | None) -> None:
@@ -229,46 +233,51 @@ class OpenCodeMessages:
                 self._summary_is_due = True
                 break
         if info.role == "user":
-            if text := _joined([_text(part) for _, part in parts]):
+            if text := _join_texts([_text(part) for _, part in parts]):
                 self.messages.append(jsonl_transcripts.message("user", as_typed(text), when, id))
         elif info.summary is True:
             if not self._summary_is_due:
                 self.cuts.append(len(self.messages))
             self._summary_is_due = False
         elif info.role == "assistant":
-            self._tell_answer(id, parts, when)
+            self._add_answer(id, parts, when)
 
     @property
     def _last(self) -> datetime:
         return self.messages[-1].timestamp if self.messages else datetime.fromtimestamp(0, UTC)
 
-    def _tell_answer(
+    def _add_answer(
         self, id: str, parts: Sequence[tuple[str, MessagePart]], when: datetime
     ) -> None:
         texts, calls, called = list[str](), list[tuple[str, MessagePart]](), False
-        for own, part in parts:
+        for part_id, part in parts:
             if part.type == "tool" or part.type == "tool-invocation":
                 called = True
-                if call := _call(own, part):
-                    calls.append((own, call))
+                if call := _call(part_id, part):
+                    calls.append((part_id, call))
             elif text := _text(part):
                 if called:
-                    self._tell_step(id, texts, calls, when)
-                    id, texts, calls, called = own, [], [], False
+                    self._add_step(id, texts, calls, when)
+                    id, texts, calls, called = part_id, [], [], False
                 texts.append(text)
-        self._tell_step(id, texts, calls, when)
+        self._add_step(id, texts, calls, when)
 
-    def _tell_step(
+    def _add_step(
         self, id: str, texts: list[str], calls: list[tuple[str, MessagePart]], when: datetime
     ) -> None:
-        """Add a message with the texts and tool calls of a step, then the results of the calls."""
-        text = _joined(texts)
+        """Add a message with the texts and tool calls of one step of an answer.
+
+        The results of the tool calls are added as the next messages.
+        """
+        text = _join_texts(texts)
         if not text and not calls:
             return
-        made = [{"id": c.callID, "name": c.tool, "arguments": _given(c)} for _, c in calls]
-        self.messages.append(jsonl_transcripts.message("assistant", text, when, id, made))
-        for own, call in calls:
-            if result := self._result(own, call, when):
+        call_dicts = [
+            {"id": c.callID, "name": c.tool, "arguments": _arguments(c)} for _, c in calls
+        ]
+        self.messages.append(jsonl_transcripts.message("assistant", text, when, id, call_dicts))
+        for part_id, call in calls:
+            if result := self._result(part_id, call, when):
                 self.messages.append(result)
 
     def _result(self, id: str, call: MessagePart, when: datetime) -> SessionMessage | None:
@@ -296,7 +305,10 @@ class OpenCodeMessages:
 
 
 def _call(id: str, part: MessagePart) -> MessagePart | None:
-    """Return a tool call in the format of newer releases, or None if the part is no call."""
+    """Return a part of a message as a tool call in the format of newer releases of OpenCode.
+
+    The result is None if the part is not a tool call. `id` is used if the call has no id.
+    """
     old = part.toolInvocation
     if part.type == "tool-invocation" and old:
         output = old.result if isinstance(old.result, str) or old.result is None else _json(old)
@@ -310,7 +322,7 @@ def _call(id: str, part: MessagePart) -> MessagePart | None:
     return part
 
 
-def _given(call: MessagePart) -> Any:
+def _arguments(call: MessagePart) -> Any:
     return call.state.input if call.state else None
 
 
@@ -318,13 +330,16 @@ def _json(old: _Invocation) -> str:
     return json_codec.encode(old.result).decode("utf-8", "surrogatepass")
 
 
-def _joined(texts: list[str]) -> str:
+def _join_texts(texts: list[str]) -> str:
     text = "\n".join(filter(None, texts))
     return "" if text.isspace() else text
 
 
 def _text(part: MessagePart) -> str:
-    """Return the text of a part, or "" if OpenCode added the part to a user's message."""
+    """Return the text of a part, or a placeholder for a file.
+
+    The result is "" for a part without text, and for text that OpenCode itself added.
+    """
     if part.synthetic or part.ignored:
         return ""
     if part.type == "text":

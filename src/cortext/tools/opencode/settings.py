@@ -1,4 +1,4 @@
-"""The settings of OpenCode, which get our MCP server. A plug-in takes the place of hooks."""
+"""The settings file of OpenCode, to which cortext adds its MCP server, but no hooks."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from cortext.tools.settings import SettingsFile
 
 
 def server_file(tool: Tool) -> SettingsFile:
-    """Return the settings file for MCP servers, `opencode.jsonc` or `opencode.json`."""
-    found = os.path.join(config_folder(), "opencode.jsonc")
-    path = found if os.path.exists(found) else found.removesuffix("c")
+    """Return the settings file for MCP servers.
+
+    The file is `opencode.jsonc` if it exists, otherwise `opencode.json`.
+    """
+    jsonc_path = os.path.join(config_folder(), "opencode.jsonc")
+    path = jsonc_path if os.path.exists(jsonc_path) else jsonc_path.removesuffix("c")
     entry = {"type": "local", "command": ["cortext", "mcp"], "enabled": True}
     return SettingsFile(tool, path, McpEntry("mcp", entry))

@@ -11,6 +11,9 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
+import msgspec
+from msgspec.structs import replace
+
 from cortext.durability.foreign_database import explain_failure, find_tables, open_foreign
 from cortext.durability.read_files import read_file
 from cortext.errors import SessionCorruptedError, reason_of
@@ -27,12 +30,13 @@ _HEAD = (
     "tokens_cache_write",
 )  # fmt: skip
 _TABLES = ("session", "message", "part")
-# An error message may quote bytes of a damaged schema, which is a UnicodeDecodeError.
+# SQLite's error message may contain bytes of a damaged schema. This raises UnicodeDecodeError.
 _DAMAGED = (sqlite3.DatabaseError, UnicodeDecodeError)
 # In a damaged database, any column may hold a value of any type.
 _RAW = "coalesce(CAST(id AS TEXT), ''), coalesce(CAST(data AS BLOB), x'')"
 _PARTS = f"SELECT {_RAW} FROM part WHERE message_id = ? ORDER BY id"  # noqa: S608  our names
-# The messages have the order of `messages`. Python sorts the parts, because SQLite would copy them.
+# This returns messages in the same order as the method `messages`. Python sorts the parts, because
+# SQLite would copy all parts to sort them.
 _ALL_PARTS = """
 SELECT CAST(m.id AS BLOB), coalesce(CAST(p.id AS BLOB), x''), coalesce(CAST(p.data AS BLOB), x'')
 FROM message m CROSS JOIN part p ON p.message_id = m.id
@@ -75,8 +79,11 @@ class Raw(NamedTuple):
     data: bytes
 
 
-class FoundSession(NamedTuple):
-    """A session of the user, not of a sub-agent. `print` is a fingerprint of its content."""
+class FoundSession(msgspec.Struct, frozen=True):
+    """A session of the user, not of a sub-agent.
+
+    `directory` is its working folder. `print` is a fingerprint that changes with its content.
+    """
 
     id: str
     directory: str
@@ -96,9 +103,9 @@ class Store(Protocol):
         ...
 
     def messages(self, id: str, *, last: bool = False) -> Iterator[Raw]:
-        """Yield the messages of a session in time order, or only the last one if `last` is true.
+        """Yield the messages of a session in time order. If `last` is true, yield only the last.
 
-        Raises SessionCorruptedError if the store is damaged. `parts` does the same.
+        Raises SessionCorruptedError if the store is damaged. The method `parts` raises it too.
         """
         ...
 
@@ -110,7 +117,10 @@ class Store(Protocol):
 
 
 class Origin(Store, Protocol):
-    """A store that OpenCode itself writes, with all fields of sessions. The archive reads it."""
+    """A store that OpenCode itself writes, and from which the archive copies sessions.
+
+    Unlike other stores, it has all fields of a session.
+    """
 
     def row(self, id: str) -> dict[str, Any]:
         """Return all stored fields of a session, by column name.
@@ -120,9 +130,10 @@ class Origin(Store, Protocol):
         ...
 
     def timed_messages(self, id: str) -> Iterator[tuple[Raw, int | float | None]]:
-        """Yield the messages of a session, each with its time of creation for sorting.
+        """Yield the messages of a session in time order, each with its time of creation.
 
-        The time is None if the ids give the order of the messages.
+        The time is None for messages from JSON files, because these files are sorted by name
+        instead. It is also None if the database has no valid time.
         """
         ...
 
@@ -132,28 +143,28 @@ class OpenCodeDatabase:
 
     def __init__(self, path: str, connection: sqlite3.Connection) -> None:
         self.path = path
-        self._all = connection.execute
+        self._execute = connection.execute
 
     def roots(self) -> list[FoundSession]:
-        rows = self._all(_ROOTS).fetchall()
+        rows = self._execute(_ROOTS).fetchall()
         return [
             FoundSession(id, folder or "", "-".join(map(str, rest))) for id, folder, *rest in rows
         ]
 
     def since(self, when: int) -> list[tuple[str, str]]:
-        """Return the ids and folders of sessions that changed since a time, the latest first.
+        """Return the id and the folder of each session that changed since the time `when`.
 
-        The time is in milliseconds since 1970. Sessions of sub-agents are left out, and at most 200
-        sessions are returned.
+        `when` is in milliseconds since 1970. The session that changed last comes first. Sessions of
+        sub-agents are left out, and at most 200 sessions are returned.
         """
-        rows = self._all(_SINCE, (when,)).fetchall()
+        rows = self._execute(_SINCE, (when,)).fetchall()
         return [(id, os.fsdecode(folder or b"")) for id, folder in rows]
 
     def head(self, id: str) -> dict[str, Any]:
-        known = {row[1] for row in self._all("PRAGMA table_info(session)")}
+        known = {row[1] for row in self._execute("PRAGMA table_info(session)")}
         names = [name for name in _HEAD if name in known]
         query = f"SELECT {', '.join(names)} FROM session WHERE id = ?"  # noqa: S608  our names
-        row = self._all(query, (id,)).fetchone()
+        row = self._execute(query, (id,)).fetchone()
         if row is None:
             raise FileNotFoundError(f"{self.path} has no session {id}")
         head = dict(zip(names, row, strict=True))
@@ -162,7 +173,7 @@ class OpenCodeDatabase:
         return head
 
     def row(self, id: str) -> dict[str, Any]:
-        cursor = self._all("SELECT * FROM session WHERE id = ?", (id,))
+        cursor = self._execute("SELECT * FROM session WHERE id = ?", (id,))
         row = cursor.fetchone()
         if row is None:
             raise FileNotFoundError(f"{self.path} has no session {id}")
@@ -171,31 +182,34 @@ class OpenCodeDatabase:
     def timed_messages(self, id: str) -> Iterator[tuple[Raw, int | float | None]]:
         query = f"SELECT time_created, {_RAW} FROM message WHERE session_id = ?"  # noqa: S608
         try:
-            for when, own, data in self._all(f"{query} ORDER BY time_created, id", (id,)):
-                yield Raw(own, data), when if isinstance(when, (int, float)) else None
+            for when, message_id, data in self._execute(
+                f"{query} ORDER BY time_created, id", (id,)
+            ):
+                yield Raw(message_id, data), when if isinstance(when, (int, float)) else None
         except _DAMAGED as error:
             raise SessionCorruptedError(self.path, explain_failure(error)) from None
 
     def families(self) -> list[FoundSession]:
-        """Return the sessions that do not belong to sub-agents.
+        """Return the sessions of the user, without the sessions of sub-agents.
 
-        The fingerprint of a session also changes when one of its sub-agents' sessions changes.
+        The fingerprint of a session also changes when the session of one of its sub-agents changes.
+        The fingerprints of `roots` do not.
         """
         query = "SELECT CAST(id AS TEXT), CAST(parent_id AS TEXT), time_updated FROM session"
-        rows = self._all(query).fetchall()
+        rows = self._execute(query).fetchall()
         parents = {id: parent for id, parent, _ in rows}
-        below: dict[str, list[str]] = {}
+        subagent_times: dict[str, list[str]] = {}
         for id, _, updated in rows:
             top, seen = id, set[str]()
             while parents.get(top) in parents and top not in seen:
                 seen.add(top)
                 top = parents[top]
             if top != id:
-                below.setdefault(top, []).append(str(updated))
+                subagent_times.setdefault(top, []).append(str(updated))
         return [
-            one._replace(print="-".join((one.print, str(len(found)), max(found, default=""))))
+            replace(one, print="-".join((one.print, str(len(times)), max(times, default=""))))
             for one in self.roots()
-            for found in [below.get(one.id, [])]
+            for times in [subagent_times.get(one.id, [])]
         ]
 
     def messages(self, id: str, *, last: bool = False) -> Iterator[Raw]:
@@ -207,65 +221,76 @@ class OpenCodeDatabase:
         return self._rows(_PARTS, message)
 
     def with_parts(self, id: str) -> Iterator[tuple[Raw, Iterable[tuple[str, bytes]]]]:
-        """Yield the messages of a session, each with its parts.
+        """Yield the messages of a session, each with the id and the data of its parts.
 
-        One query reads the parts of all messages. If that query finds damage, the parts of each
-        message are read with their own query, so that as little as possible is lost.
+        One query reads the parts of all messages. If that query finds damage, a separate query
+        reads the parts of each message, so that as little as possible is lost.
         """
-        groups, ahead = self._grouped_parts(id), None
+        groups, group = self._grouped_parts(id), None
         for raw in self.messages(id):
             try:
-                ahead = ahead or (next(groups, None) if groups else None)
+                group = group or (next(groups, None) if groups else None)
             except _DAMAGED:
                 groups = None
             if groups is None:
                 yield raw, self.parts(id, raw.id)
-            elif ahead and ahead[0] == raw.id:
-                yield raw, ahead[1]
-                ahead = None
+            elif group and group[0] == raw.id:
+                yield raw, group[1]
+                group = None
             else:
                 yield raw, []
-        if ahead:
-            raise SessionCorruptedError(self.path, f"the parts of {ahead[0]!r:.80} have lost it")
+        if group:
+            raise SessionCorruptedError(
+                self.path, f"parts belong to the message {group[0]!r:.80}, which is missing"
+            )
 
     def _grouped_parts(self, id: str) -> Iterator[tuple[str, list[tuple[str, bytes]]]]:
-        of, parts = b"", list[tuple[str, bytes]]()
-        for message, own, data in self._all(_ALL_PARTS, (id,)):
-            if message != of:
+        current, parts = b"", list[tuple[str, bytes]]()
+        for message, part_id, data in self._execute(_ALL_PARTS, (id,)):
+            if message != current:
                 if parts:
-                    yield _text(of), sorted(parts)
-                of, parts = message, []
-            parts.append((own.decode("utf-8", "replace"), data))
+                    yield _text(current), sorted(parts)
+                current, parts = message, []
+            parts.append((part_id.decode("utf-8", "replace"), data))
         if parts:
-            yield _text(of), sorted(parts)
+            yield _text(current), sorted(parts)
 
     def lost_parts(self, id: str) -> int:
-        """Return the number of parts in a session that belong to no existing message."""
-        return int(self._all(_LOST, {"id": id}).fetchone()[0])
+        """Return how many parts of a session belong to a message that does not exist."""
+        return int(self._execute(_LOST, {"id": id}).fetchone()[0])
 
     def latest(self, id: str) -> int:
-        """Return when the messages or parts of a session were last changed, in milliseconds."""
-        return int(self._all(_LATEST, {"id": id}).fetchone()[0])
+        """Return when a message or a part of a session was last changed.
+
+        The time is in milliseconds since 1970, or 0 if there are no messages.
+        """
+        return int(self._execute(_LATEST, {"id": id}).fetchone()[0])
 
     def count(self, id: str, until: int) -> int:
-        """Return how many messages of a session were created at or before the time `until`."""
+        """Return how many messages of a session were created at or before the time `until`.
+
+        The time is in milliseconds since 1970.
+        """
         query = "SELECT count(*) FROM message WHERE session_id = ? AND time_created <= ?"
-        return int(self._all(query, (id, until)).fetchone()[0])
+        return int(self._execute(query, (id, until)).fetchone()[0])
 
     def changed(self, id: str, since: int) -> list[Raw]:
-        """Return the messages of a session that changed after a time, in order of creation."""
-        rows = self._all(_CHANGED, {"id": id, "since": since})
+        """Return the messages of a session that changed after the time `since`, oldest first.
+
+        A message also counts if one of its parts changed. The time is in milliseconds since 1970.
+        """
+        rows = self._execute(_CHANGED, {"id": id, "since": since})
         return [Raw._make(row) for row in rows]
 
     def _rows(self, query: str, id: str) -> Iterator[Raw]:
         try:
-            yield from map(Raw._make, self._all(query, (id,)))
+            yield from map(Raw._make, self._execute(query, (id,)))
         except _DAMAGED as error:
             raise SessionCorruptedError(self.path, explain_failure(error)) from None
 
     def children(self, id: str) -> list[str]:
         query = "SELECT CAST(id AS TEXT) FROM session WHERE parent_id = ? AND id <> ? ORDER BY id"
-        return [row[0] for row in self._all(query, (id, id))]
+        return [row[0] for row in self._execute(query, (id, id))]
 
 
 def read_database(
@@ -280,25 +305,25 @@ def read_database(
     while True:
         attempts -= 1
         before = _state(path)
-        quiet = not before.has_log
-        # A database that nobody has open is opened as immutable, because SQLite would otherwise
-        # create two files beside it. Then a write of another process may be seen in part, so check
-        # afterwards and try again.
+        is_unused = not before.has_log
+        # If no process has the database open, open it as immutable. Otherwise SQLite would create
+        # two files next to it. An immutable database may be read while another process writes to
+        # it, so check for changes afterwards and try again.
         try:
-            with open_foreign(path, timeout=patience, immutable=quiet) as connection:
+            with open_foreign(path, timeout=patience, immutable=is_unused) as connection:
                 connection.text_factory = _text
                 _refuse_views(connection)
                 result = work(OpenCodeDatabase(path, connection))
         except _DAMAGED as error:
-            if quiet and attempts and _state(path) != before:
+            if is_unused and attempts and _state(path) != before:
                 continue
             raise SessionCorruptedError(path, explain_failure(error)) from None
-        if not (quiet and attempts and _state(path) != before):
+        if not (is_unused and attempts and _state(path) != before):
             return result
 
 
 def explain_refusal(error: OSError | SessionCorruptedError) -> str:
-    """Return why a store cannot be read, without the path of the store."""
+    """Return the text of an error about a store that cannot be read, without the store's path."""
     return error.reason if isinstance(error, SessionCorruptedError) else reason_of(error)
 
 
@@ -307,22 +332,22 @@ def _refuse_views(connection: sqlite3.Connection) -> None:
     refused = named - find_tables(connection)
     for name in _TABLES:
         if name in refused:
-            raise sqlite3.DatabaseError(f"its `{name}` is not a plain table")
+            raise sqlite3.DatabaseError(f"`{name}` is not a plain table")
 
 
-class _DatabaseState(NamedTuple):
+class _DatabaseState(msgspec.Struct, frozen=True):
     changed: int
     size: int
     has_log: bool
 
 
 def _state(path: str) -> _DatabaseState:
-    found = os.stat(path)
-    return _DatabaseState(found.st_mtime_ns, found.st_size, _has_log(path))
+    stat = os.stat(path)
+    return _DatabaseState(stat.st_mtime_ns, stat.st_size, _has_log(path))
 
 
 def _has_log(path: str) -> bool:
-    """Return whether recent changes may be in the write-ahead log beside the database."""
+    """Return whether recent changes may be in the write-ahead log, a file next to the database."""
     try:
         return os.stat(f"{path}-wal").st_size > 0 or os.path.exists(f"{path}-shm")
     except FileNotFoundError:
@@ -344,17 +369,18 @@ def as_object(value: Any) -> Any:
 
 
 class Tree:
-    """A folder `storage` of older releases, with a JSON file for each session, message and part.
+    """A session that an older release of OpenCode stored in the folder `storage`.
 
-    In the first releases, each project had such a folder, with one more level of subfolders.
+    The folder has a JSON file for each session, message and part. In the first releases, each
+    project had its own folder `storage`, and its subfolders were nested one level deeper.
     """
 
     def __init__(self, path: str) -> None:
-        """Find the folder `storage` that contains the session file `path`."""
+        """Find the folder `storage` that contains the JSON file `path` of a session."""
         self.path = path
         folder = os.path.dirname(path)
-        self._first = os.path.basename(folder) == "info"
-        self._root = os.path.dirname(folder if self._first else os.path.dirname(folder))
+        self._is_first_format = os.path.basename(folder) == "info"
+        self._root = os.path.dirname(folder if self._is_first_format else os.path.dirname(folder))
 
     @property
     def found(self) -> FoundSession:
@@ -366,9 +392,9 @@ class Tree:
             else []
         )
         stats = [os.stat(path) for path in (self.path, *(one.path for one in (*last, *parts)))]
-        mark = max(stat.st_mtime_ns for stat in stats)
+        latest = max(stat.st_mtime_ns for stat in stats)
         folder = self.head(id).get("directory")
-        return FoundSession(id, folder or "", f"{mark}-{len(stats)}-{stats[0].st_size}")
+        return FoundSession(id, folder or "", f"{latest}-{len(stats)}-{stats[0].st_size}")
 
     @property
     def is_side(self) -> bool:
@@ -402,12 +428,12 @@ class Tree:
         return _files(self._parts(id, message))
 
     def _parts(self, id: str, message: str) -> str:
-        between = (id, message) if self._first else (message,)
+        between = (id, message) if self._is_first_format else (message,)
         return os.path.join(self._root, "part", *between)
 
     def children(self, id: str) -> list[str]:
-        mark = id.encode()
-        named = [one.id for one in _files(os.path.dirname(self.path)) if mark in one.data]
+        needle = id.encode()
+        named = [one.id for one in _files(os.path.dirname(self.path)) if needle in one.data]
         return [one for one in named if one != id and self._parent(one) == id]
 
     def _parent(self, id: str) -> str | None:
@@ -418,7 +444,11 @@ class Tree:
 
 
 def _files(folder: str, *, last: bool = False) -> Iterator[Raw]:
-    """Yield the JSON files of a folder, sorted by name. That is the order of their creation."""
+    """Yield the names and contents of the JSON files in a folder, the oldest file first.
+
+    The files are sorted by name, which is the order of their creation. If `last` is true, yield
+    only the last file.
+    """
     entries = [entry for entry in jsonl_transcripts.listed(folder) if entry.name.endswith(".json")]
     for entry in entries[-1:] if last else entries:
         yield Raw(entry.name.removesuffix(".json"), read_file(entry.path))

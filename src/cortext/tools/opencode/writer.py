@@ -12,7 +12,9 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
+
+import msgspec
 
 from cortext.durability.replace_file import storage_errors
 from cortext.errors import CortextError, SessionCorruptedError
@@ -20,7 +22,7 @@ from cortext.model import json_codec
 from cortext.tools.opencode.launch import PURE
 from cortext.tools.opencode.storage import OpenCodeDatabase, read_database
 from cortext.tools.transcript_folders import own_home
-from cortext.tools.writer_protocol import Turn, Written, millis, rising, with_last
+from cortext.tools.writer_protocol import Turn, Written, increasing_times, millis, with_last
 
 _log = logging.getLogger("cortext.tools")
 _VERSION = "1.18.33"  # the release whose fields are written
@@ -29,15 +31,18 @@ _PATIENCE = 120.0
 _AGENT = "build"  # the agent that always exists
 
 
-class ModelChoice(NamedTuple):
-    """The model and the provider to write into a session. OpenCode continues with this model."""
+class ModelChoice(msgspec.Struct, frozen=True):
+    """The model with which OpenCode continues a new session, and the provider of the model."""
 
     provider: str
     name: str
 
 
 class OpenCodeWriter:
-    """The writer of sessions with `opencode import`. `home` is the data folder of OpenCode."""
+    """The writer of sessions, which runs the command `opencode import`.
+
+    `home` is the data folder of OpenCode, and `program` is the command that starts OpenCode.
+    """
 
     tool: ClassVar[str] = "opencode"
 
@@ -48,31 +53,32 @@ class OpenCodeWriter:
     def write(self, turns: Sequence[Turn], *, cwd: str, title: str, last: str = "") -> Written:
         """Write a new session, as `Writer.write` defines.
 
-        OpenCode is started in `cwd`, because it imports a session for the folder of its start.
+        `opencode import` runs in `cwd`, because OpenCode assigns the session to the folder in which
+        the command runs.
         """
-        said, ids = with_last(turns, last), _Ids()
+        all_turns, ids = with_last(turns, last), _Ids()
         id = ids.session()
-        value = _export(said, id, ids, os.path.realpath(cwd), title, self._model(cwd))
+        value = _export(all_turns, id, ids, os.path.realpath(cwd), title, self._model(cwd))
         with tempfile.TemporaryDirectory(prefix="cortext-") as folder:
             path = os.path.join(folder, "session.json")
             with storage_errors("write", path), open(path, "xb") as file:
                 file.write(json_codec.encode(value))
-            told = self._run(["import", path], cwd)
-        if id not in told:
-            raise CortextError(f"opencode did not take the conversation: {_first_line(told)}")
+            output = self._run(["import", path], cwd)
+        if id not in output:
+            raise CortextError(f"OpenCode did not accept the conversation: {_first_line(output)}")
         return Written(id, os.path.join(self._home, "opencode.db"))
 
     def _model(self, cwd: str) -> ModelChoice:
         """Return the model for the new session.
 
-        This is the model that was used last, or the configured model, or the first model in
-        OpenCode's list.
+        The result is the model that was used last. If no model was used yet, it is the configured
+        model, or the first model in OpenCode's list.
         """
         try:
-            if found := read_database(os.path.join(self._home, "opencode.db"), _latest):
-                return found
+            if latest := read_database(os.path.join(self._home, "opencode.db"), _latest_model):
+                return latest
         except (OSError, SessionCorruptedError) as error:
-            _log.info("no model is known from before: %s", error)
+            _log.info("could not find the last used model: %s", error)
         try:
             name = json_codec.decode(self._run(["debug", "config"], cwd).encode())["model"]
         except (ValueError, LookupError, TypeError):
@@ -112,7 +118,7 @@ class OpenCodeWriter:
 class _Ids:
     """A generator of ids in the format of OpenCode.
 
-    Ids of messages increase, and are lower than the ids of messages that OpenCode adds later.
+    The ids of messages increase. They are lower than the ids of messages that OpenCode adds later.
     """
 
     def __init__(self) -> None:
@@ -152,7 +158,7 @@ def _messages(
     turns: Sequence[Turn], id: str, ids: _Ids, cwd: str, model: ModelChoice
 ) -> Iterator[dict[str, Any]]:
     parent = ""
-    for turn, when in zip(turns, rising(turns), strict=True):
+    for turn, when in zip(turns, increasing_times(turns), strict=True):
         message, at = ids.next("msg"), millis(when)
         info: dict[str, Any] = {"id": message, "sessionID": id, "role": turn.role, "agent": _AGENT}
         if turn.role == "user":
@@ -174,14 +180,14 @@ def _messages(
                 "time": {"created": at, "completed": at},
                 "finish": "stop",
             }
-        about = {"id": ids.next("prt"), "sessionID": id, "messageID": message}
-        yield {"info": info, "parts": [{**about, "type": "text", "text": turn.text}]}
+        part_ids = {"id": ids.next("prt"), "sessionID": id, "messageID": message}
+        yield {"info": info, "parts": [{**part_ids, "type": "text", "text": turn.text}]}
 
 
-def _latest(database: OpenCodeDatabase) -> ModelChoice | None:
+def _latest_model(database: OpenCodeDatabase) -> ModelChoice | None:
     """Return the model of the newest session whose last message names a model, or None."""
-    for found in database.roots():  # newer sessions have lower ids
-        for message in database.messages(found.id, last=True):
+    for session in database.roots():  # newer sessions have lower ids
+        for message in database.messages(session.id, last=True):
             try:
                 data = json_codec.decode(message.data)
             except ValueError:

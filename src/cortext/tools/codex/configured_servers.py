@@ -7,11 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from cortext.tools.descriptor import Tool
-from cortext.tools.mcp_servers import project_folders, read_settings, table_at
+from cortext.tools.mcp_server_names import project_folders, read_settings, table_at
 
 
 def server_tables(tool: Tool, cwd: str) -> Iterator[dict[str, Any]]:
-    """Yield the tables of MCP servers that Codex starts in `cwd`: first the user's servers."""
+    """Yield the tables of MCP servers that Codex starts in the folder `cwd`.
+
+    The servers in the user's settings come first, then the servers in the project's settings.
+    """
     projects = (os.path.join(folder, ".codex") for folder in project_folders(cwd))
     for folder in (tool.home, *projects):
         yield table_at(read_settings(os.path.join(folder, "config.toml")), "mcp_servers")

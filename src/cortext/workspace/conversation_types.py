@@ -1,6 +1,7 @@
 """Conversation types, such as plan and debug.
 
-Each type has a command text for the agent and a template for the conversation's markdown.
+Each type has a command text, which tells the agent what to do, and a template for the markdown file
+of a new conversation.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ class UnknownTypeError(CortextError, LookupError):
         self.known = known
         near = "".join(f"did you mean {each}? " for each in get_close_matches(kind, known, n=1))
         super().__init__(
-            f"there is no type of conversation called {kind!r:.60}",
-            hint=f"{near}types are {', '.join(known)}; a new one is a file in .workspace/commands/",
+            f"there is no conversation type {kind!r:.60}",
+            hint=f"{near}types are {', '.join(known)}; add one as a file in .workspace/commands/",
         )
 
 
 def built_in(part: str, name: str) -> bytes | None:
-    """Return the content of a command or template that cortext ships; None if there is none.
+    """Return the content of a file that cortext ships; None if there is no such file.
 
-    `part` is "commands" or "templates".
+    `part` is "commands" or "templates", and `name` is the name of the command or of the type.
     """
     path = os.path.join(os.path.dirname(builtin.__file__), part, f"{name}.md")
     return read_file(path) if os.path.isfile(path) else None
@@ -50,7 +51,7 @@ class Types:
         self._folder = os.path.join(root, ".workspace")
 
     def names(self) -> list[str]:
-        """Return the sorted names of the built-in types and of those in `.workspace/commands/`."""
+        """Return the sorted names of all types: built-in, and from `.workspace/commands/`."""
         return sorted({*own_types(os.path.dirname(self._folder)), *TYPES})
 
     def check(self, kind: str) -> str:
@@ -61,14 +62,16 @@ class Types:
         return kind
 
     def command(self, kind: str) -> str:
-        """Return the current instructions for the agent in conversations of a type."""
+        """Return the command text of a type: the instructions for the agent."""
         return self._text("commands", kind)
 
     def about(self, kind: str) -> str:
         """Return a one-line description of a type: the first line of its command text."""
         lines = (line.strip() for line in self.command(kind).split("\n"))
-        said = next((line for line in lines if line and not line.startswith(("#", "---"))), "")
-        return " ".join(said.split())[:200] or f"A conversation of the type {kind}."
+        first_line = next(
+            (line for line in lines if line and not line.startswith(("#", "---"))), ""
+        )
+        return " ".join(first_line.split())[:200] or f"A conversation of the type {kind}."
 
     def command_hash(self, kind: str) -> str:
         """Return a hash of a type's command text, which changes when the text changes."""
@@ -81,7 +84,7 @@ class Types:
         return self._text("templates", kind) or "# {{title}}\n\n{{date}}\n"
 
     def document(self, kind: str, *, title: str, id: str, date: str) -> str:
-        """Return the first markdown of a new conversation: the template of its type, filled in.
+        """Return the markdown of a new conversation: the template of its type, filled in.
 
         Control characters in the title are replaced, because users read the file in terminals.
         """

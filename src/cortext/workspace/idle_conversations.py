@@ -1,4 +1,4 @@
-"""Inactivity: an active conversation counts as paused after some minutes without activity."""
+"""Find idle conversations. After some minutes without activity, they count as paused."""
 
 from __future__ import annotations
 
@@ -15,15 +15,21 @@ _RECENT_MICROS = 30 * 86_400 * 1_000_000
 
 
 def find_idle(rows: Iterable[ConversationRow], minutes: float) -> list[ConversationRow]:
-    """Return the active rows without activity for more than `minutes`; none if `minutes` is 0."""
+    """Return the active rows whose last activity is more than `minutes` minutes ago.
+
+    If `minutes` is 0, return no rows.
+    """
     if not minutes:
         return []
-    limit = latest_idle(minutes)
+    limit = idle_limit(minutes)
     return [row for row in rows if row.status == "active" and row.last_active < limit]
 
 
 def find_auto_paused(rows: Iterable[ConversationRow]) -> list[ConversationRow]:
-    """Return the rows that were paused for being idle and were active in the last 30 days."""
+    """Return the rows that cortext paused because they were idle.
+
+    Rows whose last activity is more than 30 days ago are left out.
+    """
     since = int(time.time() * 1_000_000) - _RECENT_MICROS
     return [
         row
@@ -35,9 +41,9 @@ def find_auto_paused(rows: Iterable[ConversationRow]) -> list[ConversationRow]:
 def show_effective_status(rows: list[ConversationRow], minutes: float) -> list[ConversationRow]:
     """Return the rows with the status that users should see.
 
-    `minutes` is the time after which an active conversation is idle. A row that is idle, but
-    `active` on disk, becomes `paused`. A row that was paused because it was idle, and has recent
-    activity, becomes `active`.
+    The status may differ from the status in the files. A conversation is idle after `minutes`
+    minutes without activity. An `active` row that is idle becomes `paused`. A row that was paused
+    because it was idle, but is not idle any more, becomes `active`.
     """
     changed = {row.identity: "paused" for row in find_idle(rows, minutes)}
     changed |= {row.identity: "active" for row in _find_continued(rows, minutes)}
@@ -49,8 +55,8 @@ def show_effective_status(rows: list[ConversationRow], minutes: float) -> list[C
     ]
 
 
-def latest_idle(minutes: float) -> int:
-    """Return the time, in microseconds since 1970, that was `minutes` ago.
+def idle_limit(minutes: float) -> int:
+    """Return the time that was `minutes` minutes ago, in microseconds since 1970.
 
     A conversation whose last activity is before this time is idle.
     """
@@ -58,8 +64,11 @@ def latest_idle(minutes: float) -> int:
 
 
 def _find_continued(rows: Iterable[ConversationRow], minutes: float) -> list[ConversationRow]:
-    """Return the rows that were paused because they were idle, and have activity since."""
-    limit = latest_idle(minutes)
+    """Return the rows that were paused because they were idle, but are not idle any more.
+
+    Their last activity is at most `minutes` minutes ago.
+    """
+    limit = idle_limit(minutes)
     return [
         row
         for row in rows

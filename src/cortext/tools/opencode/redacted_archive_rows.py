@@ -12,14 +12,17 @@ _AS_IS = "surrogatepass"
 
 
 class RedactedOrigin:
-    """A store of OpenCode sessions that applies `change`, the redaction, to each row it reads."""
+    """A store that reads OpenCode sessions from another store, `origin`, and redacts each row.
 
-    def __init__(self, given: Origin, change: Change) -> None:
-        self._given, self._change = given, change
-        self.path: str = given.path
+    `change` is the function that redacts the bytes of a row.
+    """
+
+    def __init__(self, origin: Origin, change: Change) -> None:
+        self._origin, self._change = origin, change
+        self.path: str = origin.path
 
     def row(self, id: str) -> dict[str, Any]:
-        row = self._given.row(id)
+        row = self._origin.row(id)
         return {name: self._field(value) for name, value in row.items()} | {"id": id}
 
     def _field(self, value: Any) -> Any:
@@ -28,19 +31,19 @@ class RedactedOrigin:
         return self._change(value) if isinstance(value, bytes) else value
 
     def head(self, id: str) -> dict[str, Any]:
-        return self._given.head(id)
+        return self._origin.head(id)
 
     def messages(self, id: str, *, last: bool = False) -> Iterator[Raw]:
-        for raw in self._given.messages(id, last=last):
+        for raw in self._origin.messages(id, last=last):
             yield raw._replace(data=self._change(raw.data))
 
     def timed_messages(self, id: str) -> Iterator[tuple[Raw, int | float | None]]:
-        for raw, created in self._given.timed_messages(id):
+        for raw, created in self._origin.timed_messages(id):
             yield raw._replace(data=self._change(raw.data)), created
 
     def parts(self, id: str, message: str) -> Iterator[Raw]:
-        for raw in self._given.parts(id, message):
+        for raw in self._origin.parts(id, message):
             yield raw._replace(data=self._change(raw.data))
 
     def children(self, id: str) -> list[str]:
-        return self._given.children(id)
+        return self._origin.children(id)

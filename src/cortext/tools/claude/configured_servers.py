@@ -8,16 +8,17 @@ from typing import Any
 
 from cortext.tools.claude.settings import server_file
 from cortext.tools.descriptor import Tool
-from cortext.tools.mcp_servers import project_folders, read_settings, table_at
+from cortext.tools.mcp_server_names import project_folders, read_settings, table_at
 
 _LARGEST = 16 << 20
-"""The maximum size in bytes of the user's `.claude.json`, which also holds much other data."""
+"""The maximum bytes of the user's `.claude.json`, which also holds much other data."""
 
 
 def server_tables(tool: Tool, cwd: str) -> Iterator[dict[str, Any]]:
     """Yield the tables of MCP servers that Claude Code starts in the folder `cwd`.
 
-    The user's servers come first, then the user's servers for this project, then the project's.
+    First come the user's servers for all projects, then the user's servers for this project. The
+    servers in the project's own `.mcp.json` files come last.
     """
     own = read_settings(server_file(tool).path, _LARGEST)
     yield table_at(own, "mcpServers")

@@ -1,4 +1,4 @@
-"""The cache file in which an adapter stores summaries of the sessions in a folder.
+"""The file in which the Claude Agent SDK adapter caches summaries of the sessions in a folder.
 
 The file can be deleted at any time. The adapter creates it again.
 """
@@ -18,7 +18,7 @@ def summaries_path(folder: str) -> str:
 def remove_summaries(folder: str) -> None:
     """Delete the file that caches the summaries of a folder's sessions.
 
-    The files that SQLite puts beside it are deleted as well.
+    The additional files of SQLite, such as `-wal`, are deleted as well.
     """
     for ending in ("", "-wal", "-shm", "-journal"):
         remove_if_there(summaries_path(folder) + ending)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-from typing import NamedTuple
+
+import msgspec
 
 from cortext.model.safe_text import clean
 from cortext.tools.descriptor import Tool
@@ -19,7 +20,7 @@ CALL = "cortext slash"
 """The only shell command that our command files run, and that a user must allow."""
 
 
-class SlashCommand(NamedTuple):
+class SlashCommand(msgspec.Struct, frozen=True):
     """A slash command of cortext.
 
     `name` has no leading slash. `verb` is the subcommand of `cortext slash` that the command runs.
@@ -53,7 +54,10 @@ class SlashCommands:
         return f"{command.name}.{self.extension}"
 
     def file_text(self, command: SlashCommand, old: str = "") -> str:
-        """Return the content of the file for a command. `old` is the existing content, or ""."""
+        """Return the new content of the file for a slash command.
+
+        `old` is the present content of the file, or "" if the file does not exist.
+        """
         raise NotImplementedError
 
 
@@ -63,9 +67,12 @@ def tools_with_commands() -> list[str]:
 
 
 def slash_commands_of(tool: str) -> SlashCommands | None:
-    """Return the format and folders of a tool's command files, or None if it has none."""
-    found = find_tool(tool)
-    return found.load("slash_commands")(found) if found.slash_commands else None
+    """Return the format and folders of a tool's command files.
+
+    The result is None if the tool has no slash commands.
+    """
+    descriptor = find_tool(tool)
+    return descriptor.load("slash_commands")(descriptor) if descriptor.slash_commands else None
 
 
 def open_slash_commands(tool: str) -> SlashCommands:
@@ -73,8 +80,16 @@ def open_slash_commands(tool: str) -> SlashCommands:
 
     Raises MissingCapabilityError if the tool has no slash commands.
     """
-    found = find_tool(tool)
-    return found.load("slash_commands")(found)
+    descriptor = find_tool(tool)
+    return descriptor.load("slash_commands")(descriptor)
+
+
+def has_workspace_command(root: str, name: str) -> bool:
+    """Return whether the workspace `root` has the slash command `name` for any tool."""
+    return any(
+        os.path.isfile(f"{root}/{commands.workspace_folder}/{name}.{commands.extension}")
+        for commands in map(open_slash_commands, tools_with_commands())
+    )
 
 
 def quoted(text: str) -> str:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import NamedTuple
+
+import msgspec
 
 from cortext import paths
 from cortext.durability.read_files import read_file
@@ -17,7 +18,7 @@ from cortext.durability.replace_file import make_private_dir, replace, storage_e
 _ESCAPED = (("%", "%25"), ("\t", "%09"), ("\n", "%0A"))
 
 
-class Forgotten(NamedTuple):
+class DeletedSession(msgspec.Struct, frozen=True):
     """A tool session that a user deleted from the archive.
 
     `at` is the time of deletion. `names` are the former paths of the session's copies, below the
@@ -31,7 +32,7 @@ class Forgotten(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """Whether the session is still deleted: the user has restored no copy from the trash."""
+        """Whether the session is still deleted. False means that the user has restored a copy."""
         home = os.path.join(paths.archive(), self.tool)
         return not any(os.path.lexists(os.path.join(home, name)) for name in self.names)
 
@@ -41,12 +42,12 @@ def path() -> str:
     return os.path.join(paths.archive(), ".forgotten")
 
 
-def forgotten() -> list[Forgotten]:
+def forgotten() -> list[DeletedSession]:
     """Return the tool sessions that users deleted from the archive and did not restore."""
     return [one for one in _read() if one.holds]
 
 
-def remember_forgotten(new: Forgotten) -> None:
+def record_deleted_session(new: DeletedSession) -> None:
     """Add a session to the file of deleted sessions. The caller must hold the archive's lock."""
     kept = [one for one in forgotten() if (one.tool, one.id) != (new.tool, new.id)]
     with storage_errors("write", path()):
@@ -54,18 +55,18 @@ def remember_forgotten(new: Forgotten) -> None:
         replace(path(), [_line(one) for one in [*kept, new]])
 
 
-def _read() -> Iterator[Forgotten]:
+def _read() -> Iterator[DeletedSession]:
     try:
         lines = read_file(path()).split(b"\n")
     except (FileNotFoundError, NotADirectoryError):
         return
     for line in lines:
-        tool, *rest = (_plain(field) for field in os.fsdecode(line).split("\t"))
+        tool, *rest = (_unescape(field) for field in os.fsdecode(line).split("\t"))
         if len(rest) >= 2:
-            yield Forgotten(tool, rest[0], rest[1], tuple(rest[2:]))
+            yield DeletedSession(tool, rest[0], rest[1], tuple(rest[2:]))
 
 
-def _line(one: Forgotten) -> bytes:
+def _line(one: DeletedSession) -> bytes:
     return os.fsencode("\t".join(map(_escape, (one.tool, one.id, one.at, *one.names)))) + b"\n"
 
 
@@ -75,7 +76,7 @@ def _escape(field: str) -> str:
     return field
 
 
-def _plain(field: str) -> str:
+def _unescape(field: str) -> str:
     for plain, escaped in reversed(_ESCAPED):
         field = field.replace(escaped, plain)
     return field

@@ -1,4 +1,4 @@
-"""The sessions of OpenCode that run now, and a search for a text in a session."""
+"""The sessions that OpenCode has open now, and a search for a text in a session."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ def latest_sessions(database: str, folder: str, pids: Sequence[int]) -> list[str
     """Return the ids of the sessions that OpenCode processes probably have open in a folder.
 
     These are the sessions of `folder` that changed last, at most one for each process in `pids`.
-    Changes before the start of the oldest process do not count.
+    They must have changed after the oldest of these processes started. `database` is the path of
+    OpenCode's database.
     """
-    processes = [found for pid in pids if (found := find_process(pid))]
+    processes = [process for pid in pids if (process := find_process(pid))]
     since = min((running_since(process) for process in processes), default=0.0)
     if not since:
         return []  # the processes have ended meanwhile
@@ -31,7 +32,7 @@ def latest_sessions(database: str, folder: str, pids: Sequence[int]) -> list[str
             database, lambda db: db.since(int((since - TICK) * 1000)), patience=_PATIENCE
         )
     except (OSError, CortextError) as error:
-        warn("%s is passed over: %s", database, why(error))
+        warn("skipped %s: %s", database, why(error))
         return []
     return [id for id, cwd in rows if _is_folder(cwd, folder)][: len(processes)]
 

@@ -18,8 +18,8 @@ from cortext.model import json_codec
 from cortext.tools.registry import get_tool
 
 _log = logging.getLogger("cortext.tools")
-# Match strings first, so a comment sign in a string is not a comment. Strings and comments may lack
-# an end: otherwise the search for an end would start again at each beginning.
+# Match strings first, so a comment sign in a string is not a comment. A string or comment without
+# an end also matches. Otherwise the search for its end would be repeated from each later sign.
 _STRING = rb'("(?:[^"\\]|\\.)*+"?)'
 _COMMENT = re.compile(_STRING + rb"|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _COMMA = re.compile(_STRING + rb"|,(?=\s*[}\]])", re.DOTALL)
@@ -38,8 +38,8 @@ _FROM_ELSEWHERE = (
 
 def mcp_servers(tool: str, cwd: str) -> list[str]:
     """Return the names of the MCP servers that a tool starts in a folder, sorted."""
-    there = {name: entry for found in _tables(tool, cwd) for name, entry in found.items()}
-    names = (name for name, entry in there.items() if not _is_off(entry))
+    entries = {name: entry for table in _tables(tool, cwd) for name, entry in table.items()}
+    names = (name for name, entry in entries.items() if not _is_disabled(entry))
     return sorted(name for name in names if len(name) <= _LONGEST_NAME)[:_MOST_SERVERS]
 
 
@@ -53,43 +53,46 @@ def is_of(server: str, name: str) -> bool:
 
 
 def record_tools(tool: str, called: Iterable[str], servers: Sequence[str]) -> list[str]:
-    """Return the names of tools to record for a conversation with the AI tool `tool`.
+    """Return the names of called tools and MCP servers to record for a conversation.
 
-    These are the names of the `called` tools, sorted, and `mcp__SERVER` for each server whose tools
-    were not called. If the AI tool writes SERVER_TOOL, the recorded name is `mcp__SERVER__TOOL`.
+    `tool` is the AI tool. `called` has the names of the tools that its model called. `servers` has
+    the names of the MCP servers. The result has the called tools, sorted by name. Then it has
+    `mcp__SERVER` for each server of which no tool was called. If the AI tool uses the name
+    SERVER_TOOL for an MCP tool, the result has `mcp__SERVER__TOOL` instead.
     """
     names = dict.fromkeys(called)
-    found = get_tool(tool)
-    if found and not found.marks_mcp_tools:
+    descriptor = get_tool(tool)
+    if descriptor and not descriptor.marks_mcp_tools:
         names = dict.fromkeys(_with_server(name, servers) for name in names)
     return merge_tools(sorted(names), [f"mcp__{server}" for server in servers])
 
 
 def merge_tools(known: Sequence[str], new: Iterable[str]) -> list[str]:
-    """Return the known and the new names of tools, each once.
+    """Return the names of tools in `known` and `new` as one list without duplicates.
 
-    Leave out `mcp__SERVER` if the names include a tool of that server.
+    The name of a server, `mcp__SERVER`, is left out if the list has a tool of that server.
     """
     names = list(dict.fromkeys((*known, *new)))
-    called = [name for name in names if _MCP.match(name) and not server_alone(name)]
+    called = [name for name in names if _MCP.match(name) and not parse_server_name(name)]
     return [
         name
         for name in names
-        if not (server := server_alone(name)) or not any(is_of(server, each) for each in called)
+        if not (server := parse_server_name(name))
+        or not any(is_of(server, each) for each in called)
     ]
 
 
-def server_alone(name: str) -> str:
+def parse_server_name(name: str) -> str:
     """Return the server in a name of the form `mcp__SERVER`, or "" for other names."""
-    found = _SERVER.fullmatch(name)
-    return found[1] if found else ""
+    match = _SERVER.fullmatch(name)
+    return match[1] if match else ""
 
 
 def without_server(names: Iterable[str], servers: Sequence[str]) -> list[str]:
-    """Return the MCP tools and servers in `names` that belong to none of `servers`.
+    """Return the MCP tools and servers in `names` whose server is not in `servers`.
 
-    Leave out servers of plug-ins, accounts and editors. No settings file lists them, so cortext
-    cannot know whether they are present.
+    Names from plug-ins, accounts and editors are left out. No settings file lists their servers, so
+    cortext cannot know whether these servers are present.
     """
     return [
         name
@@ -110,27 +113,34 @@ def without_tool(names: Iterable[str], tools: Sequence[str]) -> list[str]:
         name
         for name in names
         if _server_and_tool(name) not in present
-        and not ((server := server_alone(name)) and any(is_of(server, tool) for tool in tools))
+        and not ((server := parse_server_name(name)) and any(is_of(server, tool) for tool in tools))
     ]
 
 
 def _server_and_tool(name: str) -> str:
-    """Return one spelling for mcp__server__tool, mcp_server_tool and server_tool."""
+    """Return the name of an MCP tool in the form `server_tool`.
+
+    The forms `mcp__server__tool` and `mcp_server_tool` become `server_tool`.
+    """
     return "_".join(part for part in name.split("_") if part).removeprefix("mcp_")
 
 
 def _with_server(name: str, servers: Sequence[str]) -> str:
-    of = [server for server in servers if is_of(server, name)]
-    if not of:
+    matching = [server for server in servers if is_of(server, name)]
+    if not matching:
         return name
-    server = max(of, key=len)
+    server = max(matching, key=len)
     return f"mcp__{server}__{name[len(server) + 1 :]}"
 
 
 def _tables(tool: str, cwd: str) -> Iterable[dict[str, Any]]:
     """Return the tables of MCP servers that a tool starts in a folder."""
-    found = get_tool(tool)
-    return found.load("mcp_servers")(found, cwd) if found and found.mcp_servers else ()
+    descriptor = get_tool(tool)
+    return (
+        descriptor.load("mcp_servers")(descriptor, cwd)
+        if descriptor and descriptor.mcp_servers
+        else ()
+    )
 
 
 def project_folders(cwd: str) -> list[str]:
@@ -141,20 +151,20 @@ def project_folders(cwd: str) -> list[str]:
     """
     if not cwd:
         return []
-    found = [folder := os.path.abspath(cwd)]
+    folders = [folder := os.path.abspath(cwd)]
     while not os.path.exists(os.path.join(folder, ".git")):
         if folder == (folder := os.path.dirname(folder)):
-            return found[:1]
-        found.append(folder)
-    return found[::-1]
+            return folders[:1]
+        folders.append(folder)
+    return folders[::-1]
 
 
-def _is_off(entry: Any) -> bool:
+def _is_disabled(entry: Any) -> bool:
     return isinstance(entry, dict) and cast("dict[str, Any]", entry).get("enabled") is False
 
 
 def table_at(value: Any, *keys: str) -> dict[str, Any]:
-    """Return the table below a path of keys in decoded settings, or {} if there is no table."""
+    """Return the table at the path `keys` in decoded settings, or {} if there is no table."""
     for key in keys:
         value = cast("dict[str, Any]", value).get(key) if isinstance(value, dict) else None
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
@@ -184,7 +194,7 @@ def read_settings(path: str, most: int = _LARGEST) -> Any:
         is_large = getattr(error, "errno", None) == errno.EFBIG
         _log.log(
             logging.WARNING if is_large else logging.INFO,
-            "%s is passed over: %s",
+            "skipped %s: %s",
             path,
             why(error),
         )

@@ -1,9 +1,11 @@
 """Our slash commands for OpenCode.
 
 OpenCode inserts the text that a user types into the command file. Then it runs all code between
-"!`" and "`", even in the inserted text. Therefore our files do not use that text. OpenCode appends
-the text to a file without placeholders, so our files have a placeholder for an argument that nobody
-types. `cortext slash` finds the text in OpenCode's prompt history instead (`prompt_args.py`).
+"!`" and "`", even in the inserted text. Therefore OpenCode must not insert the text into our files.
+
+If a file has no placeholder, OpenCode appends the text to the file. So our files have a placeholder
+for argument 99999999, which is always empty. `cortext slash` finds the text in OpenCode's prompt
+history instead (`typed_slash_text.py`).
 """
 
 from __future__ import annotations
@@ -11,8 +13,8 @@ from __future__ import annotations
 import os
 
 from cortext.formats.slash_frame import AFTER
+from cortext.tools.command_files import CALL, SlashCommand, SlashCommands, quoted
 from cortext.tools.opencode.plugin import config_folder
-from cortext.tools.slash_commands import CALL, SlashCommand, SlashCommands, quoted
 
 _NO_WORD = "$99999999"
 

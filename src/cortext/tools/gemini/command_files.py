@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cortext.formats.slash_frame import AFTER
-from cortext.tools.slash_commands import CALL, SlashCommand, SlashCommands, quoted
+from cortext.tools.command_files import CALL, SlashCommand, SlashCommands, quoted
 
 
 class GeminiCommands(SlashCommands):

@@ -1,8 +1,8 @@
 """The text that a user typed after a slash command of OpenCode.
 
-Command files of OpenCode cannot safely pass that text on, as `slash_commands.py` explains. If a
-script runs the command, the text is in the arguments of OpenCode's process. If a user types the
-command, the text is in the prompt history. OpenCode writes the history before it runs the command.
+OpenCode's command files cannot safely pass that text to a program, as `slash_commands.py` explains.
+If a script runs the command, the text is in the arguments of OpenCode's process. If a user types
+the command, the text is in the prompt history, which OpenCode writes before it runs the command.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ _LONGEST = 4_000_000
 
 
 def typed_words(name: str, process: Process | None) -> str:
-    """Return the text that the user typed after the slash command `/NAME`, or "".
+    """Return the text that the user typed after the slash command `/name`, or "".
 
-    `process` is OpenCode's process. The text is in its arguments, or in the prompt history.
+    `process` is OpenCode's process. The text is taken from the arguments of the process, or from
+    the prompt history of OpenCode.
     """
     if process and (given := _after_run(process.arguments)) is not None:
         return _positional(given)
@@ -46,7 +47,10 @@ def typed_words(name: str, process: Process | None) -> str:
 
 
 def _after_run(arguments: Sequence[str]) -> list[str] | None:
-    """Return the arguments of `opencode run`, or None if the process runs another command."""
+    """Return the arguments after `opencode run`, or None if the command line is another command.
+
+    `arguments` is the command line of OpenCode's process.
+    """
     words = list(arguments[1:])
     # The first argument may be a script that an interpreter runs.
     if words and os.path.basename(words[0]).startswith("opencode"):
@@ -69,18 +73,18 @@ def _positional(arguments: list[str]) -> str:
 
 
 def _last_prompt(name: str) -> str | None:
-    """Return the text after `/NAME` in the last prompt of OpenCode's prompt history.
+    """Return the text after `/name` in the last prompt of OpenCode's prompt history.
 
-    The result is None if the last prompt is older than 30 seconds or is another command.
+    The result is None if the last prompt is older than 30 seconds, or is not the command `/name`.
     """
     state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
     path = os.path.join(state, "opencode", "prompt-history.jsonl")
     try:
         with open(path, "rb") as file:
-            found = os.fstat(file.fileno())
-            if time.time() - found.st_mtime > _FRESH_SECONDS:
+            stat = os.fstat(file.fileno())
+            if time.time() - stat.st_mtime > _FRESH_SECONDS:
                 return None
-            file.seek(max(0, found.st_size - _LONGEST))
+            file.seek(max(0, stat.st_size - _LONGEST))
             lines = file.read().rstrip(b"\n").split(b"\n")
         prompt = _text_of(json_codec.decode(lines[-1]))
     except (OSError, ValueError):
@@ -92,7 +96,10 @@ def _last_prompt(name: str) -> str | None:
 
 
 def _text_of(entry: Any) -> str:
-    """Return the text of a prompt in the history. Placeholders of pasted texts are replaced."""
+    """Return the whole text of a prompt in the history.
+
+    The history has short marks in place of pasted texts. The result has the pasted texts.
+    """
     fields = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
     text = str(fields.get("input") or "")
     pastes: list[tuple[int, int, str]] = []

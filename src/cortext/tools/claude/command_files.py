@@ -1,8 +1,8 @@
 """Our slash commands for Claude Code.
 
 Claude Code inserts the text that a user types into our shell command, without quoting. Therefore
-the text is in a quoted here-document with a random end marker. `allowed-tools` lets no other
-program run.
+our command takes the text from a quoted here-document with a random end marker. The field
+`allowed-tools` prevents other programs from running.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 
-from cortext.tools.slash_commands import CALL, SlashCommand, SlashCommands, quoted
+from cortext.tools.command_files import CALL, SlashCommand, SlashCommands, quoted
 
 _END = re.compile(r"^CORTEXT_[0-9a-f]{32}$", re.MULTILINE)
 
@@ -18,7 +18,8 @@ _END = re.compile(r"^CORTEXT_[0-9a-f]{32}$", re.MULTILINE)
 class ClaudeCommands(SlashCommands):
     """Our command files for Claude Code, in Markdown.
 
-    A rewritten file keeps the end marker of its here-document.
+    The user's text is in a here-document of the shell, which ends at a random end marker. When
+    cortext writes a file again, the file keeps its old end marker.
     """
 
     def file_text(self, command: SlashCommand, old: str = "") -> str:

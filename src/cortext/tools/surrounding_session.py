@@ -1,8 +1,8 @@
-"""The session of an AI tool in which this command was started.
+"""The session of an AI tool in which the current command runs.
 
-Some tools pass the session's id to each program that they start. Other tools only set a variable
-that shows that they started the program. Then the possible sessions are those that were written to
-since the tool's process started.
+Some tools pass the session's id to each program that they start. Other tools only set an
+environment variable, which shows that they started the program, but not in which session. Then
+cortext considers every session that was written to after the tool's process started.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _log = logging.getLogger("cortext.tools")
 
 
 class Inside(NamedTuple):
-    """The tool that started the current command, and the possible sessions of the command.
+    """The tool that started the current command, and the sessions in which the command may run.
 
-    `ids` is empty if the tool has not written a session yet. `ids` has several ids, the latest
-    first, if the session is uncertain. `process` is the tool's process, or None if not found.
+    `ids` has the ids of these sessions, the latest session first. `ids` is empty if the tool has
+    not written a session yet. `process` is the tool's process, or None if it was not found.
     """
 
     tool: str
@@ -56,89 +56,95 @@ def here() -> Inside | None:
 
     The result is None if no tool started the process.
     """
-    around = [tool for tool in tools() if _is_around(tool)]
-    if not around:
+    candidates = [tool for tool in tools() if _started_us(tool)]
+    if not candidates:
         return None
-    tool, process = _nearest(sorted(around, key=lambda tool: not tool.session_variable))
+    tool, process = _innermost(sorted(candidates, key=lambda tool: not tool.session_variable))
     if tool.session_variable:
         return Inside(tool.name, (os.environ[tool.session_variable],), process)
     ids = _written_since(open_bridge(tool.name), process) if process else ()
     return Inside(tool.name, ids, process)
 
 
-def _is_around(tool: Tool) -> bool:
+def _started_us(tool: Tool) -> bool:
     """Return whether environment variables show that a tool started the current process."""
     variable = tool.session_variable or tool.presence_variable
     return bool(variable and os.environ.get(variable))
 
 
 def holding(sources: Iterable[TranscriptSource], text: str) -> list[TranscriptSource]:
-    """Return the transcripts whose stored bytes contain a text."""
-    return [source for source in sources if _holds(source, text.encode())]
+    """Return the transcripts in `sources` whose stored bytes contain `text`."""
+    return [source for source in sources if _contains(source, text.encode())]
 
 
-def _holds(source: TranscriptSource, text: bytes) -> bool:
+def _contains(source: TranscriptSource, text: bytes) -> bool:
     try:
         tool = find_tool(source.tool)
         if tool.find_text:
             return tool.load("find_text")(source, text)
         return text in read_file(source.path)
     except (OSError, CortextError) as error:
-        _log.warning("%s is passed over: %s", source.path, why(error))
+        _log.warning("skipped %s: %s", source.path, why(error))
         return False
 
 
-def _nearest(around: list[Tool]) -> tuple[Tool, Process | None]:
+def _innermost(candidates: list[Tool]) -> tuple[Tool, Process | None]:
     """Return the tool that started the current process, and the tool's process if it is found.
 
-    `around` holds the possible tools. If tools run inside each other, choose the innermost.
+    `candidates` holds the possible tools. If tools run inside each other, choose the innermost.
     """
-    if len(around) == 1 and (variable := around[0].process_variable):
+    if len(candidates) == 1 and (variable := candidates[0].process_variable):
         pid = os.environ.get(variable, "")
         if pid.isdecimal() and (process := find_process(int(pid))):
-            return around[0], process
+            return candidates[0], process
     for process in ancestors():
-        for tool in around:
+        for tool in candidates:
             if is_program(tool.name, process.arguments):
                 return tool, process
-    return around[0], None
+    return candidates[0], None
 
 
 def _written_since(bridge: Bridge, process: Process) -> tuple[str, ...]:
     """Return the ids of the sessions that a process may have open, the latest first.
 
-    These are the sessions of its folder that were written to since the process started. If the
-    arguments of the process name a session, only that session and sessions that began later count.
+    These are the sessions of the process's working folder that were written to since the process
+    started. If the arguments of the process contain a session's id, the result has only that
+    session and sessions that began after the process started. New sessions without messages are
+    included.
     """
-    here, since = _had_with(bridge, process), running_since(process) - TICK
-    named = [source for source in here if source.id in process.arguments]
-    written = [(written_at(source), source) for source in here]
-    found = [
+    sources, since = _sessions_in_folder(bridge, process), running_since(process) - TICK
+    named = [source for source in sources if source.id in process.arguments]
+    written = [(written_at(source), source) for source in sources]
+    possible = [
         (when, source.id)
         for when, source in written
         if source in named or (when >= since and (not named or _began_at(source) >= since))
     ]
-    latest = max(found, default=(0.0, ""))[0]
-    found += [new for new in _empty_sessions(bridge.tool, here, since) if new[0] > latest]
-    return tuple(dict.fromkeys(id for _, id in sorted(found, reverse=True)))
+    latest = max(possible, default=(0.0, ""))[0]
+    possible += [new for new in _empty_sessions(bridge.tool, sources, since) if new[0] > latest]
+    return tuple(dict.fromkeys(id for _, id in sorted(possible, reverse=True)))
 
 
-def went_elsewhere(inside: Inside, id: str, since: float) -> bool:
-    """Return whether the tool may have changed to another session than `id` since a time.
+def may_have_changed_session(inside: Inside, id: str, since: float) -> bool:
+    """Return whether the user may have left the session `id` for another session since a time.
 
-    This can be checked only for a tool whose empty sessions cortext can find. The result is True
-    for other tools.
+    The time `since` is in seconds since 1970. The result is True if another session was written to
+    since then. It is also True if cortext cannot know: it cannot find the tool's process, or it
+    cannot find the tool's new sessions that have no messages yet.
     """
     if not find_tool(inside.tool).empty_sessions or inside.process is None:
         return True
-    here = _had_with(open_bridge(inside.tool), inside.process)
-    if any(written_at(source) >= since for source in here if source.id != id):
+    sources = _sessions_in_folder(open_bridge(inside.tool), inside.process)
+    if any(written_at(source) >= since for source in sources if source.id != id):
         return True
-    return any(new != id for _, new in _empty_sessions(inside.tool, here, since))
+    return any(new != id for _, new in _empty_sessions(inside.tool, sources, since))
 
 
-def _had_with(bridge: Bridge, process: Process) -> list[TranscriptSource]:
-    """Return the sessions that took place, or may have, in the working folder of a process."""
+def _sessions_in_folder(bridge: Bridge, process: Process) -> list[TranscriptSource]:
+    """Return the sessions that belong to the working folder of a process.
+
+    A session whose folder is unknown is also included.
+    """
     folder = os.path.realpath(folder_of(process.pid) or os.getcwd())
     return [s for s in bridge.sources() if not s.cwd or os.path.realpath(s.cwd) == folder]
 
@@ -146,9 +152,14 @@ def _had_with(bridge: Bridge, process: Process) -> list[TranscriptSource]:
 def _empty_sessions(
     tool: str, sources: list[TranscriptSource], since: float
 ) -> Iterable[tuple[float, str]]:
-    """Return the sessions without messages that began since a time, each with its time."""
-    found = find_tool(tool)
-    return found.load("empty_sessions")(sources, since) if found.empty_sessions else ()
+    """Return the modification time and the id of each session without messages.
+
+    Only sessions that changed at or after the time `since` are returned. Times are in seconds since
+    1970. `sources` are the sessions that have messages. The result is empty if cortext cannot find
+    such sessions of the tool.
+    """
+    descriptor = find_tool(tool)
+    return descriptor.load("empty_sessions")(sources, since) if descriptor.empty_sessions else ()
 
 
 def _began_at(source: TranscriptSource) -> float:
@@ -156,7 +167,7 @@ def _began_at(source: TranscriptSource) -> float:
     try:
         began = open_bridge(source.tool).glance(source).started_at
     except (OSError, CortextError) as error:
-        _log.warning("%s is passed over: %s", source.path, why(error))
+        _log.warning("skipped %s: %s", source.path, why(error))
         return 0.0
     return began.timestamp() if began else 0.0
 
@@ -168,5 +179,5 @@ def written_at(source: TranscriptSource) -> float:
             return os.stat(source.path).st_mtime
         return open_bridge(source.tool).glance(source).updated_at.timestamp()
     except (OSError, CortextError) as error:
-        _log.warning("%s is passed over: %s", source.path, why(error))
+        _log.warning("skipped %s: %s", source.path, why(error))
         return 0.0
