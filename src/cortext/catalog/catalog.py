@@ -13,54 +13,39 @@ import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeVar
 
-from cortext import paths
 from cortext.catalog import (
-    conversation_links,
     log_sessions,
-    program_documents,
     row_table,
+    session_counts,
+    session_links,
     tool_sessions,
 )
-from cortext.catalog.database import MEMORY, Database, DatabaseUnavailableError, Fallback, log
+from cortext.catalog.catalog_database import catalog_path, open_catalog
+from cortext.catalog.database import DatabaseUnavailableError
+from cortext.catalog.documents import program_documents
 from cortext.catalog.row import AUR, ConversationRow, recency
 from cortext.catalog.workspace_conversations import WORKSPACE, WorkspaceRefresh
-from cortext.durability.replace_file import remove_if_there, storage_errors
 from cortext.errors import SessionStorageError
 
 T = TypeVar("T")
-_VERSION = 12
-_SCHEMA = f"""
-{row_table.SCHEMA};
-CREATE TABLE shown (terminal TEXT, number INTEGER, root BLOB, path TEXT,
-    PRIMARY KEY (terminal, number)) WITHOUT ROWID;
-CREATE TABLE told (root BLOB, path TEXT, paused_at INTEGER, PRIMARY KEY (root, path)) WITHOUT ROWID;
-{conversation_links.SCHEMA}"""
 
 
 class Catalog:
     """The rows of every conversation and session, in the database at `path`.
 
-    Every method that lists rows refreshes them first, unless its docstring says otherwise.
+    Every method that lists rows refreshes them first (updates them from the files), unless its
+    docstring says otherwise.
     """
 
     def __init__(self, path: str) -> None:
         self.unread: builtins.list[str] = []
         """The paths that `list` could not read, with the reasons. Their rows may be missing."""
-        self._database = Database(
-            path, schema=_SCHEMA, version=_VERSION, name="the catalog", fallback=Fallback.MEMORY
-        )
+        self._database = open_catalog(path)
 
     @classmethod
     def at_home(cls) -> Catalog:
         """Return the catalog of the current user. It is in memory if its folder is not writable."""
-        path = paths.catalog()
-        if not os.path.lexists(path):
-            _remove_former(path)
-        folder = os.path.dirname(path)
-        while not os.path.lexists(folder):
-            folder = os.path.dirname(folder)
-        usable = os.path.isdir(folder) and os.access(folder, os.W_OK)
-        return cls(path if usable else MEMORY)
+        return cls(catalog_path())
 
     def __enter__(self) -> Catalog:
         return self
@@ -89,74 +74,98 @@ class Catalog:
     def tool_sessions(
         self, known: Iterable[ConversationRow] = (), *, patience: float | None = None
     ) -> tool_sessions.ListedToolSessions:
-        """Return the sessions of AI tools that are bound to no conversation, the latest first.
+        """Return the AI-tool sessions that belong to no conversation, the latest first.
 
-        `known` has the conversations that the caller just listed. In the result, `grown` has the
-        tool sessions of these conversations whose messages may not be captured yet. Reading stops
-        after about `patience` seconds, and the next call reads the remaining transcripts. None
-        means no limit.
+        `known` has the conversations that the caller just listed. The field `grown` of the result
+        has the sessions that belong to these conversations and whose transcripts changed since
+        cortext last copied their messages. This call reads transcripts for about `patience`
+        seconds, and the next call reads the rest. None means no limit.
         """
         began = time.time_ns()
-        looks = tool_sessions.look_around()
-        if not (self._database.is_there or any(look.print for look in looks.values())):
+        folder_states = tool_sessions.scan_tool_folders()
+        if not (self._database.is_there or any(state.print for state in folder_states.values())):
             return tool_sessions.ListedToolSessions([], changed=False, left=0, there=False)
         database = self._database
-        found = database.repeat(lambda: tool_sessions.refresh(database, looks, began, patience))
-        if not found.rows:
-            return found
-        held = {id for row in known for id in row.session_ids}
-        of_known = [row for row in found.rows if row.key in held] if held else []
-        grown = (
-            self._run(lambda db: conversation_links.not_captured(db, of_known)) if of_known else ()
+        listed = database.repeat(
+            lambda: tool_sessions.refresh(database, folder_states, began, patience)
         )
-        bound = self._run(conversation_links.bound_sessions)
-        ids = {row.key for row in found.rows} if bound else set[str]()
+        if not listed.rows:
+            return listed
+        bound_ids = {id for row in known for id in row.session_ids}
+        known_sessions = [row for row in listed.rows if row.key in bound_ids] if bound_ids else []
+        grown = (
+            self._run(lambda db: session_links.not_captured(db, known_sessions))
+            if known_sessions
+            else ()
+        )
+        bound = self._run(session_links.bound_sessions)
+        ids = {row.key for row in listed.rows} if bound else set[str]()
         for id, folder in bound:
-            if id in ids and id not in held and os.path.isdir(folder):
-                held.add(id)
-        rows = [row for row in found.rows if row.key not in held] if held else found.rows
+            if id in ids and id not in bound_ids and os.path.isdir(folder):
+                bound_ids.add(id)
+        rows = (
+            [row for row in listed.rows if row.key not in bound_ids] if bound_ids else listed.rows
+        )
         rows.sort(key=recency, reverse=True)
-        return found._replace(rows=rows, grown=grown)
+        return listed._replace(rows=rows, grown=grown, bound=known_sessions)
+
+    def session_counts(self) -> dict[tuple[str, str], session_counts.SessionCounts]:
+        """Return the stored counts of AI tools' sessions, by tool and session id.
+
+        Nothing is counted or refreshed.
+        """
+        return self._run(session_counts.load_counts)
+
+    def store_session_counts(
+        self, counts: Iterable[tuple[ConversationRow, session_counts.SessionCounts]]
+    ) -> None:
+        """Store the numbers of messages and tokens of sessions, each with the session's row."""
+        new = builtins.list(counts)
+        if new:
+            self._run(lambda db: session_counts.store_counts(db, new))
 
     def conversations_of_session(self, session_id: str) -> builtins.list[tuple[str, str]]:
-        """Return workspace and path of each conversation bound to a tool session, the latest first.
+        """Return the conversations to which the session `session_id` of an AI tool belongs.
 
-        Nothing is refreshed. The result is as of the last refresh, with the bindings of `add_link`.
+        Each item has the workspace and the path of a conversation. The conversation with the latest
+        activity comes first. This method refreshes nothing. It uses the links that the last refresh
+        found, and the links that `add_link` added since.
         """
-        return self._run(lambda db: conversation_links.load_links(db, session_id))
+        return self._run(lambda db: session_links.load_links(db, session_id))
 
     def add_link(self, root: str, path: str, session_id: str) -> None:
-        """Store that a conversation was just bound to a tool session.
+        """Store a new binding (link) of a conversation to a session of an AI tool.
 
         `root` is the conversation's workspace, and `path` is its path in the workspace.
         """
-        self._run(lambda db: conversation_links.add_link(db, root, path, session_id))
+        self._run(lambda db: session_links.add_link(db, root, path, session_id))
 
     def known_workspaces(self) -> builtins.list[str]:
         """Return the folders of the workspaces that had conversations at their last refresh."""
         return self._run(lambda db: row_table.source_names(db, WORKSPACE))
 
     def known_rows(self, root: str) -> builtins.list[ConversationRow]:
-        """Return the conversations of a workspace as of its last refresh, without a new refresh."""
+        """Return the conversations that the last refresh of a workspace found.
+
+        Nothing is refreshed.
+        """
         rows = self._run(lambda db: row_table.load_rows(db, row_table.Source(WORKSPACE, root)))
         return [stored.row for stored in rows.values() if stored.row]
 
     def remember_captured(self, sessions: Iterable[ConversationRow]) -> None:
-        """Record that the conversations have all messages of these tool sessions."""
-        self._run(lambda db: conversation_links.store_captured(db, sessions))
+        """Record that all messages of these AI tools' sessions are now copied to conversations."""
+        self._run(lambda db: session_links.store_captured(db, sessions))
 
     def log_sessions(
         self, folder: str, tool: str = AUR, *, lost: str = "interrupted"
     ) -> builtins.list[ConversationRow]:
-        """Return the sessions in a folder of logs as rows of `tool`, the latest first.
+        """Return the sessions in a folder of logs (one JSONL file each), the latest first.
 
-        `lost` is the status for a session that says it is active, but that no process has open.
-        Raises SessionStorageError if the folder cannot be read.
+        Every row gets the value of `tool` in its field `tool`. A session is lost if its file says
+        "active", but no process has the session open. A lost session gets the value of `lost` as
+        its status. Raises SessionStorageError if the folder cannot be read.
         """
-        folder = os.path.abspath(os.path.expanduser(folder))
-        database = self._database
-        with storage_errors("list", folder):
-            return database.repeat(lambda: log_sessions.list_logs(database, folder, tool, lost))
+        return log_sessions.list_logs(self._database, folder, tool, lost)
 
     def document_sessions(
         self, shelves: Sequence[program_documents.DocumentFolder], *, patience: float | None = None
@@ -172,35 +181,37 @@ class Catalog:
         )
 
     def copies(self, known: Iterable[ConversationRow]) -> dict[str, int]:
-        """Return the standalone sessions that were imported as conversations.
+        """Return the sessions that were imported as conversations, with a time for each session.
 
-        The keys are sessions of `aur spawn` and of programs, as TOOL:ID. The values are the times
-        of the latest activity of the conversations. `known` has the conversations that the caller
-        just listed, and nothing is refreshed.
+        The sessions come from `aur spawn` or from programs. Each key is a session, as TOOL:ID. Each
+        value is the time when its conversation was last active, in microseconds since 1970. The
+        result combines the links in the catalog with `known`, the conversations that the caller
+        just listed. This method refreshes nothing.
         """
-        found: dict[str, int] = {}
-        for id, folder, at in self._run(conversation_links.copied_sessions):
-            if at > found.get(id, 0) and os.path.isdir(folder):
-                found[id] = at
+        latest: dict[str, int] = {}
+        for id, folder, at in self._run(session_links.copied_sessions):
+            if at > latest.get(id, 0) and os.path.isdir(folder):
+                latest[id] = at
         for row in known:
             for id in row.source_ids:
-                found[id] = max(row.last_active, found.get(id, 0))
-        return found
+                latest[id] = max(row.last_active, latest.get(id, 0))
+        return latest
 
     def purge(self, shelves: Collection[str] | None = None) -> None:
         """Remove all traces of deleted conversations from the catalog file.
 
-        If `shelves` is given, the rows of documents outside these folders are deleted as well.
-        Raises SessionStorageError if the file can be neither cleaned nor deleted.
+        `shelves` has the folders of session documents. If it is given, the rows of documents in
+        other folders are deleted as well. Raises SessionStorageError if the file can be neither
+        cleaned nor deleted.
         """
-        listed = self.list(self.known_workspaces())
-        there = {(os.fsencode(row.workspace), row.path) for row in listed}
+        rows = self.list(self.known_workspaces())
+        existing = {(os.fsencode(row.workspace), row.path) for row in rows}
         self._run(tool_sessions.forget_unmasked)
         self.tool_sessions()
 
         def write(db: sqlite3.Connection) -> None:
-            told = db.execute("SELECT root, path FROM told").fetchall()
-            gone = [row for row in told if tuple(row) not in there]
+            announced = db.execute("SELECT root, path FROM told").fetchall()
+            gone = [row for row in announced if tuple(row) not in existing]
             db.executemany("DELETE FROM told WHERE root = ? AND path = ?", gone)
             db.execute("DELETE FROM shown")
             program_documents.forget_gone(db, shelves)
@@ -213,7 +224,7 @@ class Catalog:
             raise SessionStorageError(f"could not remove the catalog: {error}") from error
 
     def remember_shown(self, terminal: str, rows: Iterable[ConversationRow]) -> None:
-        """Store which rows a terminal just listed. Its next command can name them by number."""
+        """Store the rows that a terminal just listed, so that its user can name them by number."""
         numbered = [
             (terminal, n, os.fsencode(root), path)
             for n, (root, path) in enumerate((row.identity for row in rows), 1)
@@ -226,24 +237,35 @@ class Catalog:
         self._run(write)
 
     def shown(self, terminal: str, number: int) -> tuple[str, str] | None:
-        """Return the identity of the row with this number in the terminal's last list, or None."""
+        """Return the identity of the row with this number in the terminal's last list, or None.
+
+        The identity is the pair `ConversationRow.identity`.
+        """
         query = "SELECT root, path FROM shown WHERE terminal = ? AND number = ?"
-        found = self._run(lambda db: db.execute(query, (terminal, number)).fetchone())
-        return (os.fsdecode(found[0]), found[1]) if found else None
+        row = self._run(lambda db: db.execute(query, (terminal, number)).fetchone())
+        return (os.fsdecode(row[0]), row[1]) if row else None
 
     def find_unannounced(self, rows: Iterable[ConversationRow]) -> builtins.list[ConversationRow]:
-        """Return the paused rows that were not announced to the user since their last activity."""
+        """Return the rows that the user does not know about yet.
+
+        `rows` has idle conversations that cortext paused. cortext tells the user only once about
+        each of them (see `tell_once`). A conversation that had new activity since then is returned
+        again.
+        """
         return self._run(lambda db: _find_unannounced(db, rows))
 
     def tell_once(self, rows: Iterable[ConversationRow]) -> builtins.list[ConversationRow]:
-        """Return the rows that `find_unannounced` returns, and record them as announced.
+        """Return the rows that the user does not know about yet, and mark them as known.
 
-        A row can be returned again after new activity.
+        These are the rows that `find_unannounced` returns. After new activity, a row can be
+        returned again.
         """
 
         def write(db: sqlite3.Connection) -> builtins.list[ConversationRow]:
             new = _find_unannounced(db, rows)
-            db.executemany("INSERT OR REPLACE INTO told VALUES (?,?,?)", map(_told_key, new))
+            db.executemany(
+                "INSERT OR REPLACE INTO told VALUES (?,?,?)", map(_announcement_key, new)
+            )
             return new
 
         return self._run(write)
@@ -252,24 +274,12 @@ class Catalog:
         return self._database.repeat(lambda: self._database.run(work))
 
 
-def _remove_former(path: str) -> None:
-    """Delete the catalog of an early version, which was in the data folder."""
-    former = paths.former_catalog()
-    if former == path or not os.path.lexists(former):
-        return
-    try:
-        for suffix in ("", "-wal", "-shm"):
-            remove_if_there(former + suffix)
-    except OSError as error:
-        log.info("%s is not used any more, and cannot be removed: %s", former, error)
-
-
 def _find_unannounced(
     db: sqlite3.Connection, rows: Iterable[ConversationRow]
 ) -> list[ConversationRow]:
-    told = {tuple(row) for row in db.execute("SELECT root, path, paused_at FROM told")}
-    return [row for row in rows if _told_key(row) not in told]
+    announced = {tuple(row) for row in db.execute("SELECT root, path, paused_at FROM told")}
+    return [row for row in rows if _announcement_key(row) not in announced]
 
 
-def _told_key(row: ConversationRow) -> tuple[bytes, str, int]:
+def _announcement_key(row: ConversationRow) -> tuple[bytes, str, int]:
     return os.fsencode(row.workspace), row.path, row.last_active

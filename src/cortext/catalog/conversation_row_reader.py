@@ -12,12 +12,13 @@ from zlib import crc32
 
 from cortext import clock, paths
 from cortext.catalog.database import bounded, micros
-from cortext.catalog.row import ConversationRow, ReadPosition
-from cortext.catalog.sanitize import shown, told, told_all
-from cortext.catalog.session_fields import shown_bindings
+from cortext.catalog.own_ids_and_bindings import shown_bindings
+from cortext.catalog.row import ConversationRow
+from cortext.catalog.row_table import ReadPosition
+from cortext.catalog.row_text_redaction import redact_all, shown, told
 from cortext.catalog.workspace_scan import ConversationFiles
 from cortext.durability.read_files import open_file, read_file, read_range
-from cortext.errors import CortextError, reason_of
+from cortext.errors import CortextError, SessionStorageError, is_temporary, reason_of
 from cortext.formats.folder import FOLDER, TOKENS
 from cortext.formats.record_lines import decode_lines
 from cortext.model import json_codec, record_dicts
@@ -26,7 +27,7 @@ from cortext.stores import workspace_layout
 from cortext.stores.folder import FolderStore
 from cortext.stores.workspace_layout import ConversationPath
 
-_END = 64
+_CHECKSUM_BYTES = 64
 """The number of bytes before a read position that its checksum covers.
 
 If the checksum is the same, the messages before the position are unchanged.
@@ -34,23 +35,27 @@ If the checksum is the same, the messages before the position are unchanged.
 
 
 def read_conversation(
-    root: str, path: str, old: ConversationRow | None, files: ConversationFiles
-) -> ConversationRow | None:
+    root: str, path: str, known: ReadPosition | None, files: ConversationFiles
+) -> tuple[ConversationRow, ReadPosition] | None:
     """Return the catalog row of the conversation at `path` below the workspace `root`.
 
-    Return None if the conversation was deleted meanwhile. `old` is the previous row: if the message
+    The second value is the position where the next refresh continues to read. Return None if the
+    conversation was deleted meanwhile. `known` is the position of the last refresh. If the message
     file only grew since then, just the new lines are read. Reading stops at the size in `files`.
+    Raises OSError or SessionStorageError for an error of the disk or the system, such as too many
+    open files.
     """
     shelf, day, name = path.rsplit("/", 2)
     place = ConversationPath(f"{root}/{shelf}", day, name)
     try:
         if not place.has_session:
-            return _without_session(root, path, place)
-        head, note = _head(root, place)
-        position, line_note = _read_lines(place, old, files)
+            row = _row_without_session(root, path, place)
+            return (row, ReadPosition()) if row else None
+        head, note = _read_head(root, place)
+        position, line_note = _read_lines(place, known, files)
     except FileNotFoundError:
         return None
-    return ConversationRow(
+    row = ConversationRow(
         workspace=root,
         path=path,
         key=name,
@@ -60,30 +65,33 @@ def read_conversation(
         title=told(head.title) or name,
         summary=told(head.summary),
         note=shown(note or line_note),
-        tags=told_all(head.tags),
+        tags=redact_all(head.tags),
         created_at=micros(head.created_at),
         messages=position.messages,
-        tokens=_tokens(place),
+        tokens=_read_token_count(place),
         model=shown(head.model),
         agent=shown(head.agent),
         owner=shown(head.owner),
         parent_id=shown(head.parent_id),
-        position=position,
         bindings=shown_bindings(head),
         # A project's conversation belongs to its workspace, even if that folder was moved.
         working_dir=shown(head.working_dir) if root == paths.personal_workspace() else "",
         stop_reason=shown(head.stop_reason),
     )
+    return row, position
 
 
-def _head(root: str, place: ConversationPath) -> tuple[Session, str]:
-    """Return the head of a conversation (everything but its messages), and its problem or "".
+def _read_head(root: str, place: ConversationPath) -> tuple[Session, str]:
+    """Return the head of a conversation (everything but its messages), and a note.
 
-    If the head file cannot be read, the head is made from the folder's name, day and markdown.
+    The note describes a problem, or is "". If the head file cannot be read, the head is made from
+    the folder's name, its day and the markdown file.
     """
     try:
         return FolderStore(root).head(f"{place.folder[len(root) + 1 :]}"), ""
     except CortextError as error:
+        if isinstance(error, SessionStorageError) and is_temporary(error.errno):
+            raise
         note = str(error)
     began = clock.from_micros(0)
     with suppress(ValueError, OverflowError):
@@ -98,63 +106,63 @@ def _head(root: str, place: ConversationPath) -> tuple[Session, str]:
     return head, note
 
 
-def _tokens(place: ConversationPath) -> int:
+def _read_token_count(place: ConversationPath) -> int:
     """Return the token count that the head file states; 0 if there is none."""
     try:
-        counted = record_dicts.as_dict(json_codec.decode(read_file(place.head))).get(TOKENS[0])
+        count = record_dicts.as_dict(json_codec.decode(read_file(place.head))).get(TOKENS[0])
     except (OSError, ValueError):
         return 0
-    return bounded(counted) if isinstance(counted, int) else 0
+    return bounded(count) if isinstance(count, int) else 0
 
 
 def _read_lines(
-    place: ConversationPath, old: ConversationRow | None, files: ConversationFiles
+    place: ConversationPath, known: ReadPosition | None, files: ConversationFiles
 ) -> tuple[ReadPosition, str]:
-    """Read the messages that are new since `old`.
+    """Count the messages of a conversation, and return the new read position and a note.
 
-    Return the position where the next refresh starts to read, and a problem with the file or "".
+    Only the messages after the position `known` are read. The new position contains the counts, and
+    the next refresh continues there. The note describes a problem, or is "".
     """
     if files.lines is None:
         return ReadPosition(), f"{place.lines}: is missing"
     try:
         fd = open_file(place.lines)
-    except FileNotFoundError:
-        raise
     except OSError as error:
+        if isinstance(error, FileNotFoundError) or is_temporary(error.errno):
+            raise
         return ReadPosition(), f"{place.lines}: {reason_of(error)}"
     try:
-        known = _known_position(fd, old, files.lines.size)
+        known = _check_position(fd, known, files.lines.size)
         new = read_range(fd, known.size, files.lines.size)
-        whole = new[: new.rfind(b"\n") + 1]
-        size = known.size + len(whole)
-        end = read_range(fd, max(size - _END, 0), size)
+        complete_lines = new[: new.rfind(b"\n") + 1]
+        size = known.size + len(complete_lines)
+        end = read_range(fd, max(size - _CHECKSUM_BYTES, 0), size)
     finally:
         os.close(fd)
-    read = decode_lines(new, FOLDER.records, first_line=known.lines + 1)
-    bad = [damage for damage in read.damages if damage.fatal]
-    note = f"{place.lines}, line {bad[0].line}: {bad[0].detail}" if bad else ""
-    times = [micros(message.timestamp) for message in read.messages[-1:]]
+    block = decode_lines(new, FOLDER.records, first_line=known.lines + 1)
+    fatal = [damage for damage in block.damages if damage.fatal]
+    note = f"{place.lines}, line {fatal[0].line}: {fatal[0].detail}" if fatal else ""
+    times = [micros(message.timestamp) for message in block.messages[-1:]]
     position = ReadPosition(
         size=size,
-        lines=known.lines + whole.count(b"\n"),
-        messages=known.messages + len(read.messages),
+        lines=known.lines + complete_lines.count(b"\n"),
+        messages=known.messages + len(block.messages),
         last=times[0] if times else known.last,
         # A last line without a newline is incomplete, and is read again later.
-        end_checksum=crc32(end) if whole == new else 0,
+        end_checksum=crc32(end) if complete_lines == new else 0,
     )
     return position, note
 
 
-def _known_position(fd: int, old: ConversationRow | None, size: int) -> ReadPosition:
-    """Return the read position of `old`, or the start of the file if earlier messages changed."""
-    known = old.position if old and not old.is_damaged else None
+def _check_position(fd: int, known: ReadPosition | None, size: int) -> ReadPosition:
+    """Return the position `known`, or the start of the file if earlier messages changed."""
     if known is None or not known.end_checksum or known.size > size:
         return ReadPosition()
-    end = read_range(fd, max(known.size - _END, 0), known.size)
+    end = read_range(fd, max(known.size - _CHECKSUM_BYTES, 0), known.size)
     return known if crc32(end) == known.end_checksum else ReadPosition()
 
 
-def _without_session(root: str, path: str, place: ConversationPath) -> ConversationRow | None:
+def _row_without_session(root: str, path: str, place: ConversationPath) -> ConversationRow | None:
     """Return a row made from the markdown file of a folder that has no session files.
 
     Return None if the folder has no markdown file.
@@ -162,14 +170,14 @@ def _without_session(root: str, path: str, place: ConversationPath) -> Conversat
     document = workspace_layout.document_in(place.folder)
     if not document:
         return None
-    at = os.stat(f"{place.folder}/{document}").st_mtime_ns // 1000
+    modified_at = os.stat(f"{place.folder}/{document}").st_mtime_ns // 1000
     return ConversationRow(
         workspace=root,
         path=path,
         key=place.name,
         status="",
-        last_active=at,
+        last_active=modified_at,
         kind=shown(document.removesuffix(".md")),
         title=told(workspace_layout.title_in(place.folder)) or place.name,
-        created_at=at,
+        created_at=modified_at,
     )

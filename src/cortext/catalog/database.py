@@ -1,7 +1,7 @@
 """A SQLite database that is derived from session files and shared by any number of processes.
 
 The database can be rebuilt from the files at any time. Two functions decide what happens to a
-damaged or unusable database: `_connect_or_make_again` while the file is opened, and
+damaged or unusable database: `_connect_or_recreate` while the file is opened, and
 `Database.recover` after that.
 """
 
@@ -29,7 +29,7 @@ MEMORY = ":memory:"
 _BUSY_MS = 10_000
 # The database can be rebuilt, so a write is atomic but does not wait for the disk.
 _SYNCHRONOUS = "PRAGMA synchronous=NORMAL"
-_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+_CREATE_FLAGS = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 log: logging.Logger = logging.getLogger("cortext.catalog")
@@ -40,7 +40,7 @@ class DatabaseUnavailableError(sqlite3.OperationalError):
 
 
 class Fallback(Enum):
-    """What a `Database` does if its file cannot be used."""
+    """The ways in which a `Database` can continue if its file cannot be used."""
 
     NONE = "the error is raised"
     MEMORY = "a database in memory"
@@ -48,11 +48,12 @@ class Fallback(Enum):
 
 
 class Database:
-    """One derived database file. The file and its folder are created on first use.
+    """One database file, derived from session files. The file is created on first use.
 
     `schema` has the SQL statements that create the tables, and `version` is the number of the
-    schema. `name` is the database's name in log messages. SQLite may map `mapped_bytes` of the file
-    into memory. `is_fresh` is True if this object created the database.
+    schema. `name` is the database's name in log messages. `fallback` says how to continue if the
+    file cannot be used. SQLite may map `mapped_bytes` of the file into memory. `is_fresh` is True
+    if this object created the database.
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class Database:
         self.is_read_only: bool = False
         self.is_fresh: bool = False
         self.generation: int = 0
-        """A number that grows when the database is replaced, so that earlier rows may be lost."""
+        """A number that grows each time the database is replaced, because rows are then lost."""
 
     def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Call `work` with the open database in one transaction, and return its result."""
@@ -88,11 +89,11 @@ class Database:
             return work(db)
 
     def repeat(self, operation: Callable[[], T]) -> T:
-        """Call `operation`, and call it again if the database had to be replaced.
+        """Call `operation` and return its result. After an error, replace the database and retry.
 
-        A damaged database is deleted and created again, empty. If a database cannot be used, its
-        file stays and the `fallback` replaces it. Both are logged. Other errors are raised, such as
-        an invalid query.
+        If the database is damaged, it is deleted and created again, empty. If its file cannot be
+        used, the file stays, and the `fallback` is used instead. Both are logged. Any other error,
+        such as an invalid query, is raised.
         """
         try:
             return operation()
@@ -121,7 +122,7 @@ class Database:
     def ready(self) -> None:
         """Open the database, and create it if necessary.
 
-        Then `is_fresh` says whether it was created.
+        After the call, `is_fresh` says whether the database was created.
         """
         self._open()
 
@@ -131,7 +132,7 @@ class Database:
             self._db = None
 
     def compact(self) -> bool:
-        """Remove deleted data from the file. Return whether the file has no deleted data any more.
+        """Remove deleted data from the file, and return whether all of it was removed.
 
         Deleted data may remain while another process reads the file.
         """
@@ -140,9 +141,9 @@ class Database:
         return not db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
 
     def purge(self) -> None:
-        """Remove deleted data from the disk, if necessary by deleting the whole database.
+        """Remove deleted data from the disk. If that is not possible, delete the whole database.
 
-        Raises DatabaseUnavailableError if the file cannot be deleted.
+        Raises DatabaseUnavailableError if the file cannot be deleted either.
         """
         try:
             is_done = self.compact()
@@ -151,7 +152,7 @@ class Database:
         if not is_done:
             self.remove()
         if self._abandoned_path and _is_file(self._abandoned_path):
-            with _unavailable():
+            with _convert_file_errors():
                 remove_database(self._abandoned_path)
 
     def discard(self) -> None:
@@ -163,7 +164,7 @@ class Database:
         """Delete the files of the database. The next use creates them again, empty."""
         self.close()
         if not self.is_in_memory:
-            with _unavailable():
+            with _convert_file_errors():
                 remove_database(self._path)
 
     def use_memory(self, reason: object) -> None:
@@ -171,7 +172,7 @@ class Database:
 
         The file stays unchanged.
         """
-        log.warning("%s cannot be used, so this takes longer: %s", self._name, reason)
+        log.warning("%s cannot be used, so this command takes longer: %s", self._name, reason)
         self.close()
         self._abandoned_path = self._abandoned_path or self._path
         self._path = MEMORY
@@ -183,8 +184,8 @@ class Database:
     ) -> None:
         """Replace the database after an error, or raise `error` if a replacement would not help.
 
-        With `may_make_again`, a damaged database is deleted and created again. Otherwise, or if
-        that fails, the `fallback` is used.
+        If `may_make_again` is true, a damaged database is deleted and created again. In all other
+        cases, or if this fails, the database continues as its `fallback` says.
         """
         if self.is_in_memory or self.is_read_only or is_bad_query(error):
             raise error
@@ -212,7 +213,7 @@ class Database:
             self.use_memory(error)
             return
         log.warning("%s cannot be written, so new messages are not found: %s", self._name, error)
-        self._inode = self._inode_there()
+        self._inode = self._inode_on_disk()
         self.is_read_only = True
         self.generation += 1
 
@@ -225,44 +226,47 @@ class Database:
         if self._db is not None and self._pid == os.getpid() and self._is_current():
             return self._db
         self.close()
-        with _unavailable():
+        with _convert_file_errors():
             self._db, self._pid = self._connect(), os.getpid()
             if self._mapped_bytes:
                 self._db.execute(f"PRAGMA mmap_size={self._mapped_bytes}")
-            self._inode = self._inode_there()
+            self._inode = self._inode_on_disk()
         return self._db
 
     def _connect(self) -> sqlite3.Connection:
         if self.is_read_only:
             return self._connect_read_only()
         if self.is_in_memory:
-            return self._connect_to(self._make)
+            return self._connect_to(self._create_tables)
         make_private_dir(os.path.dirname(self._path))
         if _is_file(self._path):
             try:
-                with self._while_nobody_replaces_it():
-                    return self._connect_to(_refuse)
+                with self._prevent_replacement():
+                    return self._connect_to(_refuse_other_version)
             except sqlite3.DatabaseError as error:
-                if not is_damage(error) and error.sqlite_errorcode & 0xFF not in _TORN:
+                if (
+                    not is_damage(error)
+                    and error.sqlite_errorcode & 0xFF not in _REPLACEMENT_ERRORS
+                ):
                     raise
-        with _replacing(self._path):
-            return self._connect_or_make_again()
+        with _replacement_lock(self._path):
+            return self._connect_or_recreate()
 
-    def _connect_or_make_again(self) -> sqlite3.Connection:
+    def _connect_or_recreate(self) -> sqlite3.Connection:
         """Connect to the file. Create the file again if it is damaged or has another version."""
-        self._make_file()
+        self._create_file()
         try:
-            return self._connect_to(self._make)
+            return self._connect_to(self._create_tables)
         except sqlite3.DatabaseError as error:
             if not is_damage(error):
                 raise
             _remove_files(self._path)
             self._warn_rebuilt(error)
-        self._make_file()
-        return self._connect_to(self._make)
+        self._create_file()
+        return self._connect_to(self._create_tables)
 
     @contextmanager
-    def _while_nobody_replaces_it(self) -> Generator[None]:
+    def _prevent_replacement(self) -> Generator[None]:
         """Hold a lock that prevents other processes from replacing the database files.
 
         SQLite opens the database and its write-ahead log one after the other, by name. Both must
@@ -278,7 +282,7 @@ class Database:
                 pass  # if no lock file can be created, no process can replace the database either
             yield
 
-    def _inode_there(self) -> int:
+    def _inode_on_disk(self) -> int:
         """Return the inode of the file on disk; 0 if there is no file."""
         if self.is_in_memory:
             return 0
@@ -288,14 +292,18 @@ class Database:
             return 0
 
     def _is_current(self) -> bool:
-        """Return whether the open file is still the one on disk.
+        """Return whether the open file is still at its path.
 
-        Another process may have replaced it.
+        Another process may have replaced or deleted the file.
         """
-        return self.is_in_memory or 0 != self._inode_there() == self._inode
+        return self.is_in_memory or 0 != self._inode_on_disk() == self._inode
 
     def _connect_to(self, make: Callable[[sqlite3.Connection], None]) -> sqlite3.Connection:
-        """Connect to the file, and call `make` if the schema version of the file is not ours."""
+        """Connect to the file, and return the connection.
+
+        `make` is called with the connection if the file is new or has another schema version.
+        `make` creates the tables, or raises an error.
+        """
         db = sqlite3.connect(self._path, timeout=_BUSY_MS / 1000, check_same_thread=False)
         try:
             db.execute(_SYNCHRONOUS)
@@ -306,13 +314,13 @@ class Database:
             raise
         return db
 
-    def _make_file(self) -> None:
+    def _create_file(self) -> None:
         """Create the file with mode 0600, because SQLite would follow the umask.
 
         An existing file is not opened, because closing it would release SQLite's locks on it.
         """
         try:
-            os.close(os.open(self._path, _NEW, 0o600))
+            os.close(os.open(self._path, _CREATE_FLAGS, 0o600))
         except FileExistsError:
             if os.path.islink(self._path):
                 reason = os.strerror(errno.ELOOP)
@@ -320,21 +328,21 @@ class Database:
             self._check_file()
 
     def _check_file(self) -> None:
-        """Raise an error for a folder.
+        """Check the existing file: raise OSError if it is a folder, and warn if it is empty.
 
-        Warn about an empty file that no other process just created.
+        There is no warning about a new empty file, which another process is about to fill.
         """
         if os.path.isdir(self._path):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), self._path)
-        found = os.stat(self._path)
-        if not found.st_size and found.st_mtime < time.time() - _BUSY_MS / 1000:
+        status = os.stat(self._path)
+        if not status.st_size and status.st_mtime < time.time() - _BUSY_MS / 1000:
             self._warn_rebuilt("it is empty")
 
     def _connect_read_only(self) -> sqlite3.Connection:
         name = self._path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
         # Prefer a connection that reads the write-ahead log, if SQLite can read the log.
-        for how in ("mode=ro", "immutable=1"):
-            db = sqlite3.connect(f"file:{name}?{how}", uri=True, check_same_thread=False)
+        for option in ("mode=ro", "immutable=1"):
+            db = sqlite3.connect(f"file:{name}?{option}", uri=True, check_same_thread=False)
             try:
                 version = db.execute("PRAGMA user_version").fetchone()[0]
             except sqlite3.DatabaseError:
@@ -345,16 +353,16 @@ class Database:
             db.close()
         raise UnreadableError("the file cannot be read")
 
-    def _make(self, db: sqlite3.Connection) -> None:
+    def _create_tables(self, db: sqlite3.Connection) -> None:
         # A new database has no data to lose, and other processes wait for it.
         db.execute("PRAGMA synchronous=OFF")
-        _write_ahead(db)
+        _enable_write_ahead_log(db)
         with closing(db.cursor()) as cursor:
             cursor.execute("BEGIN IMMEDIATE")
             version = cursor.execute("PRAGMA user_version").fetchone()[0]
             if version == 0:
                 if cursor.execute("SELECT 1 FROM sqlite_master").fetchone():
-                    raise UnreadableError("another program made it")
+                    raise UnreadableError("another program created the file")
                 for statement in _statements(self._schema):
                     cursor.execute(statement)
                 cursor.execute(f"PRAGMA user_version={self._version}")
@@ -385,11 +393,11 @@ def _is_file(path: str) -> bool:
         return False
 
 
-def _refuse(db: sqlite3.Connection) -> None:
+def _refuse_other_version(db: sqlite3.Connection) -> None:
     raise OtherVersionError("it has another version, or is incomplete")
 
 
-def _write_ahead(db: sqlite3.Connection) -> None:
+def _enable_write_ahead_log(db: sqlite3.Connection) -> None:
     """Switch the database to a write-ahead log, and retry while the database is locked.
 
     If two processes switch at once, SQLite does not wait, and one of them gets a lock error.
@@ -408,7 +416,7 @@ def _write_ahead(db: sqlite3.Connection) -> None:
 
 
 class UnreadableError(sqlite3.DatabaseError):
-    """The database can be opened, but its contents are not what this version of cortext writes."""
+    """The database can be opened, but this version of cortext cannot read its contents."""
 
 
 class OtherVersionError(UnreadableError):
@@ -425,7 +433,7 @@ def is_damage(error: Exception) -> bool:
     if isinstance(error, DatabaseUnavailableError) or is_bad_query(error):
         return False
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-    return code in _DAMAGE
+    return code in _DAMAGE_CODES
 
 
 def is_bad_query(error: Exception) -> bool:
@@ -434,8 +442,11 @@ def is_bad_query(error: Exception) -> bool:
 
 
 @contextmanager
-def _unavailable() -> Generator[None]:
-    """Turn file-system errors into DatabaseUnavailableError, and also a lock that stays taken."""
+def _convert_file_errors() -> Generator[None]:
+    """Turn file-system errors in the `with` block into DatabaseUnavailableError.
+
+    A time-out while waiting for a lock is such an error too.
+    """
     try:
         yield
     except OSError as error:
@@ -444,11 +455,11 @@ def _unavailable() -> Generator[None]:
 
 def remove_database(path: str) -> None:
     """Delete the database at `path` with its log files. Raises OSError if that is not possible."""
-    with _replacing(path):
+    with _replacement_lock(path):
         _remove_files(path)
 
 
-def _replacing(path: str) -> FileLock:
+def _replacement_lock(path: str) -> FileLock:
     """Return the lock for creating or deleting the files of a database.
 
     SQLite does not expect files to appear or disappear while it opens them.
@@ -461,7 +472,7 @@ def _remove_files(path: str) -> None:
         remove_if_there(path + suffix)
 
 
-_DAMAGE = frozenset(
+_DAMAGE_CODES = frozenset(
     (
         sqlite3.SQLITE_ERROR,
         sqlite3.SQLITE_READONLY,
@@ -471,13 +482,13 @@ _DAMAGE = frozenset(
     )
 )
 # Errors while opening a database whose files another process is replacing.
-_TORN = frozenset((sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN))
-_LARGEST = 2**63 - 1
+_REPLACEMENT_ERRORS = frozenset((sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN))
+_LARGEST_INTEGER = 2**63 - 1
 
 
 def bounded(number: int) -> int:
-    """Return the number, or the nearest number that SQLite can store."""
-    return min(max(number, -_LARGEST), _LARGEST)
+    """Limit a number to the range of the integers that SQLite can store."""
+    return min(max(number, -_LARGEST_INTEGER), _LARGEST_INTEGER)
 
 
 def micros(when: datetime) -> int:
@@ -491,5 +502,5 @@ def plain(text: str) -> str:
 
 
 def folded(text: str) -> str:
-    """Return text in a form for comparing without case, with lone surrogates replaced."""
+    """Return text in a form for comparisons that ignore case, with lone surrogates replaced."""
     return plain(text).casefold()

@@ -9,17 +9,17 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 from zlib import crc32
 
+import msgspec
 from msgspec.structs import replace
 
 from cortext.catalog.database import micros, plain
 from cortext.catalog.log_sessions import SUFFIX
-from cortext.catalog.row import AUR, ConversationRow, ReadPosition
-from cortext.catalog.row_table import ReadRow
-from cortext.catalog.sanitize import folder_named, shown, told, told_all
-from cortext.catalog.session_fields import own_id
+from cortext.catalog.own_ids_and_bindings import own_id
+from cortext.catalog.row import AUR, ConversationRow
+from cortext.catalog.row_table import ReadPosition, ReadRow
+from cortext.catalog.row_text_redaction import redact_all, replace_nul, shown, told
 from cortext.durability.read_files import open_file, read_range
 from cortext.errors import NewerVersionError, reason_of
 from cortext.formats.head_and_lines import join
@@ -29,36 +29,36 @@ from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.model.title import WHOLE, generate_title
 from cortext.stores.damage_report import refuse_newer
-from cortext.stores.fingerprints import Fingerprint
+from cortext.stores.file_fingerprint import Fingerprint
 from cortext.tools.stream_events import LONGEST_TURN
 
 _BLOCK = 1 << 20
-_LONGEST = LONGEST_TURN + 2 * _BLOCK
+_LONGEST_LINE = LONGEST_TURN + 2 * _BLOCK
 """The maximum length in bytes of a line that can be a turn.
 
 A longer line is not read, because a file of zeros may be larger than memory. The length is counted
 in whole blocks, so two extra blocks are allowed.
 """
-_END = 64
+_CHECKSUM_BYTES = 64
 """The number of bytes before a read position that its checksum covers.
 
 If the checksum is the same, the turns before the position are unchanged.
 """
-_WORDS = {"paused": "interrupted"}
+_STATUS_NAMES = {"paused": "interrupted"}
 
 
-class _Turns(NamedTuple):
+class _Turns(msgspec.Struct, frozen=True):
     """The turns that a refresh counted in a log.
 
-    `position` is where the next refresh starts to read. `shown` is the number of turns, and `last`
-    is the time of the last one. `asked` is the user's first request, if one of the new turns has
-    it. `note` is a problem or "".
+    `position` is the point at which the next refresh starts to read. `turn_count` is the number of
+    all turns, and `last` is the time of the last turn. `request` is the user's first request among
+    the turns that were read now, or None. `note` describes a problem, or is "".
     """
 
     position: ReadPosition
-    shown: int
+    turn_count: int
     last: int
-    asked: SessionMessage | None
+    request: SessionMessage | None
     note: str
 
 
@@ -66,11 +66,11 @@ class _TooLongError(Exception):
     """A line is too long to be a turn."""
 
 
-class _LogHead(NamedTuple):
+class _LogHead(msgspec.Struct, frozen=True):
     """The first line of a log.
 
-    `session` is the head, or None if it cannot be read. `start` and `line` are the byte and the
-    line number where the turns begin. `note` is a problem or "".
+    `session` is the head, or None if it cannot be read. The turns begin at the byte `start` and at
+    the line number `line`. `note` describes a problem, or is "".
     """
 
     session: Session | None
@@ -79,21 +79,38 @@ class _LogHead(NamedTuple):
     note: str
 
 
-def latest_of(row: ConversationRow) -> int:
-    """Return the latest time of any turn, or of the session's start, in microseconds since 1970.
+class _Previous(msgspec.Struct, frozen=True):
+    """The row of a log at the last refresh, and the position up to which the log was read.
 
-    If the clock was set back, this time is later than the time of the last turn.
+    Each of the two is None if it is unknown.
     """
-    return max(row.position.latest if row.position else 0, row.created_at, row.last_active)
+
+    row: ConversationRow | None
+    position: ReadPosition | None
+
+
+def latest_time(row: ConversationRow) -> int:
+    """Return the latest time of any turn (message) in a log, in microseconds since 1970.
+
+    If the computer's clock was set back, this time is later than the time of the last turn. If
+    there is no turn, return the time of the start.
+    """
+    return max(row.latest_message, row.created_at, row.last_active)
 
 
 def read_log(
-    folder: str, id: str, old: ConversationRow | None = None, tool: str = AUR
+    folder: str,
+    id: str,
+    tool: str = AUR,
+    *,
+    old: ConversationRow | None = None,
+    position: ReadPosition | None = None,
 ) -> ReadRow | None:
     """Return the catalog row of the log `id` in a folder; None if the file does not exist.
 
-    `tool` is the tool that the row names. `old` is the previous row: if the file only grew since
-    then, just the first line and the new lines are read.
+    The row gets the value of `tool` in its field `tool`. `old` is the row of the last refresh, and
+    `position` is its read position. If the file only grew since then, just the first line and the
+    new lines are read.
     """
     path = f"{folder}/{id}{SUFFIX}"
     try:
@@ -101,57 +118,59 @@ def read_log(
     except FileNotFoundError:
         if not os.path.islink(path):
             return None
-        return _unreadable(path, id, "is a link to nothing", tool)
+        return _unreadable_row(path, id, "is a link to a file that does not exist", tool)
     except OSError as error:
-        return _unreadable(path, id, reason_of(error), tool)
+        return _unreadable_row(path, id, reason_of(error), tool)
     try:
-        found = os.fstat(fd)
-        row = _row(fd, path, id, old, found, tool)
+        status = os.fstat(fd)
+        row, now = _row(fd, path, id, _Previous(old, position), status, tool)
     except OSError as error:
-        return _unreadable(path, id, reason_of(error), tool)
+        return _unreadable_row(path, id, reason_of(error), tool)
     finally:
         os.close(fd)
-    return ReadRow(row, Fingerprint.of(found))
+    return ReadRow(row, Fingerprint.of(status), now)
 
 
 def _row(
-    fd: int, path: str, id: str, old: ConversationRow | None, found: os.stat_result, tool: str
-) -> ConversationRow:
-    head = _head(fd, path, found.st_size)
-    known = _known(fd, old, head, found)
-    turns = _turns(fd, path, head, known, found.st_size)
+    fd: int, path: str, id: str, old: _Previous, status: os.stat_result, tool: str
+) -> tuple[ConversationRow, ReadPosition]:
+    head = _read_head(fd, path, status.st_size)
+    known = _known_position(fd, old, head, status)
+    turns = _count_turns(fd, path, head, known, status.st_size)
     session = head.session
-    began = micros(session.created_at) if session else turns.last or found.st_mtime_ns // 1000
+    began = micros(session.created_at) if session else turns.last or status.st_mtime_ns // 1000
     session = session or Session(id, status="active")
-    return ConversationRow(
+    old_row = old.row if known.size else None
+    row = ConversationRow(
         tool=tool,
         path=path,
         key=id,
-        status=_WORDS.get(session.status, session.status),
+        status=_STATUS_NAMES.get(session.status, session.status),
         last_active=turns.last or began,
         kind=shown(session.kind) or "chat",
-        title=told(session.title) or _title(session, turns, old if known.size else None),
+        title=told(session.title) or _title(session, turns, old_row),
         note=shown(head.note or turns.note),
         summary=told(session.summary),
-        tags=told_all(session.tags),
+        tags=redact_all(session.tags),
         created_at=began,
-        messages=turns.shown,
+        messages=turns.turn_count,
         model=shown(session.model),
         agent=shown(session.agent),
         owner=shown(session.owner),
         parent_id=shown(session.parent_id),
-        working_dir=folder_named(plain(session.working_dir)),
+        working_dir=replace_nul(plain(session.working_dir)),
         own_id=own_id(session),
-        position=turns.position,
+        latest_message=latest if (latest := turns.position.latest) > turns.last else 0,
     )
+    return row, turns.position
 
 
-def _unreadable(path: str, id: str, why: str, tool: str) -> ReadRow:
+def _unreadable_row(path: str, id: str, reason: str, tool: str) -> ReadRow:
     """Return the row of a log that cannot be opened. The next refresh tries again."""
     try:
-        found = os.lstat(path)
-        began = found.st_mtime_ns // 1000
-        why = "is not a regular file" if stat.S_ISFIFO(found.st_mode) else why
+        status = os.lstat(path)
+        began = status.st_mtime_ns // 1000
+        reason = "is not a regular file" if stat.S_ISFIFO(status.st_mode) else reason
     except OSError:
         began = 0
     row = ConversationRow(
@@ -161,26 +180,27 @@ def _unreadable(path: str, id: str, why: str, tool: str) -> ReadRow:
         status="active",
         last_active=began,
         kind="chat",
-        note=shown(f"{path}: {why}"),
+        note=shown(f"{path}: {reason}"),
         created_at=began,
     )
     return ReadRow(row, None)
 
 
 def _title(session: Session, turns: _Turns, old: ConversationRow | None) -> str:
-    """Return a title made from the user's first request; "" if there is no request.
+    """Return the title of the previous row, `old`, or make a title from the user's first request.
 
-    `old` is the previous row if only new turns were read. Its title stays.
+    `old` is None if there is no previous row, or if all turns were read again. Return "" if there
+    is no request.
     """
     if old is not None and old.title:
         return old.title
-    if turns.asked is None or not turns.asked.content.strip():
+    if turns.request is None or not turns.request.content.strip():
         return ""
-    session.messages = [turns.asked]
+    session.messages = [turns.request]
     return told(generate_title(session, WHOLE))
 
 
-def _head(fd: int, path: str, size: int) -> _LogHead:
+def _read_head(fd: int, path: str, size: int) -> _LogHead:
     line, start = _first_line(fd, size)
     try:
         data = decode_head_line(line, [])
@@ -191,74 +211,87 @@ def _head(fd: int, path: str, size: int) -> _LogHead:
     except ValueError as error:
         note = f"{path}, line 1: {error if line else 'the file is empty'}"
         # If the head was lost, the first line is a turn.
-        lost = bool(decode_lines(line + b"\n", LOG.records).messages)
-        return _LogHead(None, 0 if lost else start, 1 if lost else 2, note)
+        is_head_lost = bool(decode_lines(line + b"\n", LOG.records).messages)
+        return _LogHead(None, 0 if is_head_lost else start, 1 if is_head_lost else 2, note)
 
 
 def _first_line(fd: int, size: int) -> tuple[bytes, int]:
-    """Return line 1 without its newline, up to a limit, and the byte where the next line begins."""
-    line, at = b"", 0
+    """Return line 1 of a file without its newline, and the offset where line 2 begins.
+
+    `size` is the size of the file. A line that is too long is cut.
+    """
+    line, offset = b"", 0
     step = 1 << 12
-    while data := read_range(fd, at, min(at + step, size, _LONGEST)):
+    while data := read_range(fd, offset, min(offset + step, size, _LONGEST_LINE)):
         cut = data.find(b"\n")
         if cut >= 0:
-            return line + data[:cut], at + cut + 1
-        line, at, step = line + data, at + len(data), _BLOCK
-    return line, at
+            return line + data[:cut], offset + cut + 1
+        line, offset, step = line + data, offset + len(data), _BLOCK
+    return line, offset
 
 
-def _known(
-    fd: int, old: ConversationRow | None, head: _LogHead, found: os.stat_result
+def _known_position(
+    fd: int, old: _Previous, head: _LogHead, status: os.stat_result
 ) -> ReadPosition:
-    """Return the read position of `old`, or the start of the turns if earlier turns changed."""
-    fresh = ReadPosition(inode=found.st_ino, start=head.start)
-    known = old.position if old and not old.is_damaged else None
+    """Return the position in the open log `fd` at which to start to read turns.
+
+    This is the read position in `old` (the last refresh), if the log is intact and the turns before
+    this position are unchanged. Otherwise it is the start of the first turn.
+    """
+    beginning = ReadPosition(inode=status.st_ino, start=head.start)
+    known = old.position if old.row and not old.row.is_damaged else None
     if known is None or head.session is None:
-        return fresh
+        return beginning
     size = head.start + known.size - known.start
-    if not known.size > 0 or size > found.st_size:
-        return fresh
-    if (known.inode, known.start) == (found.st_ino, head.start):
-        end = read_range(fd, max(size - _END, 0), size)
-        return known if crc32(end) == known.end_checksum else fresh
+    if not known.size > 0 or size > status.st_size:
+        return beginning
+    if (known.inode, known.start) == (status.st_ino, head.start):
+        end = read_range(fd, max(size - _CHECKSUM_BYTES, 0), size)
+        return known if crc32(end) == known.end_checksum else beginning
     # The head was replaced, and the turns may be the same. A checksum is ten times faster than
     # decoding them. Without a title in the head, the first turn is needed to make a title.
-    if head.session.title and _sum(fd, head.start, size) == known.checksum:
-        return replace(known, inode=found.st_ino, start=head.start, size=size)
-    return fresh
+    if head.session.title and _checksum(fd, head.start, size) == known.checksum:
+        return replace(known, inode=status.st_ino, start=head.start, size=size)
+    return beginning
 
 
-def _sum(fd: int, at: int, end: int) -> int:
-    found = 0
-    while data := read_range(fd, at, min(at + _BLOCK, end)):
-        at, found = at + len(data), crc32(data, found)
-    return found
+def _checksum(fd: int, offset: int, end: int) -> int:
+    checksum = 0
+    while data := read_range(fd, offset, min(offset + _BLOCK, end)):
+        offset, checksum = offset + len(data), crc32(data, checksum)
+    return checksum
 
 
-def _turns(fd: int, path: str, head: _LogHead, known: ReadPosition, size: int) -> _Turns:
-    """Count the turns after the position `known`, and read them one block at a time."""
+def _count_turns(fd: int, path: str, head: _LogHead, known: ReadPosition, size: int) -> _Turns:
+    """Count the turns of a log.
+
+    Only the turns after the position `known` are read. Their number is added to the counts in
+    `known`. The file is read up to the byte `size`, one block at a time.
+    """
     at, lines = known.size or head.start, known.lines or head.line - 1
     position = now = replace(known, size=at, lines=lines)
-    asked: SessionMessage | None = None
-    bad: Damage | None = None
+    request: SessionMessage | None = None
+    first_damage: Damage | None = None
     try:
         for block in _blocks(fd, at, size):
-            found = decode_lines(block, LOG.records, first_line=now.lines + 1)
-            now = _count(now, block, found.messages)
-            asked = asked or next((m for m in found.messages if m.role == "user"), None)
-            bad = bad or next((damage for damage in found.damages if damage.fatal), None)
+            records = decode_lines(block, LOG.records, first_line=now.lines + 1)
+            now = _advance(now, block, records.messages)
+            request = request or next((m for m in records.messages if m.role == "user"), None)
+            first_damage = first_damage or next(
+                (damage for damage in records.damages if damage.fatal), None
+            )
             # A last line without a newline is incomplete, and is read again later.
             position = now if block.endswith(b"\n") else position
     except _TooLongError as error:
-        bad = bad or Damage(str(error), now.lines + 1)
-    note = f"{path}, line {bad.line}: {bad.detail}" if bad else ""
-    end = read_range(fd, max(position.size - _END, 0), position.size)
+        first_damage = first_damage or Damage(str(error), now.lines + 1)
+    note = f"{path}, line {first_damage.line}: {first_damage.detail}" if first_damage else ""
+    end = read_range(fd, max(position.size - _CHECKSUM_BYTES, 0), position.size)
     position = replace(position, end_checksum=crc32(end))
-    return _Turns(position, now.messages, now.last, asked, note)
+    return _Turns(position, now.messages, now.last, request, note)
 
 
-def _count(known: ReadPosition, block: bytes, turns: Sequence[SessionMessage]) -> ReadPosition:
-    """Return the read position after a block of lines, with its turns added to the counts."""
+def _advance(known: ReadPosition, block: bytes, turns: Sequence[SessionMessage]) -> ReadPosition:
+    """Return the read position after a block of lines. `turns` are the turns in the block."""
     times = [turn.timestamp for turn in turns]
     return replace(
         known,
@@ -271,21 +304,21 @@ def _count(known: ReadPosition, block: bytes, turns: Sequence[SessionMessage]) -
     )
 
 
-def _blocks(fd: int, at: int, end: int) -> Iterator[bytes]:
+def _blocks(fd: int, offset: int, end: int) -> Iterator[bytes]:
     """Yield blocks of complete lines, then the last line if it has no newline.
 
     Raises _TooLongError for a line that is too long to be a turn.
     """
-    kept: list[bytes] = []
-    while data := read_range(fd, at, min(at + _BLOCK, end)):
-        at += len(data)
+    pending: list[bytes] = []
+    while data := read_range(fd, offset, min(offset + _BLOCK, end)):
+        offset += len(data)
         cut = data.rfind(b"\n") + 1
         if cut:
-            yield b"".join((*kept, data[:cut]))
-            kept.clear()
+            yield b"".join((*pending, data[:cut]))
+            pending.clear()
         if cut < len(data):
-            kept.append(data[cut:])
-        if len(kept) * _BLOCK > _LONGEST:
-            raise _TooLongError(f"is longer than {_LONGEST >> 20} MB")
-    if kept:
-        yield b"".join(kept)
+            pending.append(data[cut:])
+        if len(pending) * _BLOCK > _LONGEST_LINE:
+            raise _TooLongError(f"is longer than {_LONGEST_LINE >> 20} MB")
+    if pending:
+        yield b"".join(pending)

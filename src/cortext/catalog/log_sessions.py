@@ -1,7 +1,8 @@
-"""List the sessions in a folder of logs (one JSONL file each) through the catalog.
+"""Use the catalog to list the sessions in a folder of logs (one JSONL file each).
 
 `aur spawn` or another program wrote the logs. A refresh calls `stat` for each log and reads the
-logs that changed. It writes nothing to the folder, but deletes an index of version 0.1.0 there.
+logs that changed. It does not write to the folder. It only deletes an old index there, which
+version 0.1.0 wrote.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterable
-from typing import NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from cortext.catalog.database import Database
@@ -25,10 +26,16 @@ from cortext.catalog.row_table import (
     source_names,
     store_rows,
 )
-from cortext.catalog.source_refresh import KnownFolders, KnownRows, SourceChanges, refresh_source
-from cortext.durability.lifetime_lock import live_holder, mark_path
-from cortext.durability.replace_file import remove_if_there
-from cortext.stores.session_file_names import is_id
+from cortext.catalog.source_refresh import (
+    KnownFolders,
+    KnownRows,
+    PositionLoader,
+    SourceChanges,
+    refresh_source,
+)
+from cortext.durability.open_session_mark import live_holder, mark_path
+from cortext.durability.replace_file import remove_if_there, storage_errors
+from cortext.stores.ids_in_folder import is_id
 
 SUFFIX = ".jsonl"
 _KIND = "log"
@@ -38,7 +45,7 @@ _FORMER_INDEX = "spawned.sqlite3"
 """The file name of the database that version 0.1.0 wrote to a folder of logs."""
 
 
-class _FolderLook(NamedTuple):
+class _FolderScan(msgspec.Struct, frozen=True):
     """A scan of one folder of logs.
 
     `fd` is the open folder, and `began` is when the scan started. `time` is the folder's
@@ -51,29 +58,42 @@ class _FolderLook(NamedTuple):
 
     @property
     def is_settled(self) -> bool:
-        """Whether adding a file now would change the modification time of the folder."""
+        """Whether the modification time of the folder is old enough to be reliable.
+
+        Two changes within one clock tick give the folder the same time. After that tick, a new file
+        always changes the time.
+        """
         return self.time < self.began - FRESH_NS
 
 
 def list_logs(database: Database, folder: str, tool: str, lost: str) -> list[ConversationRow]:
-    """Return the sessions of a folder of logs as rows of `tool`, the latest first.
+    """Return the sessions in a folder of logs, the latest first.
 
-    `last_active` is the time of the last turn, or of the start if there is no turn. `lost` is the
-    status for a session that says it is active, but that no process has open. A damaged session has
-    a note. An incomplete last line is not damage. Raises OSError if the folder cannot be read.
+    Every row gets the value of `tool` in its field `tool`. A lost session gets the value of `lost`
+    as its status (see `_with_status`). The field `last_active` is the time of the last turn
+    (message), or the start time if there is no turn. The row of a damaged session has a note. An
+    incomplete last line is not damage. Raises SessionStorageError if the folder cannot be read.
     """
+    folder = os.path.abspath(os.path.expanduser(folder))
+    with storage_errors("list", folder):
+        return database.repeat(lambda: _list_logs(database, folder, tool, lost))
+
+
+def _list_logs(database: Database, folder: str, tool: str, lost: str) -> list[ConversationRow]:
     try:
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except FileNotFoundError:
         return []
     try:
-        if not database.is_there and not _ids(fd):
+        if not database.is_there and not _list_ids(fd):
             return []
-        look = _FolderLook(fd, time.time_ns(), os.fstat(fd).st_mtime_ns)
+        scan = _FolderScan(fd, time.time_ns(), os.fstat(fd).st_mtime_ns)
         rows = refresh_source(
             database,
             Source(_KIND, folder),
-            lambda known, folders: _find_changes(folder, tool, look, known, folders),
+            lambda rows, folders, load_position: _find_changes(
+                folder, tool, scan, rows, folders, load_position
+            ),
         )
     finally:
         os.close(fd)
@@ -82,7 +102,7 @@ def list_logs(database: Database, folder: str, tool: str, lost: str) -> list[Con
 
 
 def forget_changed(db: sqlite3.Connection) -> None:
-    """Delete the rows of logs that were deleted or changed.
+    """Delete the catalog rows of logs that were deleted or changed since their last refresh.
 
     The next refresh reads the changed logs again.
     """
@@ -95,7 +115,7 @@ def forget_changed(db: sqlite3.Connection) -> None:
             continue
         try:
             known = load_fingerprints(db, source)
-            store_rows(db, source, {}, _find_changed(fd, known.items()))
+            store_rows(db, source, {}, _changed_ids(fd, known.items()))
         finally:
             os.close(fd)
 
@@ -110,42 +130,59 @@ def remove_former_index(folder: str) -> None:
 
 
 def _find_changes(
-    folder: str, tool: str, look: _FolderLook, known: KnownRows, folders: KnownFolders
+    folder: str,
+    tool: str,
+    scan: _FolderScan,
+    known: KnownRows,
+    folders: KnownFolders,
+    load_position: PositionLoader,
 ) -> SourceChanges:
     """Read the logs that are new or changed, and return the differences from the catalog."""
-    ids = _find_changed(look.fd, ((id, stored.fingerprint) for id, stored in known.items()))
+    ids = _changed_ids(scan.fd, ((id, stored.fingerprint) for id, stored in known.items()))
     # A folder with the same time has the same names.
-    same = folders.get(_FOLDER) == str(look.time) and look.is_settled
-    if not same:
-        ids |= _ids(look.fd) - known.keys()
-    if same and not ids:
+    is_unchanged = folders.get(_FOLDER) == str(scan.time) and scan.is_settled
+    if not is_unchanged:
+        ids |= _list_ids(scan.fd) - known.keys()
+    if is_unchanged and not ids:
         return SourceChanges()
     if not folders:
         remove_former_index(folder)
-    found = {id: _read(folder, id, known, tool, look.began) for id in ids}
+    rows = {id: _read_row(folder, id, tool, known.get(id), load_position, scan.began) for id in ids}
     changes = SourceChanges(
-        {id: row for id, row in found.items() if row is not None and row != known.get(id)},
-        [id for id, row in found.items() if row is None and id in known],
+        {id: row for id, row in rows.items() if row and not row.is_same(known.get(id))},
+        [id for id, row in rows.items() if row is None and id in known],
     )
-    if look.is_settled:
-        changes.folders[_FOLDER] = str(look.time)
+    if scan.is_settled:
+        changes.folders[_FOLDER] = str(scan.time)
     elif _FOLDER in folders:
         changes.gone_folders = [_FOLDER]
     return changes
 
 
-def _read(folder: str, id: str, known: KnownRows, tool: str, began: int) -> StoredRow | None:
+def _read_row(
+    folder: str,
+    id: str,
+    tool: str,
+    known: StoredRow | None,
+    load_position: PositionLoader,
+    began: int,
+) -> StoredRow | None:
     """Return the row of the log with this id; None if the file is gone or is not a session."""
     if not is_id(id) or os.path.isdir(f"{folder}/{id}{SUFFIX}"):
         return None
     from cortext.catalog.log_row_reader import read_log
 
-    read = read_log(folder, id, known[id].row if id in known else None, tool)
+    old, position = (known.row, load_position(id)) if known else (None, None)
+    read = read_log(folder, id, tool, old=old, position=position)
     return read.to_store(began) if read else None
 
 
 def _with_status(rows: list[ConversationRow], folder: str, lost: str) -> list[ConversationRow]:
-    """Return the rows, with the status `lost` for active sessions that no process has open."""
+    """Return the rows. Every lost session gets the value of `lost` as its status.
+
+    A session is lost if its status is "interrupted", or if its status is "active" but no process
+    has the session open.
+    """
     marked = _marked_ids(folder)
     return [
         replace(row, status=lost)
@@ -162,7 +199,8 @@ def _with_status(rows: list[ConversationRow], folder: str, lost: str) -> list[Co
 def _is_live(folder: str, id: str, marked: set[str]) -> bool:
     """Return whether a running process has the session open.
 
-    `marked` has the ids with a mark file.
+    `marked` has the ids of the sessions with a mark file, which a process locks while it has the
+    session open.
     """
     if id not in marked:
         return False
@@ -173,30 +211,30 @@ def _is_live(folder: str, id: str, marked: set[str]) -> bool:
 
 
 def _marked_ids(folder: str) -> set[str]:
-    """Return the ids of the sessions that have a mark file. Opening a session creates the file."""
+    """Return the ids of the sessions that have a mark file, because a process opened them once."""
     try:
         return set(os.listdir(mark_path(folder)))
     except OSError:
         return set()
 
 
-def _ids(fd: int) -> set[str]:
+def _list_ids(fd: int) -> set[str]:
     """Return the names of the files in the folder `fd` that may be logs, without the suffix."""
     cut = -len(SUFFIX)
     return {name[:cut] for name in os.listdir(fd) if name.endswith(SUFFIX)}
 
 
-def _find_changed(fd: int, known: Iterable[tuple[str, str]]) -> set[str]:
+def _changed_ids(fd: int, known: Iterable[tuple[str, str]]) -> set[str]:
     """Return the ids of the logs in the folder `fd` whose fingerprints differ from `known`."""
     changed: set[str] = set()
     stat = os.stat
     # A plain loop, because a refresh of many logs spends most of its time in it.
     for id, fingerprint in known:
         try:
-            found = stat(id + SUFFIX, dir_fd=fd)
+            status = stat(id + SUFFIX, dir_fd=fd)
         except OSError:
             changed.add(id)
             continue
-        if fingerprint != f"{found.st_ino} {found.st_size} {found.st_mtime_ns}":
+        if fingerprint != f"{status.st_ino} {status.st_size} {status.st_mtime_ns}":
             changed.add(id)
     return changed

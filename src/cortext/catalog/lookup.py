@@ -6,46 +6,47 @@ from collections.abc import Callable, Collection, Sequence
 
 from cortext.catalog.row import AUR, ConversationRow
 
-_CLOSE = 80
-"""The similarity, out of 100, from which a title matches a misspelled query."""
-_FAINT, _NEAR, _WORD = 45, 75, 80
+_MATCH_SCORE = 80
+"""The minimum similarity, out of 100, of a title that matches a misspelled query."""
+_CANDIDATE_SCORE, _SUGGESTION_SCORE, _WORD_SCORE = 45, 75, 80
 """The minimum similarity, out of 100, for suggestions.
 
-`_FAINT` applies to a title that is compared in detail, `_NEAR` to a title that is suggested, and
-`_WORD` to a single word of a title.
+A title needs `_CANDIDATE_SCORE` to be compared in detail. It is suggested if the whole title has
+`_SUGGESTION_SCORE`, or if a single word of it has `_WORD_SCORE`.
 """
-_LOOKED, OFFERED = 12, 3
-"""How many titles are compared in detail, and how many are suggested at most."""
+_MOST_COMPARED, OFFERED = 12, 3
+"""The maximum numbers of titles that are compared in detail, and that are suggested."""
 _SHORTEST = 3
 """The minimum number of digits in an id such as `001`. Fewer digits are a position in a list.
 
-Words of at most this many characters must match exactly.
+The same limit applies to misspelled words: a word of at most this length must match exactly.
 """
-_ENOUGH = 4
-"""The minimum number of characters that can stand for a longer id of a tool session."""
+_SHORTEST_PREFIX = 4
+"""The minimum number of characters that a user must type to name a tool session by its id."""
 
 
 def resolve(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
-    """Return the rows that a query names by id, by the start of an id, or by words.
+    """Return the rows that a user means by a query: an id, the start of an id, or words.
 
-    The ways are tried in this order. The first way that finds any row gives the result.
+    These meanings are tried in this order. The first one that finds any row gives the result.
     """
     return by_id(query, rows) or by_other_id(query, rows) or by_part(query, rows)
 
 
 def by_id(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
-    """Return the rows that lists show under this id.
+    """Return the rows whose id is exactly the query.
 
-    These rows take precedence over rows that match the query in another way.
+    For a conversation, the query can also be `DATE/ID` or the path. These rows take precedence over
+    rows that match the query in another way.
     """
-    return _first(query.strip(), rows, (_is_called, _is_key))
+    return _first_matches(query.strip(), rows, (_has_path, _has_key))
 
 
 def by_other_id(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
-    """Return the rows that another program knows by this id.
+    """Return the rows whose id in another program is exactly the query.
 
-    These rows are sessions to which a program gave the id, and conversations that are bound to a
-    tool session with the id.
+    These are sessions to which a program gave this id, and conversations that are bound to a
+    session of an AI tool with this id.
     """
     text = " ".join(query.split())  # rows have single spaces
     if not text:
@@ -54,15 +55,16 @@ def by_other_id(query: str, rows: Sequence[ConversationRow]) -> list[Conversatio
 
 
 def by_part(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
-    """Return the rows whose id starts with the query, otherwise the rows that contain its words.
+    """Return the rows whose id starts with the query. If there are none, search for its words.
 
-    The words are searched in title and summary. A number of one or two digits finds nothing. A
-    final "…" is ignored, because a terminal may have shortened the text that the user copied.
+    A row then matches if its title and summary contain every word. A number of one or two digits
+    finds nothing. A final "…" is ignored, because a terminal may have shortened the text that the
+    user copied.
     """
     text = query.strip()
     if not text or is_number(text):
         return []
-    found = _first(text, rows, (_begins_with,)) or with_words(text, rows)
+    found = _first_matches(text, rows, (_begins_with,)) or with_words(text, rows)
     if not found and text.endswith("…"):
         return by_part(text.removesuffix("…"), rows)
     return found
@@ -77,48 +79,52 @@ def is_number(query: str) -> bool:
     return len(text) < _SHORTEST and text.isascii() and text.isdecimal()
 
 
-def _first(
+def _first_matches(
     text: str,
     rows: Sequence[ConversationRow],
     tests: Sequence[Callable[[ConversationRow, str], bool]],
 ) -> list[ConversationRow]:
-    """Return all rows that pass the first of the `tests` that any row passes."""
-    # No id has a space in it.
+    """Try the tests in order until rows pass one of them, and return these rows.
+
+    Each test is called with a row and `text`. Later tests are not tried. The result is empty if no
+    row passes any test, or if `text` is not a single word.
+    """
+    # A text with a space cannot be an id.
     for matches in tests if len(text.split()) == 1 else ():
         if found := [row for row in rows if matches(row, text)]:
             return found
     return []
 
 
-def _is_called(row: ConversationRow, text: str) -> bool:
+def _has_path(row: ConversationRow, text: str) -> bool:
     return (row.path.endswith(f"/{text}") or row.path == text) and not row.tool
 
 
-def _is_key(row: ConversationRow, text: str) -> bool:
+def _has_key(row: ConversationRow, text: str) -> bool:
     return row.key == text and bool(row.tool)
 
 
 def _begins_with(row: ConversationRow, text: str) -> bool:
     if row.tool:
         # People choose the ids of `aur` sessions, so these ids may be short.
-        return (len(text) >= _ENOUGH or row.tool == AUR) and row.key.startswith(text)
+        return (len(text) >= _SHORTEST_PREFIX or row.tool == AUR) and row.key.startswith(text)
     if any(name.startswith(text) for name in (row.id, row.address, row.path)):
         return True
-    return was_had_in(row, text)
+    return has_bound_session(row, text)
 
 
-def was_had_in(row: ConversationRow, text: str) -> bool:
-    """Return whether a conversation is bound to a tool session whose id starts with `text`.
+def has_bound_session(row: ConversationRow, text: str) -> bool:
+    """Return whether a conversation is bound to an AI tool's session whose id starts with `text`.
 
     Always False for a `text` of fewer than four characters.
     """
-    return len(text) >= _ENOUGH and any(id.startswith(text) for id in row.session_ids)
+    return len(text) >= _SHORTEST_PREFIX and any(id.startswith(text) for id in row.session_ids)
 
 
 def misspelt(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
-    """Return all rows whose title is similar to the query, the most similar first.
+    """Return all rows whose title is similar to a misspelled query, the most similar first.
 
-    A title is similar as a whole, or if it has a similar word for every word of the query.
+    Either the whole title is similar, or the title has a similar word for every word of the query.
     """
     from rapidfuzz import fuzz, utils
 
@@ -132,7 +138,7 @@ def misspelt(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRo
     found = [
         n
         for n, title in enumerate(titles)
-        if scores[n] >= _CLOSE or all(not each.isdisjoint(title.split()) for each in similar)
+        if scores[n] >= _MATCH_SCORE or all(not each.isdisjoint(title.split()) for each in similar)
     ]
     return [rows[n] for n in sorted(found, key=lambda n: -scores[n])]
 
@@ -146,7 +152,7 @@ def _similar_words(typed: str, words: Collection[str]) -> set[str]:
 
     if len(typed) <= _SHORTEST:
         return {typed}  # a short word is similar to too many others
-    found = process.extract(typed, words, scorer=fuzz.ratio, limit=None, score_cutoff=_WORD)
+    found = process.extract(typed, words, scorer=fuzz.ratio, limit=None, score_cutoff=_WORD_SCORE)
     return {word for word, _, _ in found}
 
 
@@ -161,18 +167,18 @@ def nearest(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow
 
     def is_near(row: ConversationRow) -> bool:
         title = utils.default_process(row.title)
-        return fuzz.WRatio(text, title) >= _NEAR or any(
-            fuzz.ratio(typed, word) >= _WORD
+        return fuzz.WRatio(text, title) >= _SUGGESTION_SCORE or any(
+            fuzz.ratio(typed, word) >= _WORD_SCORE
             for typed in text.split()
             for word in title.split()
             if len(typed) > _SHORTEST
         )
 
-    found = _alike(query, rows, fuzz.WRatio, most=_LOOKED, least=_FAINT)
+    found = _most_similar(query, rows, fuzz.WRatio, most=_MOST_COMPARED, least=_CANDIDATE_SCORE)
     return [row for row in found if is_near(row)][:OFFERED]
 
 
-def _alike(
+def _most_similar(
     query: str,
     rows: Sequence[ConversationRow],
     scorer: Callable[..., float],
@@ -180,7 +186,11 @@ def _alike(
     most: int,
     least: int,
 ) -> list[ConversationRow]:
-    """Return up to `most` rows whose title scores at least `least`, the most similar first."""
+    """Return up to `most` rows whose title is similar to the query, the most similar first.
+
+    `scorer` is a rapidfuzz function that returns the similarity of two texts, from 0 to 100.
+    `least` is the minimum similarity.
+    """
     from rapidfuzz import process, utils
 
     if not utils.default_process(query):
@@ -200,7 +210,7 @@ def with_words(text: str, rows: Sequence[ConversationRow]) -> list[ConversationR
     """Return the rows whose title or summary contains each word of `text`, ignoring case."""
     words = text.casefold().split()
 
-    def has_all(shown: str) -> bool:
-        return all(word in shown for word in words)
+    def has_all(text_of_row: str) -> bool:
+        return all(word in text_of_row for word in words)
 
     return [row for row in rows if has_all(f"{row.title}\n{row.summary}".casefold())]

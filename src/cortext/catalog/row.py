@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from operator import attrgetter
 
 import msgspec
 
@@ -20,52 +21,32 @@ AUR, DOCUMENT = "aur", "document"
 """
 SPAWN = "spawn"
 """The name that users see for `AUR`, because another program may be called `aur`."""
-_OWNERS = {AUR: "`cortext spawn`", DOCUMENT: "a program of yours"}
+_OWNER_NAMES = {AUR: "`cortext spawn`", DOCUMENT: "one of your programs"}
 
 
 def name_of_tool(tool: str) -> str:
-    """Return the name that users see for a value of `ConversationRow.tool`."""
+    """Return the name that users see for a `ConversationRow.tool`, such as `spawn` for `AUR`."""
     return SPAWN if tool == AUR else tool
 
 
-class NotOursError(CortextError):
-    """A command that needs a workspace conversation was given a session of no workspace."""
+class NotInWorkspaceError(CortextError):
+    """A session belongs to no workspace, but the command needs a conversation of a workspace."""
 
     def __init__(self, tool: str, id: str) -> None:
         self.tool = tool
         self.id = id
-        owner = _OWNERS.get(tool) or display_name(tool)
+        owner = _OWNER_NAMES.get(tool) or display_name(tool)
         super().__init__(
-            f"{id} is a session of {owner}, and belongs to no workspace",
-            hint=f"`cortext import {id}` makes a conversation of it",
+            f"{id} is a session of {owner} and does not belong to a workspace",
+            hint=f"make it a conversation with `cortext import {id}`",
         )
 
 
 class BoundSession(msgspec.Struct, frozen=True, gc=False):
-    """A tool session that a conversation is bound to: its messages belong to the conversation."""
+    """A session of an AI tool that is bound (linked) to a conversation."""
 
     tool: str
     session_id: str
-
-
-class ReadPosition(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """How far a refresh has read a message file, and what it counted up to there.
-
-    The next refresh reads only the lines after this position. `start` is the byte where the
-    messages begin. `size` is the byte where the last complete line ends. `last` is the time of the
-    last message, and `latest` is the latest time of any message. `end_checksum` covers the last
-    bytes before the position, and `checksum` covers everything from `start`.
-    """
-
-    inode: int = 0
-    start: int = 0
-    size: int = 0
-    lines: int = 0
-    messages: int = 0
-    last: int = 0
-    latest: int = 0
-    end_checksum: int = 0
-    checksum: int = 0
 
 
 class ConversationRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
@@ -97,11 +78,13 @@ class ConversationRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     model: str = ""
     agent: str = ""
     owner: str = ""
-    """The owner of the session, as its program recorded the owner; "" if unknown."""
+    """The user for whom a program keeps the session, as the program states; "" if unknown."""
     parent_id: str = ""
     bindings: tuple[BoundSession, ...] = ()
     working_dir: str = ""
     """The folder where the session took place; "" if it is unknown or is the workspace."""
+    branch: str = ""
+    """The git branch on which the session took place last; "" if it is unknown."""
     own_id: str = ""
     """The id that another program gave the session; "" if it is the same as `key`."""
     stop_reason: str = ""
@@ -109,7 +92,8 @@ class ConversationRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     """The problem with the session's files; "" if there is none."""
     fingerprint: str = ""
     """The fingerprint of a transcript or document. It changes whenever a message is added."""
-    position: ReadPosition | None = None
+    latest_message: int = 0
+    """The latest time of any message, if the last message has an earlier time; otherwise 0."""
 
     @property
     def id(self) -> str:
@@ -128,9 +112,10 @@ class ConversationRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
     @property
     def address(self) -> str:
-        """The shortest text that locates the row.
+        """A short text that locates the row.
 
-        `DATE/ID` for a conversation, the path for a document, and the id for any other session.
+        This is `DATE/ID` for a conversation, the path for a session of a program, and the id for a
+        session of an AI tool or of `aur spawn`.
         """
         if self.tool:
             return self.path if self.tool == DOCUMENT else self.key
@@ -140,10 +125,10 @@ class ConversationRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     def place(self) -> ConversationPath:
         """The location of a conversation's folder in its workspace.
 
-        Raises NotOursError for a session that is in no workspace.
+        Raises NotInWorkspaceError for a session that is in no workspace.
         """
         if self.tool:
-            raise NotOursError(self.tool, self.key)
+            raise NotInWorkspaceError(self.tool, self.key)
         shelf, day, name = self.path.rsplit("/", 2)
         return ConversationPath(f"{self.workspace}/{shelf}", day, name)
 
@@ -164,24 +149,25 @@ class ConversationRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
     @property
     def tools(self) -> set[str]:
-        """The names of the tools in which the conversation or session took place."""
+        """The internal names of the tools in which the session took place, such as `codex`."""
         return {self.tool} if self.tool else {each.tool for each in self.bindings}
 
     @property
     def tool_names(self) -> list[str]:
-        """The names of the same tools as `tools`, sorted and as users see them."""
+        """The sorted names that users see for the tools in which the session took place."""
         return [SPAWN] if self.tool == AUR else sorted(self.tools)
 
     @property
     def session_ids(self) -> list[str]:
-        """The ids of the tool sessions that the conversation is bound to."""
+        """The ids of the AI tools' sessions whose messages belong to the conversation."""
         return [each.session_id for each in self.bindings]
 
     @property
     def source_ids(self) -> tuple[str, ...]:
-        """The standalone session that the conversation was imported from, as TOOL:ID.
+        """The session that the conversation was imported from, as TOOL:ID.
 
-        The tuple has one item, or none if the conversation is not an import.
+        The tuple has one item, for a session of `aur spawn` or of a program. It is empty if the
+        conversation was not imported from such a session.
         """
         is_copy = self.parent_id.startswith((f"{AUR}:", f"{DOCUMENT}:"))
         return (self.parent_id,) if is_copy else ()
@@ -193,7 +179,7 @@ class ConversationRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
     @property
     def is_log(self) -> bool:
-        """Whether the row is a standalone session that is stored as a log (one JSONL file)."""
+        """Whether the row is a session of `aur spawn` or a program, stored as one JSONL file."""
         return self.is_standalone and self.path.endswith(".jsonl")
 
     @property
@@ -213,9 +199,8 @@ class ConversationRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
         return clock.from_micros(self.last_active)
 
 
-def recency(row: ConversationRow) -> tuple[int, str]:
-    """Return the sort key that orders rows by their last activity, the oldest first."""
-    return row.last_active, row.path
+recency: Callable[[ConversationRow], tuple[int, str]] = attrgetter("last_active", "path")
+"""The sort key that orders rows by their last activity, the oldest first."""
 
 
 def encode_row(row: ConversationRow) -> bytes:
@@ -224,10 +209,7 @@ def encode_row(row: ConversationRow) -> bytes:
 
 
 def decode_rows(rows: Sequence[bytes]) -> list[ConversationRow]:
-    """Decode rows that `encode_row` encoded.
-
-    Raises ValueError if one of them is not a valid row.
-    """
+    """Decode rows that `encode_row` encoded. Raises ValueError if a row is not valid."""
     data = b"[%s]" % b",".join(rows)
     try:
         found = _decode(data)

@@ -1,4 +1,4 @@
-"""The catalog table that stores one row for each conversation or session of a list.
+"""The catalog table that stores one row for each conversation or session.
 
 Rows come from a *source*: a workspace, an AI tool, a folder of logs or a folder of documents. The
 table stores a row with the fingerprint of its files (inode, size and modification time). A refresh
@@ -9,28 +9,31 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
+import msgspec
 from msgspec import Struct
 
 from cortext.catalog.database import UnreadableError
 from cortext.catalog.row import ConversationRow, decode_rows, encode_row
-from cortext.stores.fingerprints import Fingerprint
+from cortext.stores.file_fingerprint import Fingerprint
 
 SCHEMA = """
-CREATE TABLE rows (kind TEXT, source BLOB, key BLOB, fingerprint BLOB, row BLOB,
+CREATE TABLE rows (kind TEXT, source BLOB, key BLOB, fingerprint BLOB, row BLOB, position BLOB,
     PRIMARY KEY (kind, source, key)) WITHOUT ROWID;
 CREATE TABLE folders (kind TEXT, source BLOB, folder BLOB, fingerprint BLOB,
     PRIMARY KEY (kind, source, folder)) WITHOUT ROWID
 """
 FRESH_NS = 20_000_000
-"""Nanoseconds within which a file can change twice without getting a new modification time."""
+"""If a file changes twice within this many nanoseconds, both changes may have the same time.
+
+A file that changed so recently may therefore change again without a new modification time.
+"""
 # Python represents bytes of a file name that are not UTF-8 as lone surrogates.
-_ANY = "surrogatepass"
+_PATH_ERRORS = "surrogatepass"
 
 
-class Source(NamedTuple):
-    """Where a row comes from.
+class Source(msgspec.Struct, frozen=True):
+    """The origin of some catalog rows: a workspace, an AI tool, or a folder of logs or documents.
 
     `kind` is workspace, tool, log or document. `name` is the path of the folder, or the tool's
     name.
@@ -40,36 +43,65 @@ class Source(NamedTuple):
     name: str
 
 
+class ReadPosition(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The position up to which a refresh has read a message file, with counts and checksums.
+
+    The next refresh reads only the lines after this position. `start` is the byte where the
+    messages begin, and `size` is the byte where the last complete line ends. `lines` and `messages`
+    are the numbers of lines and messages before the position. `last` is the time of the last
+    message, and `latest` is the latest time of any message. `end_checksum` covers the last bytes
+    before the position, and `checksum` covers everything from `start`.
+    """
+
+    inode: int = 0
+    start: int = 0
+    size: int = 0
+    lines: int = 0
+    messages: int = 0
+    last: int = 0
+    latest: int = 0
+    end_checksum: int = 0
+    checksum: int = 0
+
+
 class StoredRow(Struct, gc=False):
-    """A catalog row as the table stores it, with the fingerprint of its files.
+    """A catalog row in the table, with the fingerprint of the conversation's files.
 
     `row` is None if the files contain no conversation to list. `fingerprint` is "" if the next
-    refresh must read the files again.
+    refresh must read the files again. `position` is where the next refresh continues to read. It is
+    None in rows that `load_rows` returns, because only a changed row needs it: see `load_position`.
     """
 
     fingerprint: str
     row: ConversationRow | None
+    position: ReadPosition | None = None
+
+    def is_same(self, other: StoredRow | None) -> bool:
+        """Return whether another stored row has the same row and fingerprint."""
+        return bool(other) and (self.fingerprint, self.row) == (other.fingerprint, other.row)
 
 
-class ReadRow(NamedTuple):
+class ReadRow(msgspec.Struct, frozen=True):
     """A catalog row that was just read from a file, with the file's fingerprint.
 
-    The fingerprint is None if the file could not be opened.
+    The fingerprint is None if the file could not be opened. `position` is where the next refresh
+    continues to read, or None if it must read everything.
     """
 
     row: ConversationRow
     fingerprint: Fingerprint | None
+    position: ReadPosition | None = None
 
     def to_store(self, began: int) -> StoredRow:
-        """Return the row as the table stores it.
+        """Return the row to store in the table.
 
         `began` is the time when the refresh started, in nanoseconds since 1970. A file that was
         just written can change again without a new modification time. The row of such a file gets
         no fingerprint, so the next refresh reads the file again.
         """
         found = self.fingerprint
-        settled = found is not None and found.mtime_ns < began - FRESH_NS
-        return StoredRow(str(found) if settled else "", self.row)
+        is_settled = found is not None and found.mtime_ns < began - FRESH_NS
+        return StoredRow(str(found) if is_settled else "", self.row, self.position)
 
 
 def load_rows(db: sqlite3.Connection, source: Source) -> dict[str, StoredRow]:
@@ -80,7 +112,7 @@ def load_rows(db: sqlite3.Connection, source: Source) -> dict[str, StoredRow]:
     """
     query = "SELECT key, fingerprint, row FROM rows WHERE kind = ? AND source = ?"
     try:
-        found = db.execute(query, _where(source)).fetchall()
+        found = db.execute(query, _source_columns(source)).fetchall()
         rows = iter(decode_rows([row for _, _, row in found if row]))
         return {
             _to_text(key): StoredRow(_to_text(fingerprint), next(rows) if row else None)
@@ -90,28 +122,41 @@ def load_rows(db: sqlite3.Connection, source: Source) -> dict[str, StoredRow]:
         raise UnreadableError(f"a row cannot be read: {error}") from None
 
 
+def load_position(db: sqlite3.Connection, source: Source, key: str) -> ReadPosition | None:
+    """Return the read position of a stored row; None if its files must be read from the start."""
+    query = "SELECT position FROM rows WHERE kind = ? AND source = ? AND key = ?"
+    found = db.execute(query, (*_source_columns(source), _to_column(key))).fetchone()
+    try:
+        return msgspec.json.decode(found[0], type=ReadPosition) if found else None
+    except (msgspec.DecodeError, TypeError):
+        return None
+
+
 def load_fingerprints(db: sqlite3.Connection, source: Source) -> dict[str, str]:
     """Return the stored fingerprint of each row of a source, by the row's key."""
-    return _texts(db, "SELECT key, fingerprint FROM rows WHERE kind = ? AND source = ?", source)
+    return _load_texts(
+        db, "SELECT key, fingerprint FROM rows WHERE kind = ? AND source = ?", source
+    )
 
 
 def store_rows(
     db: sqlite3.Connection, source: Source, new: Mapping[str, StoredRow], gone: Iterable[str] = ()
 ) -> None:
     """Write new and changed rows of a source, and delete the rows whose keys are in `gone`."""
-    where = _where(source)
+    where = _source_columns(source)
     db.executemany(
         "DELETE FROM rows WHERE kind = ? AND source = ? AND key = ?",
         [(*where, _to_column(key)) for key in gone],
     )
     db.executemany(
-        "INSERT OR REPLACE INTO rows VALUES (?,?,?,?,?)",
+        "INSERT OR REPLACE INTO rows VALUES (?,?,?,?,?,?)",
         [
             (
                 *where,
                 _to_column(key),
                 _to_column(stored.fingerprint),
                 encode_row(stored.row) if stored.row else b"",
+                msgspec.json.encode(stored.position) if stored.position else b"",
             )
             for key, stored in new.items()
         ],
@@ -120,7 +165,7 @@ def store_rows(
 
 def load_folders(db: sqlite3.Connection, source: Source) -> dict[str, str]:
     """Return the stored fingerprint of each folder of a source, by the folder's path."""
-    return _texts(
+    return _load_texts(
         db, "SELECT folder, fingerprint FROM folders WHERE kind = ? AND source = ?", source
     )
 
@@ -128,8 +173,12 @@ def load_folders(db: sqlite3.Connection, source: Source) -> dict[str, str]:
 def store_folders(
     db: sqlite3.Connection, source: Source, new: Mapping[str, str], gone: Iterable[str] = ()
 ) -> None:
-    """Write fingerprints of folders of a source, and delete those of the folders in `gone`."""
-    where = _where(source)
+    """Write and delete the fingerprints of the folders of a source.
+
+    `new` has the fingerprints to write, by folder path. `gone` has the paths of the folders whose
+    fingerprints are deleted.
+    """
+    where = _source_columns(source)
     db.executemany(
         "DELETE FROM folders WHERE kind = ? AND source = ? AND folder = ?",
         [(*where, _to_column(folder)) for folder in gone],
@@ -151,33 +200,33 @@ def source_names(db: sqlite3.Connection, kind: str) -> list[str]:
 
 def forget_source(db: sqlite3.Connection, source: Source) -> None:
     """Delete all rows and folder fingerprints of a source from the catalog."""
-    where = _where(source)
+    where = _source_columns(source)
     db.execute("DELETE FROM rows WHERE kind = ? AND source = ?", where)
     db.execute("DELETE FROM folders WHERE kind = ? AND source = ?", where)
 
 
-def _where(source: Source) -> tuple[str, str | bytes]:
+def _source_columns(source: Source) -> tuple[str, str | bytes]:
     return source.kind, _to_column(source.name)
 
 
 def _to_column(text: str) -> str | bytes:
-    """Return a text in the type that SQLite can store.
+    """Convert a text to a value that SQLite can store.
 
     Text that is not ASCII becomes bytes, because a file name may not be valid UTF-8.
     """
-    return text if text.isascii() else text.encode("utf-8", _ANY)
+    return text if text.isascii() else text.encode("utf-8", _PATH_ERRORS)
 
 
 def _to_text(value: str | bytes) -> str:
-    """Return the text that `_to_column` converted."""
-    return value if isinstance(value, str) else value.decode("utf-8", _ANY)
+    """Convert a value from `_to_column` back to text."""
+    return value if isinstance(value, str) else value.decode("utf-8", _PATH_ERRORS)
 
 
-def _texts(db: sqlite3.Connection, query: str, source: Source) -> dict[str, str]:
+def _load_texts(db: sqlite3.Connection, query: str, source: Source) -> dict[str, str]:
     try:
         return {
             _to_text(name): _to_text(fingerprint)
-            for name, fingerprint in db.execute(query, _where(source)).fetchall()
+            for name, fingerprint in db.execute(query, _source_columns(source)).fetchall()
         }
     except (ValueError, TypeError, AttributeError) as error:
         raise UnreadableError(f"a fingerprint cannot be read: {error}") from None

@@ -14,9 +14,11 @@ from msgspec import Struct, field
 
 from cortext.catalog.database import Database
 from cortext.catalog.row_table import (
+    ReadPosition,
     Source,
     StoredRow,
     load_folders,
+    load_position,
     load_rows,
     store_folders,
     store_rows,
@@ -24,14 +26,15 @@ from cortext.catalog.row_table import (
 
 KnownRows = Mapping[str, StoredRow]
 KnownFolders = Mapping[str, str]
+PositionLoader = Callable[[str], ReadPosition | None]
+"""A function that returns the read position of the stored row with a key, or None."""
 
 
 class SourceChanges(Struct):
     """The differences between the files of a source and its rows in the catalog.
 
     `rows` has new and changed rows by key, and `gone` has the keys of rows to delete. `folders` has
-    new folder fingerprints by path, and `gone_folders` has the folders whose fingerprints to
-    delete.
+    new fingerprints of folders by path, and `gone_folders` has the paths of deleted folders.
     """
 
     rows: dict[str, StoredRow] = field(default_factory=dict[str, StoredRow])
@@ -51,17 +54,20 @@ class SourceChanges(Struct):
 def refresh_source(
     database: Database,
     source: Source,
-    find_changes: Callable[[KnownRows, KnownFolders], SourceChanges],
+    find_changes: Callable[[KnownRows, KnownFolders, PositionLoader], SourceChanges],
     also_store: Callable[[sqlite3.Connection, SourceChanges], None] = lambda _db, _changes: None,
 ) -> dict[str, StoredRow]:
     """Bring the catalog rows of one source up to date, and return all of its rows by key.
 
-    `find_changes` gets the stored rows and folder fingerprints, and returns the changes.
-    `also_store` can write more data in the same transaction. An interrupted refresh changes
-    nothing.
+    `find_changes` is called with the stored rows, the stored folder fingerprints, and a function
+    that loads the read position of a changed row. It returns the changes.
+    `also_store` is called with the database and the changes, and can write more data in the same
+    transaction. An interrupted refresh changes nothing.
     """
     rows, folders = database.run(lambda db: (load_rows(db, source), load_folders(db, source)))
-    changes = find_changes(rows, folders)
+    changes = find_changes(
+        rows, folders, lambda key: database.run(lambda db: load_position(db, source, key))
+    )
     if not changes:
         return rows
 

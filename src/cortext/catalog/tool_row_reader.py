@@ -1,6 +1,7 @@
 """Read new and changed transcripts of AI tools and make their catalog rows.
 
-A refresh only *glances* at a transcript: it reads the ends of the file to get the title and times.
+A refresh only *glances* at a transcript: it reads the beginning and the end of the file to get the
+title and the times.
 """
 
 from __future__ import annotations
@@ -8,31 +9,36 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
-from typing import NamedTuple
+
+import msgspec
 
 from cortext.catalog.database import micros
 from cortext.catalog.row import ConversationRow
 from cortext.catalog.row_table import StoredRow
-from cortext.catalog.sanitize import folder_named, shown, told
+from cortext.catalog.row_text_redaction import replace_nul, shown, told
 from cortext.errors import CortextError, why
 from cortext.tools import transcript_folders
 from cortext.tools.reader_protocol import Bridge, Glance, TranscriptSource
 from cortext.tools.registry import find_tool, open_bridge
 
-_SEEN_WHOLE = 1 << 22
-"""The size in bytes up to which a glance searches the whole transcript for a user's request.
+_SEARCHED_SIZE = 1 << 22
+"""The largest transcript, in bytes, that a glance searches completely for a user's request.
 
-A transcript of at most this size has no request if the glance finds none.
+If a glance finds no request in such a transcript, there is none.
 """
-_PACKED = 32
+_HIGHEST_COMPRESSION = 32
 """The highest ratio by which compression may shrink a transcript."""
 
+_NO_BRANCH = "HEAD"
+"""The name that tools record if a commit is checked out, and not a branch."""
 
-class NewToolRows(NamedTuple):
+
+class NewToolRows(msgspec.Struct, frozen=True):
     """The changes that a refresh of tool sessions found.
 
     `new` has the new and changed rows, by tool and session id. `gone` has the ids of deleted
-    sessions, by tool. `left` is the number of changed sessions that there was no time to read.
+    sessions, by tool. `left` is the number of changed sessions that were not read before the time
+    limit.
     """
 
     new: dict[str, dict[str, StoredRow]]
@@ -40,10 +46,12 @@ class NewToolRows(NamedTuple):
     left: int
 
 
-class _Candidate(NamedTuple):
-    """A transcript that may give a session its row.
+class _Candidate(msgspec.Struct, frozen=True):
+    """A transcript from which the catalog row of a session can be made.
 
-    `fingerprint` is the text that the catalog stores, and `time` is the modification time.
+    A session can have several transcripts. `source` is the transcript, and `bridge` is the object
+    that reads it. `fingerprint` is the text that the catalog stores to notice changes. `time` is
+    the modification time in nanoseconds.
     """
 
     bridge: Bridge
@@ -53,10 +61,10 @@ class _Candidate(NamedTuple):
 
 
 class _ToolHome:
-    """The transcripts of a tool below one folder.
+    """The transcripts of a tool below one folder, `home`.
 
-    `sessions` has them by session id, the latest first. The folder is searched when `sessions` is
-    first used.
+    `sessions` maps each session id to the transcripts of the session, the latest first. The folder
+    is searched when `sessions` is first used.
     """
 
     def __init__(self, tool: str, home: str) -> None:
@@ -65,32 +73,38 @@ class _ToolHome:
     @cached_property
     def sessions(self) -> dict[str, list[_Candidate]]:
         found: dict[str, list[_Candidate]] = {}
-        for one in sorted(self._candidates(), key=lambda one: one.time, reverse=True):
-            found.setdefault(one.source.id, []).append(one)
+        for candidate in sorted(
+            self._candidates(), key=lambda candidate: candidate.time, reverse=True
+        ):
+            found.setdefault(candidate.source.id, []).append(candidate)
         return found
 
     def _candidates(self) -> list[_Candidate]:
         own = self._home == transcript_folders.own_home(self.tool)
         # A bridge follows environment variables only for the tool's own folder.
         bridge = open_bridge(self.tool, None if own else self._home)
-        beside = transcript_folders.mark_beside(self.tool, self._home)
-        found: list[_Candidate] = []
+        beside = transcript_folders.companions_fingerprint(self.tool, self._home)
+        candidates: list[_Candidate] = []
         try:
             for source in bridge.sources():
                 if shown(source.id) != source.id:
                     transcript_folders.warn(
-                        "%s is passed over: its id cannot be shown", source.path
+                        "skipped %s: its id contains characters that cannot be shown", source.path
                     )
                     continue
                 fingerprint = "\0".join((source.path, source.print, source.cwd, beside))
-                found.append(_Candidate(bridge, source, fingerprint, _time(source)))
+                candidates.append(_Candidate(bridge, source, fingerprint, _modified_at(source)))
         except (OSError, CortextError) as error:
-            transcript_folders.warn("%s is passed over: %s", self._home, why(error))
-        return found
+            transcript_folders.warn("skipped %s: %s", self._home, why(error))
+        return candidates
 
 
-class _Session(NamedTuple):
-    """One tool session: its transcripts, the latest first, and the archive that may have a copy."""
+class _Session(msgspec.Struct, frozen=True):
+    """One session of an AI tool. `key` is the pair of tool and session id.
+
+    `found` has the transcripts of the session, the latest first. `archive` has cortext's own copies
+    of the tool's transcripts. Some of these copies may belong to this session.
+    """
 
     key: tuple[str, str]
     found: list[_Candidate]
@@ -104,31 +118,32 @@ class _Session(NamedTuple):
             yield from copies
 
 
-def glance_at(
-    looks: Mapping[tuple[str, str], transcript_folders.FolderState],
+def read_changed_sessions(
+    folder_states: Mapping[tuple[str, str], transcript_folders.FolderState],
     known: Mapping[str, Mapping[str, str]],
     deleted: Collection[tuple[str, str]],
     patience: float | None,
 ) -> NewToolRows:
-    """Make rows for the sessions whose transcripts changed, the latest first.
+    """Make catalog rows for the sessions whose transcripts changed, the latest sessions first.
 
-    `looks` has the state of each tool's folders. `known` has the fingerprints in the catalog, by
-    tool and session id. Reading stops after about `patience` seconds; None means no limit. The
-    tool's own transcript is preferred to the copy in the archive. Sessions in `deleted` get no row.
+    `folder_states` has the state of each folder, by tool and path. `known` has the fingerprints in
+    the catalog, by tool and session id. Sessions in `deleted` (pairs of tool and id) get no row.
+    Reading stops after about `patience` seconds; None means no limit. cortext's archive may have a
+    copy of a transcript. The tool's own transcript is preferred to the copy.
     """
-    there = (session for tool in known for session in _sessions(tool, looks))
-    sessions = {session.key: session for session in there if session.key not in deleted}
+    found_sessions = (session for tool in known for session in _find_sessions(tool, folder_states))
+    sessions = {session.key: session for session in found_sessions if session.key not in deleted}
     changed = [
-        one
-        for (tool, id), one in sessions.items()
-        if known[tool].get(id) != one.found[0].fingerprint
+        session
+        for (tool, id), session in sessions.items()
+        if known[tool].get(id) != session.found[0].fingerprint
     ]
     changed.sort(key=lambda session: session.found[0].time, reverse=True)
-    end = None if patience is None else time.monotonic() + patience
+    deadline = None if patience is None else time.monotonic() + patience
     new: dict[str, dict[str, StoredRow]] = {tool: {} for tool in known}
     count = 0
     for session in changed:
-        if end is not None and time.monotonic() >= end:
+        if deadline is not None and time.monotonic() >= deadline:
             break
         tool, id = session.key
         new[tool][id] = _row(session)
@@ -137,13 +152,13 @@ def glance_at(
     return NewToolRows(new, gone, len(changed) - count)
 
 
-def _sessions(
-    tool: str, looks: Mapping[tuple[str, str], transcript_folders.FolderState]
+def _find_sessions(
+    tool: str, folder_states: Mapping[tuple[str, str], transcript_folders.FolderState]
 ) -> Iterator[_Session]:
     """Yield the sessions in a tool's own folder, then the sessions that only the archive has."""
     homes = transcript_folders.own_home(tool), transcript_folders.archive_home(tool)
     own, archive = (_ToolHome(tool, home) for home in homes)
-    names = [looks[tool, home].names for home in homes]
+    names = [folder_states[tool, home].names for home in homes]
     for id, found in own.sessions.items():
         yield _Session((tool, id), found, archive)
     # A copy has the name of its original. Skip the archive if all originals still exist.
@@ -153,66 +168,67 @@ def _sessions(
                 yield _Session((tool, id), found, archive)
 
 
-def _time(source: TranscriptSource) -> int:
-    """Return when a transcript changed, in nanoseconds since 1970; 0 if unknown.
+def _modified_at(source: TranscriptSource) -> int:
+    """Return the time when a transcript last changed, in nanoseconds since 1970; 0 if unknown.
 
-    The time is part of the source's fingerprint. For a session in a database it is in milliseconds.
+    The first part of the text `source.print` is the time. It is in milliseconds if the tool stores
+    its sessions in a database. Otherwise it is in nanoseconds.
     """
     first = source.print.partition("-")[0]
-    when = int(first) if first.isascii() and first.isdecimal() and len(first) < 20 else 0
-    return when * 1_000_000 if len(first) < 15 else when
+    number = int(first) if first.isascii() and first.isdecimal() and len(first) < 20 else 0
+    return number * 1_000_000 if len(first) < 15 else number
 
 
 def _row(session: _Session) -> StoredRow:
     """Return the row of the session's first readable transcript.
 
-    If no transcript is readable, return the row of the first one, which has a note about the
+    If no transcript is readable, return a row for the first transcript, with a note about the
     problem.
     """
     rows: list[ConversationRow | None] = []
     # With this fingerprint, an unreadable transcript is not tried again until it changes.
     fingerprint = session.found[0].fingerprint
-    for one in session.all():
-        row, readable = _glance(one)
+    for candidate in session.all():
+        row, readable = _read_row(candidate)
         if readable:
             return StoredRow(fingerprint, row)
         rows.append(row)
     return StoredRow(fingerprint, rows[0])
 
 
-def _glance(one: _Candidate) -> tuple[ConversationRow | None, bool]:
+def _read_row(candidate: _Candidate) -> tuple[ConversationRow | None, bool]:
     """Return the row of a transcript, and whether the transcript is readable.
 
     The row is None if the transcript is not listed: it belongs to a sub-agent, has no request or is
     gone.
     """
-    source = one.source
+    source = candidate.source
     try:
         if transcript_folders.is_side(source):
             return None, True
-        seen = one.bridge.glance(source)
+        glance = candidate.bridge.glance(source)
     except FileNotFoundError:
         return None, False
     except (OSError, CortextError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         transcript_folders.warn("%s cannot be read: %s", source.path, reason)
-        return _to_row(one, None, f"{source.path}: {reason.lower()}"), False
-    if not (seen.title or seen.started_at):
-        note = f"{source.path}: nothing in it can be read"
-        return (_to_row(one, None, note) if source.size else None), False
-    if not seen.title and source.size <= _seen_whole(source.path):
+        return _to_row(candidate, None, f"{source.path}: {reason.lower()}"), False
+    if not (glance.title or glance.started_at):
+        note = f"{source.path}: nothing in the file can be read"
+        return (_to_row(candidate, None, note) if source.size else None), False
+    if not glance.title and source.size <= _searched_size(source.path):
         return None, True
-    return _to_row(one, seen, ""), True
+    return _to_row(candidate, glance, ""), True
 
 
-def _seen_whole(path: str) -> int:
-    return _SEEN_WHOLE // _PACKED if path.endswith(".gz") else _SEEN_WHOLE
+def _searched_size(path: str) -> int:
+    return _SEARCHED_SIZE // _HIGHEST_COMPRESSION if path.endswith(".gz") else _SEARCHED_SIZE
 
 
-def _to_row(one: _Candidate, seen: Glance | None, note: str) -> ConversationRow:
-    source = one.source
-    active = micros(seen.updated_at) if seen else one.time // 1000
-    started = seen.started_at if seen else None
+def _to_row(candidate: _Candidate, glance: Glance | None, note: str) -> ConversationRow:
+    source = candidate.source
+    active = micros(glance.updated_at) if glance else candidate.time // 1000
+    started = glance.started_at if glance else None
     return ConversationRow(
         tool=source.tool,
         path=source.path,
@@ -220,12 +236,18 @@ def _to_row(one: _Candidate, seen: Glance | None, note: str) -> ConversationRow:
         status="paused",
         last_active=active,
         kind="chat",
-        title=(told(seen.title) if seen else "") or f"session {source.id[:8]}",
+        title=(told(glance.title) if glance else "") or f"session {source.id[:8]}",
         note=shown(note),
         created_at=micros(started) if started else active,
-        model=shown(seen.model) if seen else "",
+        model=shown(glance.model) if glance else "",
         agent=source.tool,
-        working_dir=folder_named((seen.cwd if seen else "") or source.cwd),
+        branch=_branch_of(glance) if glance else "",
+        working_dir=replace_nul((glance.cwd if glance else "") or source.cwd),
         # Two lines can have the same time, so only the fingerprint shows every added line.
         fingerprint=shown(source.print),
     )
+
+
+def _branch_of(glance: Glance) -> str:
+    """Return the git branch of a session; "" if no branch was checked out."""
+    return "" if glance.branch == _NO_BRANCH else told(glance.branch)

@@ -1,7 +1,8 @@
-"""List the sessions of AI tools through the catalog.
+"""Use the catalog to list the sessions of AI tools.
 
-Transcripts are in the tools' own folders. If a tool has deleted a transcript, the archive may have
-a copy. A refresh calls `stat` for each transcript, and reads the ends of those that changed.
+Transcripts are in the tools' own folders. The archive has the copies that cortext made, so it may
+have a transcript that the tool has deleted. A refresh calls `stat` for each transcript. It reads
+the beginning and the end of each transcript that changed.
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ from cortext.catalog.row_table import (
     store_folders,
     store_rows,
 )
-from cortext.catalog.sanitize import told
+from cortext.catalog.row_text_redaction import told
+from cortext.catalog.session_counts import forget_counts
 from cortext.catalog.source_refresh import SourceChanges
 from cortext.errors import reason_of
 from cortext.tools import transcript_folders
-from cortext.tools.deleted_sessions import forgotten, path
+from cortext.tools.forgotten_sessions import forgotten, path
 from cortext.tools.registry import tool_names
 
 if TYPE_CHECKING:
@@ -41,9 +43,10 @@ def source_of(tool: str) -> Source:
 class ListedToolSessions(NamedTuple):
     """The rows of tool sessions after a refresh.
 
-    `changed` says whether any row is new or deleted. `left` is the number of changed transcripts
-    that there was no time to read. `there` says whether any transcript exists. `grown` has the
-    sessions bound to conversations whose latest messages may not be captured yet.
+    `changed` says whether the refresh added, changed or deleted any row. `left` is the number of
+    changed transcripts that were not read before the time limit. `there` says whether any
+    transcript exists. `bound` has the sessions that belong to conversations. `grown` has those of
+    them that may have messages which cortext has not copied into the conversations yet.
     """
 
     rows: list[ConversationRow]
@@ -51,15 +54,16 @@ class ListedToolSessions(NamedTuple):
     left: int
     there: bool
     grown: Sequence[ConversationRow] = ()
+    bound: Sequence[ConversationRow] = ()
 
 
 Looks = dict[tuple[str, str], transcript_folders.FolderState]
 
 
-def look_around() -> Looks:
-    """Return the state of each tool's own folder and of its folder in the archive.
+def scan_tool_folders() -> Looks:
+    """Return the state of every folder of transcripts, by tool and folder path.
 
-    The keys are pairs of a tool and a folder path.
+    Each tool has its own folder, and a folder in the archive with the copies that cortext made.
     """
     return {
         (tool, home): transcript_folders.look(tool, home)
@@ -69,51 +73,54 @@ def look_around() -> Looks:
 
 
 def refresh(
-    database: Database, looks: Looks, began: int, patience: float | None
+    database: Database, folder_states: Looks, began: int, patience: float | None
 ) -> ListedToolSessions:
-    """Refresh and return the rows of all tools, reading the latest transcripts first.
+    """Update the catalog rows of all tools from their transcripts, and return the rows.
 
-    `looks` is the result of `look_around`, and `began` is its time in nanoseconds. Reading stops
-    after about `patience` seconds; None means no limit. Sessions that the user deleted with cortext
-    are not listed, even if the tool still has them.
+    `folder_states` is the result of `scan_tool_folders`, and `began` is the time of that call in
+    nanoseconds. The latest transcripts are read first. Reading stops after about `patience`
+    seconds; None means no limit. Sessions that the user deleted with cortext are not listed, even
+    if the tool still has them.
     """
     deleted = _deleted_sessions()
     known = database.run(
         lambda db: {tool: load_folders(db, source_of(tool)) for tool in tool_names()}
     )
-    there = any(look.print for look in looks.values())
+    has_transcripts = any(state.print for state in folder_states.values())
     changed = {
         tool
-        for (tool, home), look in looks.items()
-        if known[tool].get(home, "") != _fingerprint_of(look)
+        for (tool, home), state in folder_states.items()
+        if known[tool].get(home, "") != _fingerprint_of(state)
     }
     if not changed:
-        rows = database.run(lambda db: _listed(db, deleted))
-        return ListedToolSessions(rows, changed=False, left=0, there=there)
-    looks = {key: now for key, now in looks.items() if key[0] in changed}
+        rows = database.run(lambda db: _load_listed(db, deleted))
+        return ListedToolSessions(rows, changed=False, left=0, there=has_transcripts)
+    folder_states = {key: state for key, state in folder_states.items() if key[0] in changed}
     known = database.run(
         lambda db: {tool: load_fingerprints(db, source_of(tool)) for tool in changed}
     )
-    from cortext.catalog.tool_row_reader import glance_at
+    from cortext.catalog.tool_row_reader import read_changed_sessions
 
-    found = glance_at(looks, known, deleted, patience)
-    database.run(lambda db: _store(db, found, looks, began))
-    rows = database.run(lambda db: _listed(db, deleted))
+    found = read_changed_sessions(folder_states, known, deleted, patience)
+    database.run(lambda db: _store(db, found, folder_states, began))
+    rows = database.run(lambda db: _load_listed(db, deleted))
     return ListedToolSessions(
-        rows, any(found.new.values()) or any(found.gone.values()), found.left, there
+        rows, any(found.new.values()) or any(found.gone.values()), found.left, has_transcripts
     )
 
 
-def _fingerprint_of(look: transcript_folders.FolderState) -> str:
-    return look.print.hex()
+def _fingerprint_of(state: transcript_folders.FolderState) -> str:
+    return state.print.hex()
 
 
 def _deleted_sessions() -> set[tuple[str, str]]:
     try:
-        return {(one.tool, one.id) for one in forgotten()}
+        return {(session.tool, session.id) for session in forgotten()}
     except OSError as error:
         logging.getLogger("cortext.catalog").warning(
-            "deleted sessions are listed too: %s cannot be read: %s", path(), reason_of(error)
+            "lists include deleted sessions, because %s cannot be read: %s",
+            path(),
+            reason_of(error),
         )
         return set()
 
@@ -123,7 +130,7 @@ def _homes(tool: str) -> tuple[str, ...]:
     return transcript_folders.own_home(tool), transcript_folders.archive_home(tool)
 
 
-def _listed(db: sqlite3.Connection, deleted: set[tuple[str, str]]) -> list[ConversationRow]:
+def _load_listed(db: sqlite3.Connection, deleted: set[tuple[str, str]]) -> list[ConversationRow]:
     """Return the rows of all tools, without the sessions that the user deleted."""
     return [
         stored.row
@@ -133,15 +140,16 @@ def _listed(db: sqlite3.Connection, deleted: set[tuple[str, str]]) -> list[Conve
     ]
 
 
-def _store(db: sqlite3.Connection, found: NewToolRows, looks: Looks, began: int) -> None:
+def _store(db: sqlite3.Connection, found: NewToolRows, folder_states: Looks, began: int) -> None:
     db.execute("BEGIN IMMEDIATE")
-    for tool in {tool for tool, _ in looks}:
+    for tool in {tool for tool, _ in folder_states}:
+        forget_counts(db, tool, found.gone.get(tool, ()))
         changes = SourceChanges(found.new.get(tool, {}), found.gone.get(tool, ()))
-        for (name, home), now in looks.items():
+        for (name, home), state in folder_states.items():
             if name == tool:
                 # A file that was just written can change again within the same clock tick.
-                settled = not found.left and now.latest < began - FRESH_NS
-                changes.folders[home] = _fingerprint_of(now) if settled else "unsettled"
+                settled = not found.left and state.latest < began - FRESH_NS
+                changes.folders[home] = _fingerprint_of(state) if settled else "unsettled"
         changes.store(db, source_of(tool))
 
 
@@ -153,9 +161,9 @@ def forget_unmasked(db: sqlite3.Connection) -> None:
     for tool in tool_names():
         source = source_of(tool)
         rows = load_rows(db, source)
-        bad = [key for key, stored in rows.items() if _has_secret(stored.row)]
-        if bad:
-            store_rows(db, source, {}, bad)
+        unmasked = [key for key, stored in rows.items() if _has_secret(stored.row)]
+        if unmasked:
+            store_rows(db, source, {}, unmasked)
             store_folders(db, source, {}, load_folders(db, source))
 
 

@@ -1,8 +1,8 @@
 """Find the conversations of a workspace that changed since the last refresh.
 
-A scan calls `stat` once for each conversation. A workspace has one folder for each day, which
-contains the conversations of that day. A day is unchanged if its folder and all fingerprints in it
-are the same.
+A workspace has one folder for each day, which contains the conversations of that day. A scan calls
+`stat` once for each conversation. A day is unchanged if the modification time of its folder and the
+fingerprints of all its conversations are the same.
 """
 
 from __future__ import annotations
@@ -13,18 +13,20 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
+import msgspec
+
 from cortext.catalog.row_table import FRESH_NS
 from cortext.errors import SessionStorageError, reason_of
 from cortext.stores import workspace_layout
-from cortext.stores.fingerprints import Fingerprint
+from cortext.stores.file_fingerprint import Fingerprint
 
 _HEAD = ".session/session.json"
 _LINES = ".session/messages.jsonl"
 _log = logging.getLogger("cortext.catalog")
 
 
-class ChangedDay(NamedTuple):
-    """The folder of one day, as a scan finds it on disk or as the catalog knows it.
+class ChangedDay(msgspec.Struct, frozen=True):
+    """The state of the folder of one day, either as found on disk or as stored in the catalog.
 
     `folder` is the path relative to the workspace, and `time` is the folder's modification time.
     `fingerprints` has one fingerprint for each conversation, by name. It is empty for a deleted
@@ -39,8 +41,8 @@ class ChangedDay(NamedTuple):
 class ConversationFiles(NamedTuple):
     """The fingerprints of a conversation's files; None for a file that does not exist.
 
-    `head` is `session.json`, and `lines` is the message file. `markdown` is None if there is a
-    head.
+    `head` is for `session.json`, and `lines` is for the message file. `markdown` is for the
+    markdown file, and is always None if there is a head.
     """
 
     head: Fingerprint | None
@@ -60,8 +62,8 @@ class ConversationFiles(NamedTuple):
     def fingerprint(self, *, with_lines: bool) -> str:
         """Return one text that changes when the files of the conversation change.
 
-        The message file is included only with `with_lines`: idle conversations get no messages, and
-        `stat` takes time. Without a head file, the message file is always included.
+        The text covers the message file if `with_lines` is true or if there is no head file. Idle
+        conversations get no messages. For them, `with_lines` is false, which saves a `stat` call.
         """
         if self.head is None:
             return f"-{self.markdown or ''}\t{self.lines or ''}"
@@ -86,21 +88,21 @@ class Scan:
         """The paths that could not be read, each with the reason."""
 
     def changed(self) -> Iterator[ChangedDay]:
-        """Yield each day folder that differs from the catalog.
+        """Yield the state on disk of each day folder that differs from the catalog.
 
-        A deleted day has no fingerprints.
+        A day folder that was deleted has no fingerprints.
         """
         gone = set(self._known)
         for shelf in workspace_layout.shelves(self._root):
-            below = f"{shelf}/"[len(self._root) + 1 :]
+            prefix = f"{shelf}/"[len(self._root) + 1 :]
             try:
                 days = workspace_layout.days(shelf)
             except SessionStorageError as error:
-                self._not_read(str(error).removeprefix("could not read "))
-                gone = {folder for folder in gone if not folder.startswith(below)}
+                self._report_unread(str(error).removeprefix("could not read "))
+                gone = {folder for folder in gone if not folder.startswith(prefix)}
                 continue
             for name in days:
-                folder = below + name
+                folder = prefix + name
                 gone.discard(folder)
                 day = self._compare(folder)
                 if day is not None:
@@ -109,45 +111,49 @@ class Scan:
             yield ChangedDay(folder, 0, {})
 
     def _compare(self, folder: str) -> ChangedDay | None:
-        """Return the day folder as it is on disk; None if it is unchanged or cannot be read."""
+        """Return the state of a day folder on disk; None if it is unchanged or cannot be read."""
         known = self._known.get(folder) or ChangedDay(folder, 0, {})
         path = f"{self._root}/{folder}"
         try:
-            now = os.stat(path).st_mtime_ns
+            modified_at = os.stat(path).st_mtime_ns
             # The modification time of a folder changes when a name is added or removed.
-            same = now == known.time and now < self.began - FRESH_NS
+            is_same_folder = modified_at == known.time and modified_at < self.began - FRESH_NS
             names = (
                 [*known.fingerprints]
-                if same
+                if is_same_folder
                 else [*filter(workspace_layout.is_name, os.listdir(path))]
             )
         except FileNotFoundError:
             return ChangedDay(folder, 0, {})
         except OSError as error:
-            self._not_read(f"{path}: {reason_of(error)}")
+            self._report_unread(f"{path}: {reason_of(error)}")
             return None
         failed: dict[str, OSError] = {}
         found = _fingerprints(path, names, self._active.get(folder, ()), failed)
         if failed:
             self._keep_failed(path, found, failed, known)
-        unchanged = same and known.fingerprints == found
+        unchanged = is_same_folder and known.fingerprints == found
         if unchanged or not (found or known.fingerprints):
             return None
-        return ChangedDay(folder, now, found)
+        return ChangedDay(folder, modified_at, found)
 
     def _keep_failed(
         self, path: str, found: dict[str, str], failed: Mapping[str, OSError], known: ChangedDay
     ) -> None:
-        """Report the conversations in `failed`, and copy their known fingerprints to `found`."""
+        """Report the unreadable conversations in `failed`, and keep their known fingerprints.
+
+        The fingerprints are copied from `known` to `found`, so these conversations count as
+        unchanged. `path` is their day folder.
+        """
         for name in failed:
             found[name] = known.fingerprints.get(name, NO_CONVERSATION)
-        whole = len(failed) == len(found)
-        for name, error in [*failed.items()][: 1 if whole else None]:
-            self._not_read(f"{path if whole else f'{path}/{name}'}: {reason_of(error)}")
+        all_failed = len(failed) == len(found)
+        for name, error in [*failed.items()][: 1 if all_failed else None]:
+            self._report_unread(f"{path if all_failed else f'{path}/{name}'}: {reason_of(error)}")
 
-    def _not_read(self, what: str) -> None:
-        self.unread.append(what)
-        _log.warning("could not read %s", what)
+    def _report_unread(self, problem: str) -> None:
+        self.unread.append(problem)
+        _log.warning("could not read %s", problem)
 
 
 NO_CONVERSATION = ConversationFiles(None, None, None).fingerprint(with_lines=True)
@@ -176,14 +182,14 @@ def _fingerprints(
     # A plain loop, because a refresh of many conversations spends most of its time in it.
     for name in names:
         try:
-            found = stat(f"{folder}/{name}/{_HEAD}")
+            status = stat(f"{folder}/{name}/{_HEAD}")
         except PermissionError as error:
             fingerprints[name], failed[name] = "", error
             continue
         except OSError:
             fingerprints[name] = stat_files(f"{folder}/{name}").fingerprint(with_lines=True)
             continue
-        fingerprint = f"{found.st_ino} {found.st_size} {found.st_mtime_ns}"
+        fingerprint = f"{status.st_ino} {status.st_size} {status.st_mtime_ns}"
         if name in active:
             fingerprint = f"{fingerprint}\t{_stat(f'{folder}/{name}/{_LINES}') or ''}"
         fingerprints[name] = fingerprint
@@ -192,7 +198,7 @@ def _fingerprints(
 
 def _stat(path: str) -> Fingerprint | None:
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
-    return Fingerprint.of(found)
+    return Fingerprint.of(status)

@@ -28,8 +28,8 @@ from cortext.catalog.fulltext.fulltext_tables import (
     SIDE,
     SIZE,
     TITLE,
-    AnewError,
     Identity,
+    IndexRebuiltError,
     TextEntry,
     TextMatch,
     Work,
@@ -42,38 +42,44 @@ from cortext.catalog.fulltext.fulltext_tables import (
     put_texts,
 )
 from cortext.catalog.fulltext.newest_matches import Newest, Place
+from cortext.catalog.fulltext.ranked_matches import (
+    RankedConversation,
+    RankingScope,
+    contains_word,
+    rank,
+)
 
 __all__ = [
     "MARKDOWN",
     "ROLES",
     "SIDE",
     "TITLE",
-    "AnewError",
     "FulltextIndex",
     "Identity",
+    "IndexRebuiltError",
     "TextEntry",
     "TextMatch",
     "Work",
 ]  # fmt: skip
 
 T = TypeVar("T")
-_VERSION = 7
+_VERSION = 8
 _MERGE = {"automerge": 4, "crisismerge": 16}
 _NO_MERGE = {"automerge": 0, "crisismerge": 1999}
 _STALE, _STALE_SIZE = 100_000, 64 << 20
-"""How many deleted texts, and how many replaced characters, the index may contain.
+"""The maximum numbers of deleted texts and of replaced characters in the index.
 
 The index is stale if a limit is exceeded and more than half of it is deleted or replaced.
 """
-_MAPPED = 1 << 30
-"""How many bytes of the index file SQLite may map into memory."""
+_MAPPED_BYTES = 1 << 30
+"""The number of bytes of the index file that SQLite may map into memory."""
 
 
 class FulltextIndex:
-    """The full-text index in one file. Any number of processes can read, and one at a time adds.
+    """The full-text index (which word occurs in which message), in the database file `path`.
 
-    If the file cannot be written, it is opened read-only. If it cannot be read either, the index is
-    in memory.
+    Any number of processes can search at the same time, and one of them can add texts. If the file
+    cannot be written, it is opened read-only. If it cannot be read either, the index is in memory.
     """
 
     def __init__(self, path: str) -> None:
@@ -84,7 +90,7 @@ class FulltextIndex:
             name="the search index",
             fallback=Fallback.READ_ONLY,
             # A phrase query reads hundreds of pages.
-            mapped_bytes=_MAPPED,
+            mapped_bytes=_MAPPED_BYTES,
         )
 
     @classmethod
@@ -126,7 +132,7 @@ class FulltextIndex:
         roots = {root: root.decode("utf-8", AS_IS) for root in {row[0] for row in rows}}
         return {(roots[root], path.decode("utf-8", AS_IS)): state for root, path, state in rows}
 
-    def known_any(self) -> bool:
+    def has_conversations(self) -> bool:
         """Return whether the index has at least one conversation."""
         query = "SELECT 1 FROM sources LIMIT 1"
         return self._run(lambda db: db.execute(query).fetchone() is not None)
@@ -134,15 +140,17 @@ class FulltextIndex:
     def mark(self) -> tuple[int, int]:
         """Return the checksum and the day that `set_mark` stored.
 
-        The checksum is 0 if the index changed since then, or if `set_mark` was never called.
+        With the checksum, a caller recognizes that the index is complete. It is 0 if the index
+        changed since `set_mark`, or if `set_mark` was never called.
         """
         return self._run(lambda db: (fact(db, "mark"), fact(db, "day")))
 
     def set_mark(self, mark: int, day: int, count: int) -> None:
-        """Store that the index is complete for a list of rows with the checksum `mark`.
+        """Record that the index is complete for a list of conversation rows.
 
-        `day` is the number of the current day. Nothing is stored unless the index has exactly
-        `count` conversations. Any later addition or removal deletes the mark.
+        `mark` is the checksum of the list, `count` is its length, and `day` is the number of the
+        current day. Nothing is stored unless the index has exactly `count` conversations. Any later
+        addition or removal deletes the record.
         """
         rows = [("mark", mark), ("day", day)]
 
@@ -157,17 +165,18 @@ class FulltextIndex:
     def put(self, identity: Identity, state: str, new: Sequence[TextEntry], *, keep: bool) -> int:
         """Add texts of one conversation and store its state. Return the number of texts added.
 
-        With `keep`, earlier texts of the conversation stay in the index. Otherwise `new` replaces
-        them.
+        `identity` is the identity of the conversation's row. `state` is any text that tells the
+        caller later how much of the conversation is indexed. With `keep`, earlier texts of the
+        conversation stay in the index. Otherwise `new` replaces them.
         """
         return self.put_all([(identity, state, new, keep)])
 
     def put_all(self, work: Iterable[Work], *, bulk: bool = False) -> int:
         """Add texts of several conversations in one transaction. Return the number of texts added.
 
-        With `bulk`, additions are faster, and the caller must call `settle` after the last one.
-        Raises AnewError if earlier texts of a conversation should stay and the index does not have
-        them.
+        Each item of `work` has the arguments of `put`. With `bulk`, additions are faster, and the
+        caller must call `settle` after the last addition. Raises IndexRebuiltError if earlier texts
+        of a conversation should stay, but the index has lost them.
         """
 
         def write(db: sqlite3.Connection) -> int:
@@ -200,9 +209,9 @@ class FulltextIndex:
         self._write(write)
 
     def forget(self, identities: Iterable[Identity]) -> None:
-        """Delete the states of conversations, so the next refresh reads them from the start.
+        """Delete the stored states of conversations, so the next refresh reads all their messages.
 
-        Until then, searches find the texts that are indexed now.
+        Until then, searches still find the texts that are indexed now.
         """
 
         def write(db: sqlite3.Connection) -> None:
@@ -215,7 +224,7 @@ class FulltextIndex:
 
     @property
     def is_settled(self) -> bool:
-        """Whether there were no bulk additions since the last call of `settle`."""
+        """Whether `settle` was called after the last bulk addition, or there was none."""
         return not self._run(lambda db: fact(db, "bulk"))
 
     def settle(self) -> None:
@@ -224,6 +233,7 @@ class FulltextIndex:
         def write(db: sqlite3.Connection) -> None:
             db.execute("BEGIN IMMEDIATE")
             db.execute("INSERT INTO words (words) VALUES ('optimize')")
+            db.execute("INSERT INTO stems (stems) VALUES ('optimize')")
             configure(db, _MERGE)
             db.execute("DELETE FROM facts WHERE name = 'bulk'")
 
@@ -241,11 +251,15 @@ class FulltextIndex:
     ) -> Iterator[TextMatch]:
         """Yield the location of each text that matches an FTS5 expression, the newest first.
 
-        Among texts of the same time, the last indexed comes first. Texts are searched lazily, and
-        `most` is how many the caller is likely to take. Only texts older than the position `before`
-        are yielded. `skips` returns True for a conversation that the caller no longer needs, so
-        most of its texts are left out. `within` limits the search to the parts of the index that
-        have these conversations; texts of other conversations may still be yielded.
+        Among texts of the same time, the last indexed text comes first. The search continues only
+        while the caller takes results.
+
+        - `most`: the number of results that the caller is likely to take
+        - `before`: a position in the results. Only the results after this position are yielded
+        - `skips`: a function that returns True for a conversation that the caller no longer needs.
+          Most of its texts are then left out
+        - `within`: the conversations to search; () means all. Texts of other conversations may
+          still be yielded
         """
         try:
             yield from self._run(lambda db: Newest(db, expression, most, before, skips, within))
@@ -253,6 +267,23 @@ class FulltextIndex:
             # The caller may have taken some results, so the search ends instead of starting again.
             if not is_bad_query(error):
                 self._database.recover(error)
+
+    def rank(self, words: Sequence[str], chosen: RankingScope) -> list[RankedConversation]:
+        """Return the conversations that contain any of the words, the best match first.
+
+        `chosen` says which conversations and texts are searched.
+        """
+
+        def read(db: sqlite3.Connection) -> list[RankedConversation]:
+            # Another process may replace texts between two queries of a ranking.
+            db.execute("BEGIN")
+            return rank(db, words, chosen)
+
+        return self._run(read)
+
+    def contains_word(self, word: str, chosen: RankingScope) -> bool:
+        """Return whether one of the searched conversations contains exactly this word."""
+        return self._run(lambda db: contains_word(db, word, chosen))
 
     @property
     def is_stale(self) -> bool:
@@ -268,8 +299,8 @@ class FulltextIndex:
                 return True
             if next_id <= _STALE:
                 return False
-            there = db.execute("SELECT total(count) FROM runs").fetchone()[0]
-            return next_id - 1 - there > max(_STALE, there)
+            live = db.execute("SELECT total(count) FROM runs").fetchone()[0]
+            return next_id - 1 - live > max(_STALE, live)
 
         return self._run(count) and not self.is_read_only and os.access(self.path, os.W_OK)
 
@@ -278,22 +309,22 @@ class FulltextIndex:
         self._database.discard()
 
     def purge(self, there: Collection[Identity]) -> bool:
-        """Delete the index if it has words of conversations that are not in `there`.
+        """Delete the index file if it has words of deleted conversations or deleted texts.
 
-        The next search builds the index again. Return whether the index was deleted. Raises OSError
-        if the file cannot be deleted.
+        `there` has the conversations that exist. The next search builds the index again. Return
+        whether the index was deleted. Raises OSError if the file cannot be deleted.
         """
         if not os.path.isfile(self.path) or os.path.islink(self.path):
             return False  # a link or a folder, which cortext did not make
         try:
-            has = self._database.run(lambda db: fact(db, GONE)) > 0
-            has = has or not self.known().keys() <= {*there}
+            has_deleted_words = self._database.run(lambda db: fact(db, GONE)) > 0
+            has_deleted_words = has_deleted_words or not self.known().keys() <= {*there}
         except (sqlite3.Error, OSError):
-            has = True
-        if has:
+            has_deleted_words = True
+        if has_deleted_words:
             self._database.close()
             remove_database(self.path)
-        return has
+        return has_deleted_words
 
     def use_memory(self, reason: str) -> None:
         """Continue with an empty index in memory, and log the reason."""
@@ -303,15 +334,16 @@ class FulltextIndex:
         return self._database.repeat(lambda: self._database.run(work))
 
     def _write(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Call `work` in a transaction, and return its result.
+        """Call `work` with the database in one transaction, and return its result.
 
-        Raises AnewError if the index had to be replaced meanwhile, so that earlier texts are lost.
+        Raises IndexRebuiltError if the database had to be replaced meanwhile, because earlier texts
+        are then lost.
         """
         generation = self._database.generation
 
         def write() -> T:
             if self._database.generation != generation:
-                raise AnewError
+                raise IndexRebuiltError
             return self._database.run(work)
 
         return self._database.repeat(write)

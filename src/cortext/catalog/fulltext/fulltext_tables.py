@@ -11,13 +11,22 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-# `hashsize` is how many bytes of words SQLite buffers before it writes them.
+import msgspec
+
+from cortext.formats.text_search.text_folding import split_identifiers
+
+# `hashsize` is the number of bytes of words that SQLite buffers before it writes them.
+# The table `words` has words as they are written, with positions: for exact words and phrases.
+# The table `stems` has the stems of words and of the parts of identifiers: for the ranking.
 SCHEMA = """
 CREATE VIRTUAL TABLE words USING fts5(text, content='', columnsize=0, detail=full,
     tokenize="unicode61 remove_diacritics 2 categories 'L* M* N* Co'");
 INSERT INTO words (words, rank) VALUES ('hashsize', 33554432);
+CREATE VIRTUAL TABLE stems USING fts5(text, content='', columnsize=0, detail=none,
+    tokenize="porter unicode61 remove_diacritics 2 categories 'L* M* N* Co'");
+INSERT INTO stems (stems, rank) VALUES ('hashsize', 33554432);
 CREATE TABLE sources (id INTEGER PRIMARY KEY, root BLOB, path BLOB, state TEXT,
-    UNIQUE (root, path));
+    size INTEGER DEFAULT 0, UNIQUE (root, path));
 CREATE TABLE runs (first INTEGER PRIMARY KEY, source INTEGER, number INTEGER, count INTEGER,
     at INTEGER, latest INTEGER, spots BLOB);
 CREATE INDEX runs_of ON runs (source, number, count);
@@ -25,39 +34,42 @@ CREATE TABLE blocks (number INTEGER PRIMARY KEY, latest INTEGER, earliest INTEGE
 CREATE INDEX blocks_by_time ON blocks (latest, number, earliest);
 CREATE TABLE facts (name TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID
 """
-_SPREAD = """
+_WIDEN_BLOCK = """
 INSERT INTO blocks VALUES (?, ?, ?) ON CONFLICT (number) DO UPDATE
 SET latest = max(latest, excluded.latest), earliest = min(earliest, excluded.earliest)
 """
-_INSERT = "INSERT INTO words (rowid, text) SELECT ?1 + key, value FROM json_each(?2)"
+_INSERT_WORDS = "INSERT INTO words (rowid, text) SELECT ?1 + key, value FROM json_each(?2)"
+_INSERT_STEMS = "INSERT INTO stems (rowid, text) SELECT ?1 + key, value FROM json_each(?2)"
 ROLES = ("title", "document", "system", "user", "assistant", "tool", "agents")
-_ROLE = {role: number for number, role in enumerate(ROLES)}
+_ROLE_NUMBERS = {role: number for number, role in enumerate(ROLES)}
 TITLE, MARKDOWN, SIDE = 0, -1, -2
-"""The message numbers of texts that are not messages.
+"""Special message numbers, for texts that are not messages of the conversation.
 
-They stand for the title with the summary, for the markdown, and for all messages of sub-agents.
+`TITLE` is for the title with the summary, `MARKDOWN` is for the markdown file, and `SIDE` is for
+all messages of sub-agents.
 """
-_SPOT = struct.Struct("<qIIB")
-"""A spot as bytes: its time, its file position relative to its run, its size and its role."""
+_SPOT = struct.Struct("<qIIIB")
+"""The bytes of a spot: its time, its file position relative to its run, the size of its line in
+bytes, the length of its text in characters, and its role."""
 LONGEST_RUN = 256
-"""The maximum number of spots in a run. Reading one spot reads its whole run."""
+"""The maximum number of spots in a run. It is small, because reading a spot reads its whole run."""
 BLOCK = 1024
-"""How many spot numbers form a block.
+"""The number of consecutive spots that form a block.
 
 The index stores the earliest and latest time of each block.
 """
-_FAR = 2**32 - 1
+_LARGEST_OFFSET = 2**32 - 1
 GONE = "gone"
-"""The fact that is set if the index has words of a conversation that was deleted or changed."""
+"""The name of a fact that is 1 if the index has words of a deleted or changed conversation."""
 SIZE, REPLACED = "size", "replaced"
-"""Facts: the number of characters of all texts added, and of all texts replaced since."""
-_LARGE = 8 << 20
+"""The names of two facts: the number of characters that were added, and that were replaced."""
+_BATCH_CHARACTERS = 8 << 20
 """The number of characters after which a new INSERT statement begins."""
 AS_IS = "surrogateescape"
 Identity = tuple[str, str]
 
 
-class AnewError(Exception):
+class IndexRebuiltError(Exception):
     """The index was rebuilt and lost its texts, so conversations must be read from the start."""
 
 
@@ -65,12 +77,12 @@ Work = tuple[Identity, str, Sequence["TextEntry"], bool]
 """The identity of a conversation, its new state, its new texts, and whether its old texts stay."""
 
 
-class TextEntry(NamedTuple):
-    """A text to index, without lone surrogates, and its location.
+class TextEntry(msgspec.Struct, frozen=True):
+    """A text to index, and its location. The text must be valid Unicode (no lone surrogates).
 
-    `number` is the number of the message. `at` and `size` are the position and length of its line
-    in the file, in bytes; both are 0 if the text is not a line. `time` is in microseconds since
-    1970.
+    `number` is the number of the message in its conversation. `at` and `size` are the position and
+    length of its line in the message file, in bytes; both are 0 if the text is not a line. `time`
+    is in microseconds since 1970.
     """
 
     number: int
@@ -97,33 +109,36 @@ class TextMatch(NamedTuple):
     size: int
 
 
-def unpacked(spots: bytes, offset: int) -> tuple[int, int, int, str]:
-    """Return time, relative file position, size and role of one spot (the location of a text).
+def unpacked(spots: bytes, offset: int) -> tuple[int, int, int, int, str]:
+    """Unpack one spot (the location of a text) from the bytes of its run.
 
-    `spots` has the packed spots of a run, and `offset` is the index of the spot in the run.
+    `spots` has the packed spots of the run, and `offset` is the index of the spot in it. Return the
+    time, the file position relative to the run, the size of the line in bytes, the length of the
+    text in characters, and the role.
     """
-    found: tuple[int, int, int, int] = _SPOT.unpack_from(spots, offset * _SPOT.size)
-    return *found[:3], ROLES[found[3]]
+    fields: tuple[int, int, int, int, int] = _SPOT.unpack_from(spots, offset * _SPOT.size)
+    return *fields[:4], ROLES[fields[4]]
 
 
 def fact(db: sqlite3.Connection, name: str) -> int:
-    """Return the number about the index that is stored under a name; 0 if there is none."""
-    found = db.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
-    return int(found[0]) if found else 0
+    """Return the value of a fact (a named number about the index); 0 if it is not stored."""
+    row = db.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+    return int(row[0]) if row else 0
 
 
 def add(db: sqlite3.Connection, name: str, number: int) -> None:
-    """Increase the number about the index that is stored under a name."""
+    """Increase the value of a fact (a named number about the index) by `number`."""
     db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, fact(db, name) + number))
 
 
 def configure(db: sqlite3.Connection, values: dict[str, int]) -> None:
-    """Set options of the FTS5 table."""
+    """Set options of both FTS5 tables."""
     db.executemany("INSERT INTO words (words, rank) VALUES (?, ?)", values.items())
+    db.executemany("INSERT INTO stems (stems, rank) VALUES (?, ?)", values.items())
 
 
 def key_of(identity: Identity) -> tuple[bytes, bytes]:
-    """Return an identity as two byte strings, as the table `sources` stores it."""
+    """Convert the identity of a conversation to the two byte strings in the table `sources`."""
     root, path = identity
     return root.encode("utf-8", AS_IS), path.encode("utf-8", AS_IS)
 
@@ -131,19 +146,20 @@ def key_of(identity: Identity) -> tuple[bytes, bytes]:
 def put_source(db: sqlite3.Connection, identity: Identity, state: str, *, keep: bool) -> int:
     """Add a conversation or update its stored state, and return its id in the table `sources`.
 
-    Without `keep`, its earlier texts are removed from search results. Raises AnewError if `keep` is
-    set and the conversation is not in the index.
+    Without `keep`, its earlier texts are removed from search results. Raises IndexRebuiltError if
+    `keep` is set and the conversation is not in the index.
     """
     key = key_of(identity)
-    found = db.execute("SELECT id FROM sources WHERE root = ? AND path = ?", key).fetchone()
-    if found is None:
+    row = db.execute("SELECT id FROM sources WHERE root = ? AND path = ?", key).fetchone()
+    if row is None:
         if keep:
-            raise AnewError
+            raise IndexRebuiltError
         new = db.execute("INSERT INTO sources (root, path, state) VALUES (?, ?, ?)", (*key, state))
         return int(new.lastrowid or 0)
-    source = int(found[0])
+    source = int(row[0])
     db.execute("UPDATE sources SET state = ? WHERE id = ?", (state, source))
     if not keep:
+        db.execute("UPDATE sources SET size = 0 WHERE id = ?", (source,))
         _drop_runs(db, source)
     return source
 
@@ -162,32 +178,51 @@ def _drop_runs(db: sqlite3.Connection, source: int) -> None:
 
 
 def put_runs(db: sqlite3.Connection, source: int, new: Sequence[TextEntry], first: int) -> int:
-    """Add the locations of the texts in `new`, numbered from `first`. Return the next free number.
+    """Store the locations of the texts in `new`, and return the next free text number.
 
-    `source` is the id of their conversation.
+    The texts get consecutive numbers from `first`. `source` is the id of their conversation in the
+    table `sources`.
     """
     for entry in new:
-        # A title or a markdown replaces its predecessor, which was about as long.
-        delete = "DELETE FROM runs WHERE source = ? AND number = ?"
-        if entry.number <= TITLE and db.execute(delete, (source, entry.number)).rowcount:
-            add(db, REPLACED, len(entry.text))
-    for run in _runs([entry for entry in new if entry.text]):
+        # A title or a markdown replaces its predecessor.
+        if entry.number <= TITLE and (length := _drop_text(db, source, entry.number)):
+            add(db, REPLACED, length)
+            db.execute("UPDATE sources SET size = size - ? WHERE id = ?", (length, source))
+    size = sum(len(entry.text) for entry in new)
+    db.execute("UPDATE sources SET size = size + ? WHERE id = ?", (size, source))
+    for run in _split_into_runs([entry for entry in new if entry.text]):
         begin, times = run[0].at, [entry.time for entry in run]
         earliest, latest = min(times), max(times)
-        spots = b"".join([_SPOT.pack(e.time, e.at - begin, e.size, _ROLE[e.role]) for e in run])
+        spots = b"".join(
+            [
+                _SPOT.pack(e.time, e.at - begin, e.size, len(e.text), _ROLE_NUMBERS[e.role])
+                for e in run
+            ]
+        )
         row = (first, source, run[0].number, len(run), begin, latest, spots)
         db.execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)", row)
         blocks = range(first // BLOCK, (first + len(run) - 1) // BLOCK + 1)
-        db.executemany(_SPREAD, [(block, latest, earliest) for block in blocks])
+        db.executemany(_WIDEN_BLOCK, [(block, latest, earliest) for block in blocks])
         first += len(run)
     return first
 
 
-def put_texts(db: sqlite3.Connection, first: int, texts: Sequence[str]) -> None:
-    """Add the words of texts to the index. The texts are numbered from `first`.
+def _drop_text(db: sqlite3.Connection, source: int, number: int) -> int:
+    """Remove the run of a text that is not a message, and return the length of the text."""
+    key = (source, number)
+    row = db.execute("SELECT spots FROM runs WHERE source = ? AND number = ?", key).fetchone()
+    if row is None:
+        return 0
+    db.execute("DELETE FROM runs WHERE source = ? AND number = ?", key)
+    return unpacked(row[0], 0)[3]
 
-    Few INSERT statements are used. SQLite writes the words of each statement separately and merges
-    them later, so fewer statements mean less merging. Other threads can run during a statement.
+
+def put_texts(db: sqlite3.Connection, first: int, texts: Sequence[str]) -> None:
+    """Add the words of texts to the index. The texts get consecutive numbers from `first`.
+
+    One INSERT statement adds many texts. SQLite writes the words of each statement separately and
+    merges them later, so fewer statements mean less merging. Also, other threads can run while
+    SQLite executes a statement.
     """
     from msgspec.json import encode
 
@@ -195,14 +230,16 @@ def put_texts(db: sqlite3.Connection, first: int, texts: Sequence[str]) -> None:
     add(db, SIZE, sum(map(len, texts)))
     for end, text in enumerate(texts, 1):
         size += len(text)
-        if end == len(texts) or size > _LARGE:
+        if end == len(texts) or size > _BATCH_CHARACTERS:
             # SQLite would end a text at a NUL.
-            part = [text.replace("\0", " ") for text in texts[start:end]]
-            db.execute(_INSERT, (first + start, encode(part).decode()))
+            batch = [text.replace("\0", " ") for text in texts[start:end]]
+            db.execute(_INSERT_WORDS, (first + start, encode(batch).decode()))
+            parts = [split_identifiers(text) for text in batch]
+            db.execute(_INSERT_STEMS, (first + start, encode(parts).decode()))
             start, size = end, 0
 
 
-def _runs(new: Sequence[TextEntry]) -> Iterator[Sequence[TextEntry]]:
+def _split_into_runs(new: Sequence[TextEntry]) -> Iterator[Sequence[TextEntry]]:
     """Yield sequences of texts with consecutive numbers, each short enough for one run."""
     start = 0
     for end in range(1, len(new) + 1):
@@ -211,7 +248,7 @@ def _runs(new: Sequence[TextEntry]) -> Iterator[Sequence[TextEntry]]:
             or end - start == LONGEST_RUN
             or new[end].number != new[end - 1].number + 1
             or new[end - 1].number <= TITLE
-            or not 0 <= new[end].at - new[start].at <= _FAR
+            or not 0 <= new[end].at - new[start].at <= _LARGEST_OFFSET
         ):
             yield new[start:end]
             start = end

@@ -32,7 +32,7 @@ _MATCH = "SELECT rowid FROM words WHERE words MATCH ? AND rowid >= ? AND rowid <
 _BLOCKS = """
 SELECT number, latest FROM blocks WHERE earliest <= ? ORDER BY latest DESC, number DESC
 """
-_THESE = _BLOCKS.replace("WHERE", "WHERE number IN (SELECT value FROM json_each(?)) AND")
+_GIVEN_BLOCKS = _BLOCKS.replace("WHERE", "WHERE number IN (SELECT value FROM json_each(?)) AND")
 _RUNS_OF = """
 SELECT r.first, r.first + r.count - 1 FROM sources o CROSS JOIN runs r ON r.source = o.id
 WHERE o.root = ? AND o.path = ?
@@ -41,9 +41,9 @@ _RUNS = """
 SELECT r.first, r.count, r.number, r.at, r.latest, r.spots, o.root, o.path
 FROM runs r CROSS JOIN sources o ON o.id = r.source WHERE r.first > ? AND r.first <= ?
 """
-_BEGIN = 3
-"""How many blocks are searched first. Their matches show how many more blocks are needed."""
-_RANGES = 16
+_FIRST_BLOCKS = 3
+"""The number of blocks to search first. Their matches show how many more blocks are needed."""
+_MOST_RANGES = 16
 """The maximum number of separate ranges of numbers that are queried one by one."""
 _Block = tuple[int, int]
 """The number of a block, and the latest time in it."""
@@ -52,7 +52,12 @@ Place = tuple[int, int]
 
 
 class _MatchRun(NamedTuple):
-    """A run of consecutive texts of one conversation, and the numbers of its texts that match."""
+    """A run (consecutive texts of one conversation) that has texts that match.
+
+    `first` is the number of its first text in the index. `number` and `at` are the message number
+    and the file position of that text. `latest` is the latest time, and `spots` has the packed
+    locations of all texts. `ids` has the numbers of the texts that match.
+    """
 
     first: int
     number: int
@@ -90,25 +95,27 @@ class Newest:
     ) -> None:
         self._db, self._expression = db, expression
         self._most, self._before, self._skips, self._within = most, before, skips, within
-        self._until = before[0] if before else 2**63 - 1
+        self._latest_time = before[0] if before else 2**63 - 1
 
     def __iter__(self) -> Iterator[TextMatch]:
         waiting: list[_Item] = []
-        for blocks, ids in self._matched():
-            there = {id // BLOCK for id in ids}
+        for blocks, ids in self._match_blocks():
+            matching_blocks = {id // BLOCK for id in ids}
             # For a rare word, visiting every block would take longer than the query.
-            for number, latest in [block for block in blocks if block[0] in there] or blocks[:1]:
-                yield from self._newer(waiting, latest)
+            for number, latest in [
+                block for block in blocks if block[0] in matching_blocks
+            ] or blocks[:1]:
+                yield from self._yield_newer(waiting, latest)
                 first = bisect_left(ids, number * BLOCK)
-                inside = ids[first : bisect_left(ids, (number + 1) * BLOCK, first)]
-                if inside:
-                    waiting += [(run.latest, 1, run.first, run) for run in self._runs(inside)]
+                ids_in_block = ids[first : bisect_left(ids, (number + 1) * BLOCK, first)]
+                if ids_in_block:
+                    waiting += [(run.latest, 1, run.first, run) for run in self._runs(ids_in_block)]
                     waiting.sort()
-        yield from self._newer(waiting, None)
+        yield from self._yield_newer(waiting, None)
 
-    def _newer(self, waiting: list[_Item], than: int | None) -> Iterator[TextMatch]:
-        """Yield the waiting texts that are newer than the time `than`. None means all."""
-        while waiting and (than is None or waiting[-1][0] > than):
+    def _yield_newer(self, waiting: list[_Item], time: int | None) -> Iterator[TextMatch]:
+        """Yield the waiting texts that are newer than `time`. None means all waiting texts."""
+        while waiting and (time is None or waiting[-1][0] > time):
             item = waiting.pop()[3]
             if isinstance(item, TextMatch):
                 yield item
@@ -116,51 +123,52 @@ class Newest:
                 waiting += [(spot.time, 0, spot.id, spot) for spot in self._spots(item)]
                 waiting.sort()
 
-    def _matched(self) -> Iterator[tuple[Sequence[_Block], list[int]]]:
+    def _match_blocks(self) -> Iterator[tuple[Sequence[_Block], list[int]]]:
         """Yield groups of blocks, the latest first, with the numbers of matching texts in them.
 
-        Each step takes as many blocks as are likely to have enough matches. If the first blocks
-        have no match, the next step takes all blocks that have one.
+        Each group has as many blocks as are likely to contain enough matches. If the first group
+        has no match, the second group has all blocks with a match.
         """
         if self._within:
-            there = self._blocks_of(self._within)
-            blocks = self._in_order(there)
-            yield blocks, self._ids_in(sorted(there)) if blocks else []
+            numbers_within = self._blocks_of(self._within)
+            blocks = self._latest_first(numbers_within)
+            yield blocks, self._ids_in(sorted(numbers_within)) if blocks else []
             return
-        order, found = self._db.execute(_BLOCKS, (self._until,)), 0
-        looked: list[int] = []
-        count = _BEGIN
+        order, match_count = self._db.execute(_BLOCKS, (self._latest_time,)), 0
+        searched: list[int] = []
+        count = _FIRST_BLOCKS
         while blocks := order.fetchmany(count):
-            # Texts that wait and are newer than these blocks may already be enough.
+            # The waiting texts that are newer than these blocks may already be enough.
             yield blocks[:1], []
             numbers = sorted([number for number, _ in blocks])
             ids = self._ids_in(numbers)
             yield blocks, ids
-            looked += numbers
-            found += len(ids)
-            if not found:
+            searched += numbers
+            match_count += len(ids)
+            if not match_count:
                 ids = self._ids_between(0, fact(self._db, "next"))
-                yield self._in_order({id // BLOCK for id in ids}.difference(looked)), ids
+                yield self._latest_first({id // BLOCK for id in ids}.difference(searched)), ids
                 return
-            count = max(2 * len(looked) * self._most // found, len(looked))
+            count = max(2 * len(searched) * self._most // match_count, len(searched))
 
-    def _in_order(self, blocks: Collection[int]) -> list[_Block]:
-        return self._db.execute(_THESE, (str([*blocks]), self._until)).fetchall()
+    def _latest_first(self, blocks: Collection[int]) -> list[_Block]:
+        return self._db.execute(_GIVEN_BLOCKS, (str([*blocks]), self._latest_time)).fetchall()
 
     def _blocks_of(self, identities: Collection[Identity]) -> set[int]:
-        found: set[int] = set()
+        numbers: set[int] = set()
         for identity in identities:
             for first, last in self._db.execute(_RUNS_OF, key_of(identity)):
-                found.update(range(first // BLOCK, last // BLOCK + 1))
-        return found
+                numbers.update(range(first // BLOCK, last // BLOCK + 1))
+        return numbers
 
     def _ids_in(self, blocks: Sequence[int]) -> list[int]:
         """Return the numbers of the texts in these blocks that match.
 
-        If there are many gaps between the blocks, matches in the gaps are included.
+        If there are many gaps between the blocks, matches in the gaps are included, because one
+        query for all blocks is then faster. The caller ignores them.
         """
         gaps = [n for n in range(1, len(blocks)) if blocks[n] > blocks[n - 1] + 1]
-        if len(gaps) >= _RANGES:
+        if len(gaps) >= _MOST_RANGES:
             gaps = []
         bounds = zip((0, *gaps), (*gaps, len(blocks)), strict=True)
         ranges = [(blocks[first], blocks[last - 1] + 1) for first, last in bounds]
@@ -175,15 +183,15 @@ class Newest:
         rows = self._db.execute(_RUNS, (ids[0] - LONGEST_RUN, ids[-1]))
         for first, count, number, at, latest, spots, root, path in rows:
             start = bisect_left(ids, first)
-            inside = ids[start : bisect_left(ids, first + count, start)]
-            if inside:
+            ids_in_run = ids[start : bisect_left(ids, first + count, start)]
+            if ids_in_run:
                 identity = root.decode("utf-8", AS_IS), path.decode("utf-8", AS_IS)
-                yield _MatchRun(first, number, at, latest, spots, identity, inside)
+                yield _MatchRun(first, number, at, latest, spots, identity, ids_in_run)
 
     def _spots(self, run: _MatchRun) -> Iterator[TextMatch]:
         for id in run.ids:
             offset = id - run.first
-            time, at, size, role = unpacked(run.spots, offset)
+            time, at, size, _, role = unpacked(run.spots, offset)
             if self._before is None or (time, id) < self._before:
                 number, begin = run.number + offset, run.at + at
                 yield TextMatch(id, run.identity, number, role, time, begin, size)

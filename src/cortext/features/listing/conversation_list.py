@@ -1,4 +1,4 @@
-"""List conversations and sessions, and find the one that a user means."""
+"""List conversations and sessions, and find the conversation that a user means."""
 
 from __future__ import annotations
 
@@ -8,33 +8,38 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from cortext import paths
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.lookup import by_other_id, by_part, with_words
 from cortext.catalog.row import AUR, DOCUMENT, ConversationRow, recency
-from cortext.catalog.sanitize import shown
+from cortext.catalog.row_text_redaction import shown, told
 from cortext.config import Config
 from cortext.errors import SessionStorageError
-from cortext.features.listing.folder_filters import in_folder, without_copies
-from cortext.features.listing.standalone_sessions import (
+from cortext.features.listing.message_counts import Progress, add_counts
+from cortext.features.listing.row_filters import below_folder, is_in_project, without_copies
+from cortext.features.listing.spawn_and_program_sessions import (
     find_named,
     imported_from,
     list_standalone,
     without_known,
 )
 from cortext.tools.running_sessions import live_sessions
-from cortext.workspace.inactivity import find_auto_paused, find_idle, show_effective_status
+from cortext.workspace.idle_conversations import find_auto_paused, find_idle, show_effective_status
 from cortext.workspace.known_folders import known_workspaces, remember_workspace
+from cortext.workspace.moved_folders import MovedFolders, moved_folders
 
 
-class ListFilter(NamedTuple):
+class ListFilter(msgspec.Struct, frozen=True):
     """The filters and the sort order of a list of conversations.
 
-    None and empty values do not filter. The exception is `tool`: with "", the list has only
+    A filter that is None or empty allows everything. `tool` is an exception: "" allows only
     conversations of workspaces. `since` is in microseconds since 1970. `with_session` leaves out
-    folders without a session. `words` must be in title or summary.
+    conversations that have a markdown file but no session. `words` must occur in the title or the
+    summary. `folder` is a path, or the name of a project as lists show it. `branch` is the name of
+    a git branch.
     """
 
     kind: str | None = None
@@ -46,31 +51,39 @@ class ListFilter(NamedTuple):
     order: str = "updated_at"
     tool: str | None = None
     owner: str | None = None
+    folder: str = ""
+    branch: str = ""
 
     @property
-    def may_be_had_in_tool(self) -> bool:
-        """Whether conversations that took place in an AI tool can pass the filter."""
+    def allows_tool_conversations(self) -> bool:
+        """True if conversations that took place in an AI tool can pass the filter."""
         return self.tool not in ("", AUR, DOCUMENT)
 
     @property
-    def may_be_session(self) -> bool:
-        """Whether tool sessions that are bound to no conversation can pass the filter."""
+    def allows_unbound_sessions(self) -> bool:
+        """True if tool sessions that are bound to no conversation can pass the filter."""
         return (
-            self.may_be_had_in_tool
+            self.allows_tool_conversations
             and self.kind in (None, "", "chat")
             and self.status in (None, "", "active", "paused")
             and not (self.tags or self.owner)
         )
 
     @property
-    def may_be_apart(self) -> bool:
-        """Whether sessions of `aur spawn` or of programs can pass the filter."""
+    def allows_standalone(self) -> bool:
+        """True if standalone sessions can pass the filter.
+
+        These are the sessions that `cortext spawn` wrote, and the sessions that the user's own
+        programs wrote with the cortext library.
+        """
         return self.tool in (None, AUR, DOCUMENT)
 
 
 EVERYTHING = ListFilter()
-_PATIENCE = 1.0
-"""The seconds for which a list reads new transcripts."""
+_READ_SECONDS = 1.0
+"""The maximum number of seconds in which a list reads new transcripts."""
+_COUNT_SECONDS = 0.5
+"""The maximum number of seconds in which a list counts the messages of new transcripts."""
 _RECENT_MICROS = 86_400 * 1_000_000
 _ORDERS: dict[str, Callable[[ConversationRow], Any]] = {
     "created_at": lambda row: -row.created_at,
@@ -79,6 +92,8 @@ _ORDERS: dict[str, Callable[[ConversationRow], Any]] = {
     "message_count": lambda row: -row.messages,
     "total_tokens": lambda row: -row.tokens,
 }
+COUNT_ORDERS = ("message_count", "total_tokens")
+"""The sort orders that need the numbers of messages and tokens of all rows."""
 
 
 class Listing(NamedTuple):
@@ -89,12 +104,15 @@ class Listing(NamedTuple):
 
 
 class ConversationList:
-    """The list of conversations and sessions for one place.
+    """The list of conversations and sessions for one place: a workspace or the current folder.
 
-    In a workspace, the list has its conversations, and personal conversations and sessions that
-    took place in its folder. Outside any workspace, the list has everything that took place in the
-    current folder, then personal conversations without a known folder. With `everywhere`, the list
-    has all known conversations and sessions.
+    A personal conversation is a conversation that took place outside any workspace.
+
+    In a workspace, the list has the conversations of the workspace. The list also has the personal
+    conversations and the sessions that took place in the folder of the workspace. Outside any
+    workspace, the list has everything that took place in the current folder, then the personal
+    conversations without a known folder. If `everywhere` is true, the list has all known
+    conversations and sessions.
     """
 
     def __init__(self, root: str, *, everywhere: bool = False) -> None:
@@ -109,15 +127,32 @@ class ConversationList:
         self.damaged: list[str] = []
         """Notes about session files that cannot be listed, with the reasons."""
         self.has_transcripts: bool = False
-        """Whether the last call of `list` found any transcript of a tool."""
+        """True if the last call of `list` found any transcript of a tool."""
         self.left: int = 0
         """The number of transcripts that the last call of `list` had no time to read."""
+        self.uncounted: int = 0
+        """The number of sessions that the last call of `add_counts` had no time to count."""
+        self.count_progress: Progress | None = None
+        """A callback for the progress of counting, if a sort order needs the counts of all rows."""
         self.candidates: list[list[ConversationRow]] = []
-        """The rows that the last `find` compared: of this place, then of all places."""
+        """The rows that the last `find` searched.
+
+        The first list has the rows of this place. If all places were searched too, a second list
+        has their rows.
+        """
         self.origin: str = ""
-        """The id of a standalone session, if `find` returned its import instead; otherwise ""."""
-        self._kept: list[ConversationRow] = []
-        self._grown: Sequence[ConversationRow] = ()
+        """The id of an imported session, if the query of the last `find` was its id; otherwise "".
+
+        In this case, `find` returned the conversation into which the session was imported.
+        """
+        self._all_standalone: list[ConversationRow] = []
+        """All sessions of `aur spawn` and of programs.
+
+        Imported sessions, which lists hide, are included.
+        """
+        self._bound_sessions: Sequence[ConversationRow] = ()
+        """The tool sessions of listed conversations."""
+        self._grown_sessions: Sequence[ConversationRow] = ()
         """The tool sessions of listed conversations that may have messages to capture."""
 
     def __enter__(self) -> ConversationList:
@@ -136,75 +171,98 @@ class ConversationList:
         wanted: ListFilter = EVERYTHING,
         *,
         everywhere: bool | None = None,
-        patience: float | None = _PATIENCE,
+        patience: float | None = _READ_SECONDS,
         capture: bool = False,
         copies: bool = False,
         empty: bool = False,
     ) -> Listing:
         """Return the rows, the latest first, and the workspaces that were deleted or moved.
 
-        New transcripts are read for about `patience` seconds; None means no limit. With `capture`,
-        new messages from tools are first captured into their conversations. Without `copies`, a
-        conversation that is in several copies of a workspace is listed once. Sessions of `aur
-        spawn` without a turn are listed only with `empty`.
+        New transcripts are read for about `patience` seconds; None means no limit. If `capture` is
+        true, new messages from tools are first captured into their conversations. If `copies` is
+        false, a conversation that is in several copies of a workspace is listed once. If `empty` is
+        true, sessions of `aur spawn` without any message are listed too.
         """
         everywhere = self.everywhere if everywhere is None else everywhere
-        rows, missing = self._conversations(everywhere)
-        apart: list[ConversationRow] = []
-        if wanted.may_be_apart:
-            apart = self._apart(rows, wanted.tool, everywhere, patience)
+        rows, missing = self._workspace_conversations(everywhere)
+        standalone: list[ConversationRow] = []
+        if wanted.allows_standalone:
+            standalone = self._list_standalone(rows, wanted.tool, everywhere, patience)
             if not empty:
-                apart = [row for row in apart if row.tool != AUR or not row.is_empty]
+                standalone = [row for row in standalone if row.tool != AUR or not row.is_empty]
         sessions: Sequence[ConversationRow] = ()
-        if wanted.may_be_had_in_tool:
-            sessions = self._sessions([*rows, *apart], everywhere, patience)
-            if capture and self._grown:
-                from cortext.features.capture.grown_sessions import capture_grown
+        if wanted.allows_tool_conversations:
+            sessions = self._unbound_sessions([*rows, *standalone], everywhere, patience)
+            if capture and self._grown_sessions:
+                from cortext.features.capture.capture_before_listing import capture_grown
 
-                rows = capture_grown(self._catalog, rows, self._grown, patience)
+                rows = capture_grown(self._catalog, rows, self._grown_sessions, patience)
         rows = self._with_status(rows)
+        rows = _with_branches(rows, self._bound_sessions)
         if not everywhere:
-            apart = in_folder(apart, self.folder)
+            standalone = below_folder(standalone, self.folder)
         elif not copies:
             rows = without_copies(rows, self.root)
-        if not wanted.may_be_session:
+        if not wanted.allows_unbound_sessions:
             sessions = ()
-        if apart or sessions:
-            several = rows or apart  # a single list is sorted already, and may be long
-            rows = [*rows, *apart, *sessions]
-            rows = sorted(rows, key=recency, reverse=True) if several else rows
+        if standalone or sessions:
+            is_mixed = rows or standalone  # a single list is sorted already, and may be long
+            rows = [*rows, *standalone, *sessions]
+            rows = sorted(rows, key=recency, reverse=True) if is_mixed else rows
             if not everywhere and self.root == paths.personal_workspace():
-                rows = [row for part in _by_place(rows) for row in part]
+                rows = [row for part in _split_by_folder(rows) for row in part]
         if wanted != EVERYTHING:
-            rows = filter_rows(rows, wanted)
+            rows = select_rows(rows, wanted)
+            if wanted.order in COUNT_ORDERS:
+                rows = self.add_counts(rows, patience=None)
+            rows = sort_rows(rows, wanted.order)
         return Listing(rows, missing)
 
-    def _conversations(self, everywhere: bool) -> tuple[list[ConversationRow], list[str]]:
+    def add_counts(
+        self, rows: Sequence[ConversationRow], *, patience: float | None = _COUNT_SECONDS
+    ) -> list[ConversationRow]:
+        """Return the rows with the numbers of messages and tokens of AI tools' sessions.
+
+        Other rows already have these numbers. New sessions are counted for about `patience`
+        seconds; None means no limit. A session that was not counted keeps the number 0.
+        """
+        if not any(row.tool and not row.is_standalone for row in rows):
+            return list(rows)
+        found = add_counts(self._catalog, rows, patience=patience, progress=self.count_progress)
+        self.uncounted = found.left
+        return found.rows
+
+    def _workspace_conversations(self, everywhere: bool) -> tuple[list[ConversationRow], list[str]]:
         """Return the conversations of workspaces, and the workspaces that do not exist any more.
 
-        A workspace also gets the personal conversations that took place in its folder, for example
-        before the folder became a workspace.
+        The conversations of a workspace include personal conversations that took place in its
+        folder, for example before the folder became a workspace.
         """
         roots, missing = self._roots(everywhere)
-        rows = self._catalog.list(roots) if roots else []
+        rows = self._follow_moves(self._catalog.list(roots)) if roots else []
         personal = paths.personal_workspace()
         if everywhere or not os.path.isdir(personal):
             return rows, missing
         if self.root == personal:
-            placed, unknown = _by_place(rows)
-            rows = [*in_folder(placed, self.folder), *unknown]
-        elif had := in_folder(self._catalog.list([personal]), self.folder):
-            rows = sorted([*rows, *had], key=recency, reverse=True)
+            with_folder, without_folder = _split_by_folder(rows)
+            rows = [*below_folder(with_folder, self.folder), *without_folder]
+        elif personal_rows := below_folder(
+            self._follow_moves(self._catalog.list([personal])), self.folder
+        ):
+            rows = sorted([*rows, *personal_rows], key=recency, reverse=True)
         return rows, missing
 
-    def _apart(
+    def _list_standalone(
         self,
         known: Sequence[ConversationRow],
         tool: str | None,
         everywhere: bool,
         patience: float | None,
     ) -> list[ConversationRow]:
-        """Return the sessions of `aur spawn` and of programs that `known` does not contain."""
+        """Return the standalone sessions that are not in `known`.
+
+        Standalone sessions are the sessions of `aur spawn` and of programs.
+        """
         roots = dict.fromkeys((self.root, *known_workspaces()))
         found = list_standalone(self._catalog, self.config, roots, tool, patience)
         notes = found.notes
@@ -212,25 +270,50 @@ class ConversationList:
             others = tuple(paths.project_document_dir(root) for root in roots if root != self.root)
             notes = [note for note in notes if not note.startswith(others)]
         self.damaged = notes
-        self._kept = [*found.spawned, *found.documents]
-        return without_known(self._catalog, found, known)
+        self._all_standalone = [*found.spawned, *found.documents]
+        return self._follow_moves(without_known(self._catalog, found, known))
+
+    def _follow_moves(self, rows: list[ConversationRow]) -> list[ConversationRow]:
+        """Return the rows, each with the folder where its project is now.
+
+        The user has declared which folders were moved (see `cortext moved`).
+        """
+        if not self._moves:
+            return rows
+        return [
+            replace(row, working_dir=folder)
+            if (folder := self._moves.follow(row.working_dir)) != row.working_dir
+            else row
+            for row in rows
+        ]
+
+    @cached_property
+    def _moves(self) -> MovedFolders:
+        return moved_folders()
 
     def _with_status(self, rows: list[ConversationRow]) -> list[ConversationRow]:
-        """Return the rows with the status that lists show, and store the idle rows in `idle`."""
+        """Return the rows with the status that lists show.
+
+        For example, an active conversation without recent activity is idle, and lists show it as
+        paused. Set `self.idle` to the idle rows, and to the rows that cortext paused recently
+        because they were idle.
+        """
         shown = show_effective_status(rows, self.pause_minutes)
         self.idle = [*find_idle(rows, self.pause_minutes), *find_auto_paused(shown)]
         return shown
 
-    def _sessions(
+    def _unbound_sessions(
         self, known: Sequence[ConversationRow], everywhere: bool, patience: float | None
     ) -> Sequence[ConversationRow]:
-        """Return the tool sessions that belong to no conversation.
+        """Return the tool sessions that belong to no conversation in `known`.
 
-        `known` has the conversations that are listed already.
+        Sessions that a tool has open now get the status active.
         """
         found = self._catalog.tool_sessions(known, patience=patience)
-        self.left, self.has_transcripts, self._grown = found.left, found.there, found.grown
-        sessions = found.rows if everywhere else in_folder(found.rows, self.folder)
+        self.left, self.has_transcripts, self._grown_sessions = found.left, found.there, found.grown
+        self._bound_sessions = found.bound
+        sessions = self._follow_moves(found.rows)
+        sessions = sessions if everywhere else below_folder(sessions, self.folder)
         limit = int(time.time() * 1_000_000) - _RECENT_MICROS
         if not any(row.last_active >= limit for row in sessions):
             return sessions
@@ -244,9 +327,10 @@ class ConversationList:
         ]
 
     def pause_idle(self, idle: Sequence[ConversationRow]) -> Sequence[ConversationRow]:
-        """Save idle conversations as paused, and return those that the user should be told about.
+        """Pause idle conversations, and return the paused conversations to report to the user.
 
-        Conversations that were announced to the user since their last activity are skipped.
+        The caller tells the user about each of them. Each pause is reported only once.
+        Conversations that were already reported are skipped.
         """
         new = self._catalog.find_unannounced(idle) if idle else ()
         if not new:
@@ -258,66 +342,72 @@ class ConversationList:
     def find(self, query: str, wanted: ListFilter = EVERYTHING) -> Sequence[ConversationRow]:
         """Return the conversations that a query names: one, several or none.
 
-        A number means a row of the list that this terminal showed last. An id that a list shows
-        takes precedence over other names. Among names of the same kind, conversations of this place
-        take precedence. Afterwards, `candidates` has the rows that were compared. Raises
+        The query is an id, a number, a part of an id, or words of a title. A number means a row in
+        the last list that this terminal showed. An exact id takes precedence over a part of an id.
+        Conversations of this place take precedence over other conversations that match equally
+        well. The attribute `candidates` is set to all rows that were compared. Raises
         SessionStorageError if nothing was found and some conversations could not be read.
         """
         self.origin = ""
-        here = self._all(wanted, self.everywhere)
-        self.candidates = [here]
-        found = find_named(query, here) or self._numbered(query, here)
+        local_rows = self._list_nameable(wanted, self.everywhere)
+        self.candidates = [local_rows]
+        found = find_named(query, local_rows) or self._find_by_number(query, local_rows)
         if not found and len(query.split()) > 1:
             # Several words are not an id, so no exact match elsewhere takes precedence.
-            found = self._by_any_name(query)
+            found = self._find_by_any_name(query)
         if not found:
-            # If some conversations could not be read, a match elsewhere may be the wrong one.
+            # If some conversations of this place could not be read, a match elsewhere may be wrong.
             if not (self.everywhere or self._catalog.unread):
-                self.candidates.append(self._all(wanted, True))
-            found = self._by_any_name(query)
+                self.candidates.append(self._list_nameable(wanted, True))
+            found = self._find_by_any_name(query)
         if not found and self._catalog.unread:
-            raise _could_not_read(self._catalog.unread[0])
+            raise _read_error(self._catalog.unread[0])
         return without_copies(found, self.root)
 
-    def _all(self, wanted: ListFilter, everywhere: bool) -> list[ConversationRow]:
-        """Return every row that a query can name."""
+    def _list_nameable(self, wanted: ListFilter, everywhere: bool) -> list[ConversationRow]:
+        """Return every row that a user can name, also copies and empty sessions."""
         rows, self.missing = self.list(
             wanted, everywhere=everywhere, patience=None, copies=True, empty=True
         )
         return rows
 
-    def _by_any_name(self, query: str) -> list[ConversationRow]:
+    def _find_by_any_name(self, query: str) -> list[ConversationRow]:
         """Return the rows in `candidates` that the query names.
 
-        Exact ids are tried first, then ids of other programs, then imports, then parts of ids and
-        titles.
+        Exact ids are tried first, then ids that other programs gave, then ids of imported sessions,
+        then parts of ids and titles.
         """
-        for names in (find_named, by_other_id, self._imported_from, by_part):
+        for match in (find_named, by_other_id, self._find_imported, by_part):
             for rows in self.candidates:
-                if found := names(query, rows):
+                if found := match(query, rows):
                     return found
         return []
 
-    def _imported_from(self, query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
-        """Return the rows that were imported from a session whose id is the query.
+    def _find_imported(self, query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
+        """Return the conversations that were imported from a session whose id is the query.
 
-        Lists do not show such a session, because they show its import.
+        Lists show the imported conversation and hide the session itself.
         """
-        ids = {row.key for row in by_other_id(query, self._kept)}
+        ids = {row.key for row in by_other_id(query, self._all_standalone)}
         if len(query.split()) == 1:  # no id has a space in it
             ids.add(query.strip())
         found = imported_from(ids, rows) if ids else []
-        self.origin = next((row.key for row in self._kept if found and row.key in ids), "")
+        self.origin = next(
+            (row.key for row in self._all_standalone if found and row.key in ids), ""
+        )
         return found
 
     def active(self) -> list[ConversationRow]:
-        """Return the active conversations of workspaces; the idle ones if none is active."""
+        """Return the active conversations of workspaces.
+
+        If there are none, return `self.idle`: the conversations without recent activity.
+        """
         rows = self.list(ListFilter(tool="")).rows
-        going_on = [row for row in rows if row.status == "active"]
-        return going_on or self.idle
+        active_rows = [row for row in rows if row.status == "active"]
+        return active_rows or self.idle
 
     def remember_shown(self, rows: Sequence[ConversationRow]) -> None:
-        """Store the numbers of these rows for the next command in this terminal."""
+        """Remember the rows of a list. Later commands in this terminal accept their numbers."""
         self._catalog.remember_shown(_terminal(), rows)
 
     @cached_property
@@ -325,19 +415,22 @@ class ConversationList:
         return Catalog.at_home()
 
     def shown_as(self, query: str) -> tuple[str, str] | None:
-        """Return the identity of the row with this number in the last list of this terminal.
+        """Find a row by its number in the last list that this terminal showed.
 
-        Return None if the query is not a number, or if the list has no such row.
+        The query is the number as text, such as "3". Return the identity of the row: its key among
+        all rows. Return None if the query is not a number, or if the list has no such row.
         """
         text = query.strip()
         if not (text.isascii() and text.isdecimal()) or text.startswith("0") or len(text) > 6:
             return None
         return self._catalog.shown(_terminal(), int(text))
 
-    def _numbered(self, query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
-        """Return the row with this number in the terminal's last list, or an empty list.
+    def _find_by_number(self, query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
+        """Find the conversation that has this number in the last list that the terminal showed.
 
-        If `rows` does not have the row, all places are searched.
+        `query` is the number as text, such as "3". The row is searched in `rows`, and then in the
+        rows of all workspaces and folders. Return a list with this row. Return [] if `query` is not
+        a number, or if there is no such row.
         """
         shown = self.shown_as(query)
         if shown is None:
@@ -352,14 +445,27 @@ class ConversationList:
         remember_workspace(self.root)
         if not everywhere:
             return [self.root] if os.path.isdir(self.root) else [], []
-        roots = list(dict.fromkeys([self.root, *known_workspaces()]))
-        there = [root for root in roots if os.path.isdir(root)]
+        known = [
+            root if os.path.isdir(root) else self._moves.follow(root) for root in known_workspaces()
+        ]
+        roots = list(dict.fromkeys([self.root, *known]))
+        existing = [root for root in roots if os.path.isdir(root)]
         personal = paths.personal_workspace()
-        return there, [root for root in roots if root not in there and root != personal]
+        return existing, [root for root in roots if root not in existing and root != personal]
 
 
 def filter_rows(rows: list[ConversationRow], wanted: ListFilter) -> list[ConversationRow]:
-    """Return the rows that pass the filter, in the order that the filter names."""
+    """Return the rows that pass the filter, sorted as `wanted.order` says."""
+    return sort_rows(select_rows(rows, wanted), wanted.order)
+
+
+def sort_rows(rows: list[ConversationRow], order: str) -> list[ConversationRow]:
+    """Return the rows sorted by the field `order`; unchanged if it is `updated_at`."""
+    return sorted(rows, key=_ORDERS[order]) if order in _ORDERS else rows
+
+
+def select_rows(rows: list[ConversationRow], wanted: ListFilter) -> list[ConversationRow]:
+    """Return the rows that pass the filter, in the same order."""
     tests: list[Callable[[ConversationRow], bool]] = []
     if wanted.tool:
         tests.append(lambda row: wanted.tool in row.tools)
@@ -376,28 +482,60 @@ def filter_rows(rows: list[ConversationRow], wanted: ListFilter) -> list[Convers
         tests.append(lambda row: row.last_active >= (wanted.since or 0))
     if wanted.with_session:
         tests.append(lambda row: bool(row.status))
+    if wanted.branch:
+        branch = told(wanted.branch)  # rows have redacted text
+        tests.append(lambda row: row.branch == branch)
+    if wanted.folder:
+        tests.append(is_in_project(wanted.folder))
     for test in tests:
         rows = [*filter(test, rows)]
-    if wanted.words:
-        rows = with_words(wanted.words, rows)
-    return sorted(rows, key=_ORDERS[wanted.order]) if wanted.order in _ORDERS else rows
+    return with_words(wanted.words, rows) if wanted.words else rows
 
 
-def _could_not_read(what: str) -> Exception:
+def _with_branches(
+    rows: list[ConversationRow], sessions: Sequence[ConversationRow]
+) -> list[ConversationRow]:
+    """Return the conversations, each with the git branch of its last tool session.
+
+    `sessions` are the tool sessions of the conversations.
+    """
+    branches = {row.key: row.branch for row in sessions if row.branch}
+    if not branches:
+        return rows
+    return [
+        replace(row, branch=found[-1])
+        if (found := [branches[id] for id in row.session_ids if id in branches])
+        else row
+        for row in rows
+    ]
+
+
+def _read_error(what: str) -> Exception:
     return SessionStorageError(f"could not read {what}", hint="nothing was changed")
 
 
-def _by_place(rows: list[ConversationRow]) -> tuple[list[ConversationRow], list[ConversationRow]]:
-    """Separate the rows with a known folder from personal rows without a known folder."""
+def _split_by_folder(
+    rows: list[ConversationRow],
+) -> tuple[list[ConversationRow], list[ConversationRow]]:
+    """Separate the personal rows without a known folder from all other rows.
+
+    Personal rows are the conversations of the personal workspace. Return two lists: first all other
+    rows, then the personal rows without a known folder. Both lists keep the order of `rows`.
+    """
     personal = paths.personal_workspace()
-    unknown = [row for row in rows if row.workspace == personal and row.folder == personal]
-    paths_of = {row.path for row in unknown}
-    placed = [row for row in rows if row.workspace != personal or row.path not in paths_of]
-    return placed if unknown else rows, unknown
+    without_folder = [row for row in rows if row.workspace == personal and row.folder == personal]
+    unknown_paths = {row.path for row in without_folder}
+    with_folder = [
+        row for row in rows if row.workspace != personal or row.path not in unknown_paths
+    ]
+    return with_folder if without_folder else rows, without_folder
 
 
 def _terminal() -> str:
-    """Return a name for this terminal, or for the process session if there is no terminal."""
+    """Return a name for this terminal.
+
+    If there is no terminal, return a name for the process session (`os.getsid`).
+    """
     session = os.getsid(0)
     for fd in (0, 1, 2):
         try:

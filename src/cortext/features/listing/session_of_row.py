@@ -18,8 +18,8 @@ from cortext.stores.store_registry import open_session_store
 class LoadedRow(NamedTuple):
     """The session that a row of a list describes, with all messages.
 
-    `damages` has the damage in its files. `path` is the file or folder that was read. `side` has
-    the sessions of its sub-agents.
+    `damages` lists the damage in the session's files. `path` is the file or folder that was read.
+    `side` has the sessions of its sub-agents.
     """
 
     session: Session
@@ -31,8 +31,9 @@ class LoadedRow(NamedTuple):
 def read(row: ConversationRow, longest: int | None = None) -> tuple[Session, Sequence[Damage]]:
     """Return the session of a row, and the damage in its files.
 
-    Tool results in a transcript that are longer than `longest` characters are shortened: their
-    start and end remain. Raises SessionNotFoundError if the session does not exist any more.
+    If `longest` is given, each tool result with more than `longest` characters is shortened to its
+    start and end. This applies only to transcripts of AI tools. Raises SessionNotFoundError if the
+    session does not exist any more.
     """
     return read_all(row, longest)[:2]
 
@@ -44,7 +45,8 @@ def read_all(row: ConversationRow, longest: int | None = None) -> LoadedRow:
     """
     if row.tool and not row.is_standalone:
         return read_from(row, transcript_of(row), longest)
-    found = _read_apart(row) if row.tool else _read_conversation(row)
+    found = _read_standalone(row) if row.tool else _read_conversation(row)
+    found.session.title = found.session.title or row.title
     if (row.status, found.session.status) == ("paused", "active"):
         found.session.status = "paused"  # lists show idle sessions as paused before the file does
     return found
@@ -56,32 +58,34 @@ def _read_conversation(row: ConversationRow) -> LoadedRow:
 
 
 def transcript_of(row: ConversationRow) -> Found:
-    """Return the transcript of a tool session, with the bridge that can read the transcript.
+    """Return the transcript of a tool session, and the tool's reader for it.
 
     Raises SessionNotFoundError if neither the tool nor the archive has the transcript.
     """
-    return _found(row, transcript_at(row.tool, row.key, row.path))
+    return _require_transcript(row, transcript_at(row.tool, row.key, row.path))
 
 
 def read_from(row: ConversationRow, found: Found, longest: int | None = None) -> LoadedRow:
-    """Return the session of a row as `read_all` does, from a transcript that was just found."""
+    """Return the session of a row as `read_all` does, but read it from the transcript `found`."""
     bridge, source = found
     try:
         decoded = bridge.decode(source, longest=longest)
     except FileNotFoundError:
         # The file was moved or deleted after it was found.
 
-        bridge, source = _found(row, find_transcript(row.tool, row.key))
+        bridge, source = _require_transcript(row, find_transcript(row.tool, row.key))
         decoded = bridge.decode(source, longest=longest)
     # A transcript does not say whether its session is active.
     decoded.session.status = "active" if row.status == "active" else "paused"
+    # The row's title is made from both ends of the transcript. Lists show it, so show it here too.
+    decoded.session.title = row.title or decoded.session.title
     return LoadedRow(decoded.session, decoded.damages, source.path, decoded.side)
 
 
-def _read_apart(row: ConversationRow) -> LoadedRow:
-    """Return a session of `aur spawn` or of a program from its file.
+def _read_standalone(row: ConversationRow) -> LoadedRow:
+    """Read a session of `aur spawn` or of another program from its file.
 
-    Nothing is written. A folder that does not exist any more is not created again.
+    Write nothing: a folder that does not exist any more is not created again.
     """
     folder = os.path.dirname(row.path)
     if not os.path.isdir(folder):
@@ -92,9 +96,9 @@ def _read_apart(row: ConversationRow) -> LoadedRow:
     return LoadedRow(session, damages, row.path)
 
 
-def _found(row: ConversationRow, found: Found | None) -> Found:
+def _require_transcript(row: ConversationRow, found: Found | None) -> Found:
     if found is None:
-        missing = SessionNotFoundError(row.key, path=row.path)
-        missing.hint = "neither the tool nor our archive has its transcript any more"
-        raise missing
+        error = SessionNotFoundError(row.key, path=row.path)
+        error.hint = "its transcript is neither in the tool nor in the archive"
+        raise error
     return found

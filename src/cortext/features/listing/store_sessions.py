@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from cortext import paths
-from cortext.catalog.document_index import IndexedStorage, SessionIndex
+from cortext.catalog.documents.document_index import IndexedStorage, SessionIndex
 from cortext.errors import AmbiguousIdError, SessionNotFoundError, SessionStorageError
 from cortext.formats.record_lines import Damage
 from cortext.model.session import Session
@@ -46,11 +46,11 @@ def list_sessions(
     sort_by: str = "updated_at",
     owner: str | None = None,
 ) -> list[SessionSummary]:
-    """Return summaries of the sessions in the store of a URL.
+    """Return summaries of at most `limit` sessions in the store that a URL names.
 
-    A session must have all `tags` and this `owner`, and its title must contain `search`. Titles and
-    ids sort from A to Z, and everything else from the greatest down. Return [] if the store's
-    folder does not exist.
+    A session must have all `tags` and this `owner`, and its title must contain `search`. `sort_by`
+    is a field of the summaries. Titles and ids are sorted from A to Z. Times and numbers are sorted
+    from the greatest to the smallest. Return [] if the store's folder does not exist.
     """
     store = open_readable(url)
     if store is None:
@@ -66,11 +66,14 @@ def list_sessions(
 
 
 def _summarize(store: SessionStore, id: str) -> SessionSummary | None:
-    """Return a summary with the id that the store uses; None if the session cannot be read."""
+    """Return a summary of the session `id` of a store; None if the session cannot be read.
+
+    The summary gets the id that the store uses.
+    """
     try:
         session = store.read(id).session
     except SessionStorageError as error:
-        log.warning("left out of the list: %s", error)
+        log.warning("not listed: %s", error)
         return None
     summary = SessionSummary.from_session(session)
     # Conversations of a service have no title, so use the first request.
@@ -78,23 +81,23 @@ def _summarize(store: SessionStore, id: str) -> SessionSummary | None:
 
 
 def show_session(url: str, given: str) -> LoadedSession:
-    """Return the session whose id is `given` or starts with it, as far as it can be read.
+    """Return the session whose id is `given` or starts with it.
 
-    Raises SessionNotFoundError if there is no such session, and AmbiguousIdError if there are
-    several.
+    Unreadable parts are left out and listed as damage. Raises SessionNotFoundError if there is no
+    such session, and AmbiguousIdError if there are several.
     """
     store = open_readable(url)
     if store is None:
-        raise no_folder(url, given)
+        raise missing_folder_error(url, given)
     reading = store.read(complete_id(store, given))
     return LoadedSession(reading.session, reading.damages)
 
 
-def no_folder(url: str, given: str) -> SessionNotFoundError:
+def missing_folder_error(url: str, given: str) -> SessionNotFoundError:
     """Return the error to raise for a session of a store whose folder does not exist."""
-    missing = SessionNotFoundError(given)
-    missing.hint = f"the folder {os.path.abspath(folder_of(url))} does not exist"
-    return missing
+    error = SessionNotFoundError(given)
+    error.hint = f"the folder {os.path.abspath(folder_of(url))} does not exist"
+    return error
 
 
 def open_existing(url: str) -> SessionStore | None:
@@ -126,8 +129,8 @@ def folder_of(url: str) -> str:
 def complete_id(store: SessionStore, given: str) -> str:
     """Return the session id that equals `given`, or the only id that starts with it.
 
-    The day before the "/" of an id may be omitted. Raises SessionNotFoundError or AmbiguousIdError
-    if there is not exactly one such id.
+    In an id of the form `DAY/NAME`, the day may be omitted. Raises SessionNotFoundError if there is
+    no such id, and AmbiguousIdError if there are several.
     """
     known = store.list_session_ids()
     if store.exists(given) and not any(id.endswith(f"/{given}") for id in known):
@@ -143,5 +146,5 @@ def complete_id(store: SessionStore, given: str) -> str:
 def _matches(
     summary: SessionSummary, search: str | None, tags: Sequence[str], owner: str | None
 ) -> bool:
-    titled = not search or search.casefold() in summary.title.casefold()
-    return titled and owner in (None, summary.owner) and set(tags) <= set(summary.tags)
+    matches_title = not search or search.casefold() in summary.title.casefold()
+    return matches_title and owner in (None, summary.owner) and set(tags) <= set(summary.tags)

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import re
 from datetime import date, datetime, timedelta
-from typing import NamedTuple
+
+import msgspec
 
 from cortext import clock
 from cortext.errors import CortextError
 
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?", re.ASCII)
-_COUNTED = re.compile(r"(?:the )?(?:last|past) (\d{1,4}) (day|week|month|year)s?", re.ASCII)
-_NAMED = re.compile(r"(?:the )?(this|last|past) (day|week|month|year)")
-_AGO = re.compile(r"(\d{1,5}|an?) ?([a-z]+)(?: ago)?", re.ASCII)
+_COUNTED_PERIOD = re.compile(r"(?:the )?(?:last|past) (\d{1,4}) (day|week|month|year)s?", re.ASCII)
+_NAMED_PERIOD = re.compile(r"(?:the )?(this|last|past) (day|week|month|year)")
+_TIME_AGO = re.compile(r"(\d{1,5}|an?) ?([a-z]+)(?: ago)?", re.ASCII)
 _UNITS = {
     "minute": ("m", "min", "mins", "minutes"),
     "hour": ("h", "hr", "hrs", "hours"),
@@ -24,14 +25,19 @@ _UNITS = {
     "month": ("mo", "mon", "months"),
     "year": ("y", "yr", "years"),
 }
-_UNIT = {short: unit for unit, names in _UNITS.items() for short in (unit, *names)}
-_LONGEST = 64
-_HINT = "give YYYY, YYYY-MM, YYYY-MM-DD, A..B, today, yesterday, last week, last 10 days, or 7d"
-_ONE_HINT = "give 2026-01-31, 2026-01, yesterday, last week, 30m, 12h, 7d, 4w, 3mo, or 2 weeks ago"
+_UNIT_BY_NAME = {short: unit for unit, names in _UNITS.items() for short in (unit, *names)}
+_MAX_CHARACTERS = 64
+_RANGE_HINT = (
+    "give YYYY, YYYY-MM, YYYY-MM-DD, A..B, today, yesterday, last week, last 10 days, or 7d"
+)
+_TIME_HINT = "give 2026-01-31, 2026-01, yesterday, last week, 30m, 12h, 7d, 4w, 3mo, or 2 weeks ago"
 
 
-class Span(NamedTuple):
-    """A span of time, in microseconds since 1970. `until` is not included. None means no limit."""
+class Span(msgspec.Struct, frozen=True):
+    """A span of time. `since` is included, and `until` is not.
+
+    Times are in microseconds since 1970. None means no limit.
+    """
 
     since: int | None = None
     until: int | None = None
@@ -46,13 +52,13 @@ def date_range(text: str | None) -> Span:
     """
     if text is None or not text.strip():
         return Span()
-    words = _words(text)
+    words = _normalize(text)
     try:
-        first, end = _ends(words)
+        first, end = _parse_range(words)
     except (ValueError, OverflowError):
-        raise _error(text, "range of dates", _HINT) from None
+        raise _error(text, "date range", _RANGE_HINT) from None
     if first and end and first >= end:
-        raise CortextError(f"{text!r} ends before it begins", hint="the earlier date comes first")
+        raise CortextError(f"{text!r} ends before it begins", hint="write the earlier date first")
     return Span(first and _micros(first), end and _micros(end))
 
 
@@ -61,105 +67,111 @@ def since(text: str) -> int:
 
     Raises CortextError for a text that is not a time.
     """
-    return _moment(text, 0)
+    return _parse_bound(text, 0)
 
 
 def until(text: str) -> int:
     """Return the end of a time such as "2026-03" or "3d", in microseconds since 1970.
 
-    A day or a month counts whole, up to its last moment. `3d` is a single moment. Raises
-    CortextError for a text that is not a time.
+    For a day or a month, this is the moment at which the next day or month begins. `3d` means the
+    single moment three days ago. Raises CortextError for a text that is not a time.
     """
-    return _moment(text, 1)
+    return _parse_bound(text, 1)
 
 
-def _moment(text: str, end: int) -> int:
-    """Return the start of the time that a text means, or its end if `end` is 1."""
+def _parse_bound(text: str, end: int) -> int:
+    """Parse a text such as "last week". Return its start if `end` is 0, and its end if it is 1."""
     try:
-        return _micros(_one(_words(text))[end])
+        return _micros(_parse_time(_normalize(text))[end])
     except (ValueError, OverflowError):
-        raise _error(text, "time", _ONE_HINT) from None
+        raise _error(text, "time", _TIME_HINT) from None
 
 
-def _words(text: str) -> str:
+def _normalize(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def _ends(words: str) -> tuple[datetime | None, datetime | None]:
-    """Return the start and the end of a range of dates. None means no limit."""
+def _parse_range(words: str) -> tuple[datetime | None, datetime | None]:
+    """Parse a range such as "2026-03..2026-05", or one time.
+
+    Return its start and its end. None means no limit.
+    """
     before, dots, after = words.partition("..")
     if not dots:
-        first, end = _one(words)
+        first, end = _parse_time(words)
         return first, None if first == end else end
     first, last = before.strip(), after.strip(" .")
     if not first and not last:
         raise ValueError(words)
-    return (_one(first)[0] if first else None), (_one(last)[1] if last else None)
+    return (_parse_time(first)[0] if first else None), (_parse_time(last)[1] if last else None)
 
 
-def _one(words: str) -> tuple[datetime, datetime]:
-    """Return the start and the end of a time. They are equal for a single moment."""
-    if len(words) > _LONGEST:
+def _parse_time(words: str) -> tuple[datetime, datetime]:
+    """Parse one time, such as "2026-03" or "3d".
+
+    Return its start and its end. They are equal for a single moment, such as "3d".
+    """
+    if len(words) > _MAX_CHARACTERS:
         raise ValueError(words)
-    if found := _AGO.fullmatch(words):
+    if found := _TIME_AGO.fullmatch(words):
         count = int(found[1]) if found[1].isdecimal() else 1
-        moment = _ago(count, _UNIT.get(found[2], ""))
+        moment = _time_ago(count, _UNIT_BY_NAME.get(found[2], ""))
     elif words[10:11] in ("t", " ") and words[:4].isdecimal():
         moment = datetime.fromisoformat(words.upper()).astimezone()
     else:
-        first, end = _days(words)
+        first, end = _parse_days(words)
         return _midnight(first), _midnight(end)
     return moment, moment
 
 
-def _ago(count: int, unit: str) -> datetime:
+def _time_ago(count: int, unit: str) -> datetime:
     if not unit:
         raise ValueError(unit)
     now = clock.now().astimezone()
     if unit in ("minute", "hour"):
         return now - timedelta(minutes=count * (60 if unit == "hour" else 1))
-    # The same local time of day, even if daylight saving time changed in between.
-    day = _back(now.date(), count, unit)
+    # Keep the local time of day, even if daylight saving time changed in between.
+    day = _subtract(now.date(), count, unit)
     return datetime.combine(day, now.time()).astimezone()
 
 
-def _days(words: str) -> tuple[date, date]:
-    """Return the first day that the words mean, and the day after the last."""
+def _parse_days(words: str) -> tuple[date, date]:
+    """Parse words such as "last week". Return the first day, and the day after the last day."""
     today = clock.now().astimezone().date()
     if words in ("today", "yesterday"):
         day = today - timedelta(days=words == "yesterday")
         return day, day + timedelta(days=1)
     if found := _DATE.fullmatch(words):
-        return _written(*(int(part) if part else 0 for part in found.groups()))
-    if found := _COUNTED.fullmatch(words):
-        return _back(today, int(found[1]), found[2]), today + timedelta(days=1)
-    if found := _NAMED.fullmatch(words):
-        return _named(today, found[1], found[2])
+        return _calendar_span(*(int(part) if part else 0 for part in found.groups()))
+    if found := _COUNTED_PERIOD.fullmatch(words):
+        return _subtract(today, int(found[1]), found[2]), today + timedelta(days=1)
+    if found := _NAMED_PERIOD.fullmatch(words):
+        return _named_span(today, found[1], found[2])
     raise ValueError(words)
 
 
-def _written(year: int, month: int, day: int) -> tuple[date, date]:
+def _calendar_span(year: int, month: int, day: int) -> tuple[date, date]:
     if day:
         first = date(year, month, day)
         return first, first + timedelta(days=1)
     first = date(year, month or 1, 1)
-    return first, _back(first, -1, "month" if month else "year")
+    return first, _subtract(first, -1, "month" if month else "year")
 
 
-def _named(today: date, which: str, unit: str) -> tuple[date, date]:
+def _named_span(today: date, which: str, unit: str) -> tuple[date, date]:
     tomorrow = today + timedelta(days=1)
     if which == "past":
-        return _back(today, 1, unit), tomorrow
+        return _subtract(today, 1, unit), tomorrow
     begin = {
         "day": today,
         "week": today - timedelta(days=today.weekday()),
         "month": today.replace(day=1),
         "year": today.replace(month=1, day=1),
     }[unit]
-    return (begin, tomorrow) if which == "this" else (_back(begin, 1, unit), begin)
+    return (begin, tomorrow) if which == "this" else (_subtract(begin, 1, unit), begin)
 
 
-def _back(day: date, count: int, unit: str) -> date:
+def _subtract(day: date, count: int, unit: str) -> date:
     """Return the date that is `count` days, weeks, months or years before `day`."""
     if unit in ("day", "week"):
         return day - timedelta(days=count * (7 if unit == "week" else 1))
@@ -181,4 +193,4 @@ def _micros(moment: datetime) -> int:
 def _error(text: str, what: str, hint: str) -> CortextError:
     shown = repr(text)
     shown = shown if len(shown) <= 80 else shown[:80] + "…"
-    return CortextError(f"{shown} is no {what}", hint=hint)
+    return CortextError(f"{shown} is not a valid {what}", hint=hint)

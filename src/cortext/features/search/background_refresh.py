@@ -1,4 +1,4 @@
-"""Index new messages in a background thread, so that a client does not wait for all of them."""
+"""Index new messages in a background thread, so that a client does not have to wait."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.search.search import Search
 
 _log = logging.getLogger("cortext.features")
-_STEP = 1.0
-"""The seconds between two updates of the number of transcripts that the catalog lacks."""
-_END = 5.0
+_STEP_SECONDS = 1.0
+"""Seconds of work after which the thread updates `unlisted` and checks whether it must end."""
+_END_SECONDS = 5.0
 
 
 class _EndedError(Exception):
-    """The server is shutting down, so the background thread must end too."""
+    """Raised in the background thread when it must end, because the server is shutting down."""
 
 
-class Warming:
+class BackgroundRefresh:
     """A background refresh of the catalog and the full-text index, at most one at a time.
 
-    `unlisted` is the number of transcripts that the catalog does not have yet. `unread` is the
-    number of conversations that the index does not have yet. Both count down. `done` of `total`
-    conversations are indexed in this refresh.
+    The catalog is the database of all conversations. `unlisted` is the number of transcripts that
+    the catalog does not have yet. `unread` is the number of conversations that the index does not
+    have yet. Both count down. This refresh has indexed `done` of `total` conversations so far.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class Warming:
 
     @property
     def goes_on(self) -> bool:
-        """Whether the background thread is running."""
+        """True if the background thread is running."""
         return self._thread is not None and self._thread.is_alive()
 
     @property
@@ -62,33 +62,33 @@ class Warming:
         """
         self._ended = True
         if self._thread is not None:
-            self._thread.join(_END)
+            self._thread.join(_END_SECONDS)
 
     def _run(self) -> None:
         try:
-            self._list()
+            self._update_catalog()
             # Conversations remain if another process is reading them or the index is read-only.
-            self.unread = Search().refresh(patience=None, progress=self._told).left
+            self.unread = Search().refresh(patience=None, progress=self._report_progress).left
         except _EndedError:
             return
         except (CortextError, OSError, sqlite3.Error) as error:
-            # The next search meets the same error and reports it.
-            _log.warning("could not read what is new: %s", error)
+            # The next search gets the same error and reports it.
+            _log.warning("could not index new messages: %s", error)
 
-    def _list(self) -> None:
+    def _update_catalog(self) -> None:
         """Bring the catalog up to date with every transcript, in steps of one second."""
         conversations = ConversationList(paths.workspace_root(), everywhere=True)
         before = -1
         while self.unlisted != before:
             before = self.unlisted
-            conversations.list(patience=_STEP)
+            conversations.list(patience=_STEP_SECONDS)
             self.unlisted = conversations.left
             if self._ended:
                 raise _EndedError
             if not self.unlisted:
                 break
 
-    def _told(self, done: int, total: int) -> None:
+    def _report_progress(self, done: int, total: int) -> None:
         if self._ended:
             raise _EndedError
         self.done, self.total, self.unread = done, total, total - done

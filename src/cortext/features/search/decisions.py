@@ -9,25 +9,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+
+import msgspec
 
 from cortext.catalog.database import micros
 from cortext.catalog.row import ConversationRow
 from cortext.errors import CortextError
-from cortext.features.search.decision_answers import chosen, offers, picked, picks
+from cortext.features.search.option_choices import chosen, offers, picked, points_at_option
 from cortext.features.search.search import SearchHit
-from cortext.formats.message_history import is_abandoned
+from cortext.formats.history_parts import is_abandoned
 from cortext.formats.text_search.search_query import folded, parse, spaced
 from cortext.model import summary_phrases
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 
-_CONVERSATIONS = 30
-_HITS = 200
-_LONGEST = 20_000
-"""How many characters of a message are examined."""
-_SHORTEST, _SENTENCE = 8, 500
-_DECIDED = (
+_MAX_CONVERSATIONS = 30
+_MAX_HITS = 200
+_MAX_MESSAGE = 20_000
+"""The number of characters at the start of a message that are examined."""
+_MIN_SENTENCE, _MAX_SENTENCE = 8, 500
+_DECIDED_PHRASES = (
     *summary_phrases.DECIDED,
     *("decided that", "decided:", "we chose", "i chose", "we've chosen", "opted for", "settled on"),
     *("settled:", "the decision", "final decision", "we ruled out", "we rejected", "sticking with"),
@@ -35,7 +36,7 @@ _DECIDED = (
     *("off the table", "out of scope", "the winner is", "we have to", "we must"),
     *("decision recorded", "decision made", "we voted", "team voted", "final answer"),
 )
-_CHOSEN = (
+_CHOSEN_PHRASES = (
     *summary_phrases.CHOSEN,
     *("use ", "go with", "stick with", "keep ", "drop ", "always ", "never ", "don't use"),
     *("do not use", "we won't", "we will ", "we'll ", "i prefer", "i want ", "make it "),
@@ -46,12 +47,14 @@ _CHOSEN = (
 
 Phrases that are not in `summary_phrases.CHOSEN` count only at the start of a sentence.
 """
-_STARTS = tuple(cue for cue in _CHOSEN if cue not in summary_phrases.CHOSEN)
-# "It is what it is." contains "it is." too, so `_CLAIMS` checks that phrase.
-_SAID = tuple(cue for cue in summary_phrases.CHOSEN if cue != "it is.")
-_SO = re.compile(r"(?:(?:ok(?:ay)?|alright|fine|good|right|so|then|and|also|please|now)[,:]? )+")
-"""Words that may come before the phrase that makes a sentence a decision."""
-_BEGINS = re.compile(
+_CHOSEN_AT_START = tuple(cue for cue in _CHOSEN_PHRASES if cue not in summary_phrases.CHOSEN)
+# "It is what it is." contains "it is." too, so `_IT_IS_CLAIM` checks that phrase.
+_CHOSEN_ANYWHERE = tuple(cue for cue in summary_phrases.CHOSEN if cue != "it is.")
+_LEAD_WORDS = re.compile(
+    r"(?:(?:ok(?:ay)?|alright|fine|good|right|so|then|and|also|please|now)[,:]? )+"
+)
+"""Matches words that may come before the phrase that makes a sentence a decision."""
+_DECISION_START = re.compile(
     r"let(?:'s| us) (?!see|look|talk|discuss|think|start|begin|try|continue|check|wait|test|debug"
     r"|find|go (?:over|through|back|on)|say|have a look|know|me)"
     r"|(?:switch to|swap|exclude|park|ship) |replace [\w ]{1,40} (?:with|by) "
@@ -60,39 +63,39 @@ _BEGINS = re.compile(
     r"|no (?!(?:idea|problem|worries|rush|hurry|need|thanks|thank|clue|luck|matter|doubt|way|one"
     r"|tests?|errors?|failures?|change|difference|it|that|this|i|we|you|not|there)\b)[\w-]+"
 )
-"""The start of a user's sentence that is a decision, whatever follows."""
-_CLAIMS = re.compile(
+"""Matches the start of a user's sentence that is a decision, whatever follows."""
+_IT_IS_CLAIM = re.compile(
     r"(?!.*\b(?:what|how|who|where|why|which|whatever|wonder|know|than|like)\b)[^,;:?]{2,60} it is"
     r"(?:[,.!;]|$)"
 )
-_EXCEPT = re.compile(
+_EXCLUSION_AT_END = re.compile(
     r"(?:[^\s,]+ ){3,}[^\s,]+, (?:and )?no (?!(?:other|idea|problem|worries|rush|hurry|need|thanks"
     r"|matter|doubt|errors?|failures?|change|difference)\b)[\w-]+(?: [\w-]+){0,3}[.!]*$"
 )
-"""A sentence that rules something out at its end: "we stay on luxon, no new library"."""
-_FIX = re.compile(r"make it (?:work|compile|pass|run|build)\b")
-_DONE = re.compile(
+"""Matches a sentence that excludes something at its end: "we stay on luxon, no new library"."""
+_FIX_REQUEST = re.compile(r"make it (?:work|compile|pass|run|build)\b")
+_CONFIRMATION = re.compile(
     r"(?:that's |it's |and that's )?(?:settled|final|decided|a decision|done deal)[.!]*"
 )
-"""A sentence, such as "that's settled", that makes the sentence before it a decision."""
+"""Matches a sentence such as "that's settled". It makes the sentence before it a decision."""
 _YES = re.compile(
     r"(?:yes|yep|yeah|ok(?:ay)?|sure|agreed|sounds good|perfect|great|good|do (?:it|that)|go ahead|"
     r"fine|right|exactly|please do|ja|oui|sí|si|d'accord|vale|はい|好的?|да)\b[\s,.!]*+",
     re.IGNORECASE,
 )
-_ANSWER = 160
-"""The maximum number of characters of a user's message that can be a plain yes."""
-_END = re.compile(r"(?<=[.!?。！？])[\"'”’)\]]*\s+|(?<=[。！？])|\n+")
-_LEAD = re.compile(r"[\s>#*+•-]*+(?:\d{1,3}[.)]\s+)?+(?:\[[ xX]\]\s*)?+")
+_MAX_ANSWER = 160
+"""The maximum length of a user's message that may be a plain yes, in characters."""
+_SENTENCE_END = re.compile(r"(?<=[.!?。！？])[\"'”’)\]]*\s+|(?<=[。！？])|\n+")
+_LIST_MARKER = re.compile(r"[\s>#*+•-]*+(?:\d{1,3}[.)]\s+)?+(?:\[[ xX]\]\s*)?+")
 _HEADING = re.compile(
     r"\W*(?:final |key |the )?(?:decisions?|decided|agreed|entscheidung(?:en)?)\W*"
 )
-_MARKS = re.compile(r"\*\*|__|`|~~")
+_MARKUP = re.compile(r"\*\*|__|`|~~")
 _WORD = re.compile(r"[^\W_]+")
 _CLAUSE = re.compile(r"[,;:،]\s|\s[—–-]\s|、")
 
 
-class Decision(NamedTuple):
+class Decision(msgspec.Struct, frozen=True):
     """A sentence that decides something, and the message that contains it.
 
     `number` is the number of the message, counted from 1. `message_id` is "" if the message has no
@@ -115,25 +118,25 @@ def get_decisions(
     *,
     most: int = 10,
 ) -> list[Decision]:
-    """Return decisions about a topic: the best match first, and the newest first for equal matches.
+    """Return at most `most` decisions about a topic, the best match first.
 
-    `find` is called with a query and a limit, and returns the newest texts that match. `read`
-    returns the session of a row.
+    Equal matches are sorted by time, the newest first. `find` is a search function: it gets a query
+    and a limit, and returns the newest texts that match. `read` returns the session of a row.
     """
     stems = _stems(topic)
     if not stems:
         return []
     rows: dict[tuple[str, str], ConversationRow] = {}
     for query in dict.fromkeys((topic, " OR ".join(f"{stem}*" for stem in stems))):
-        for hit in find(query, _HITS):
+        for hit in find(query, _MAX_HITS):
             rows.setdefault(hit.row.identity, hit.row)
     found: list[Decision] = []
-    for row in list(rows.values())[:_CONVERSATIONS]:
+    for row in list(rows.values())[:_MAX_CONVERSATIONS]:
         try:
             messages = read(row).messages
         except (OSError, CortextError):
             continue  # the conversation was deleted after it was found
-        found += _about(row, messages, stems)
+        found += _decisions_about(row, messages, stems)
     found.sort(key=lambda each: (each.score, each.time), reverse=True)
     unique = {each.sentence.casefold(): each for each in reversed(found)}
     return [each for each in found if unique[each.sentence.casefold()] is each][:most]
@@ -146,84 +149,95 @@ def decisions_in(messages: Sequence[SessionMessage]) -> Iterator[tuple[int, str]
     for number, message in enumerate(messages, 1):
         if message.role not in ("user", "assistant") or is_abandoned(message):
             continue
-        text, by_person = message.content[:_LONGEST], message.role == "user"
-        decided = list(_decided(text, by_person=by_person))
+        text, by_person = message.content[:_MAX_MESSAGE], message.role == "user"
+        decided = list(_decisive_sentences(text, by_person=by_person))
         sentences = [each for line in text.split("\n") for each in _sentences(line)]
-        further = ""
+        answer = ""
         if by_person:
-            further = chosen(text, sentences) if is_offered else ""
+            answer = chosen(text, sentences) if is_offered else ""
         elif is_picked:
-            further = picked(sentences)
-        decided += [further] if further and further not in decided else []
+            answer = picked(sentences)
+        decided += [answer] if answer and answer not in decided else []
         yield from ((number, sentence) for sentence in decided)
-        is_picked = by_person and is_offered and picks(text)
+        is_picked = by_person and is_offered and points_at_option(text)
         is_offered = not by_person and offers(sentences, was_asked=was_asked)
         was_asked = by_person and "?" in text
         if not by_person:
-            advised = _advised(text)
+            advised = _find_advice(text)
             advice = (number, advised) if advised and advised not in decided else None
         elif advice:
-            if len(text) <= _ANSWER and _YES.match(text.strip()):
+            if len(text) <= _MAX_ANSWER and _YES.match(text.strip()):
                 yield advice
             advice = None
 
 
-def _about(
+def _decisions_about(
     row: ConversationRow, messages: Sequence[SessionMessage], stems: Sequence[str]
 ) -> Iterator[Decision]:
-    """Yield the decisions of a conversation that are about a topic, given by its stems."""
-    title = _counted(f"{row.title} {row.summary}", stems)
+    """Yield the decisions of a conversation about a topic.
+
+    `stems` are the words of the topic without their endings.
+    """
+    title = _count_stems(f"{row.title} {row.summary}", stems)
     for number, sentence in decisions_in(messages):
         message = messages[number - 1]
-        near = " ".join(m.content[:_LONGEST] for m in messages[max(number - 2, 0) : number])
-        told, around = _counted(sentence, stems), _counted(near, stems)
+        context = " ".join(m.content[:_MAX_MESSAGE] for m in messages[max(number - 2, 0) : number])
+        in_sentence, nearby = _count_stems(sentence, stems), _count_stems(context, stems)
         # Topic words in the sentence weigh more than topic words around it.
-        score = 4 * told + 2 * around + title
-        if told or around or title == len(stems):
+        score = 4 * in_sentence + 2 * nearby + title
+        if in_sentence or nearby or title == len(stems):
             time = micros(message.timestamp)
             yield Decision(row, number, message.id, message.role, time, sentence, score)
 
 
-def _decided(text: str, *, by_person: bool) -> Iterator[str]:
-    """Yield the sentences of one message that are decisions by their own words."""
-    listed = False
+def _decisive_sentences(text: str, *, by_person: bool) -> Iterator[str]:
+    """Yield the sentences of a message that are decisions, without looking at other messages.
+
+    `by_person` is true for a message of the user.
+    """
+    in_decision_list = False
     for line in text.split("\n"):
         if _HEADING.fullmatch(line.casefold()):
-            listed = True
+            in_decision_list = True
             continue
         if not line.strip() or line.lstrip().startswith("#"):
-            listed = listed and not line.strip()
+            in_decision_list = in_decision_list and not line.strip()
             continue
         is_item = line.lstrip()[:1] in ("-", "*", "+", "•") or line.lstrip()[:1].isdigit()
-        if listed and is_item:
-            yield _cleaned(line)
+        if in_decision_list and is_item:
+            yield _clean(line)
             continue
-        listed = False
+        in_decision_list = False
         before = ""
         for sentence in _sentences(line):
-            if by_person and before and _DONE.fullmatch(sentence.casefold()):
+            if by_person and before and _CONFIRMATION.fullmatch(sentence.casefold()):
                 yield before
-            decides = _decides(sentence, by_person=by_person)
+            decides = _is_decision(sentence, by_person=by_person)
             if decides:
                 yield sentence
             before = "" if decides else sentence
 
 
-def _decides(sentence: str, *, by_person: bool) -> bool:
-    """Return whether a sentence is a decision by its own words."""
+def _is_decision(sentence: str, *, by_person: bool) -> bool:
+    """Return whether a sentence is a decision, judged by its words alone.
+
+    `by_person` is true for a sentence of the user. More phrases count as decisions then.
+    """
     if sentence.rstrip("\"'”’)] ")[-1:] in ("?", "？", "؟"):
         return False
     text = sentence.casefold().replace("’", "'")
-    if _CLAIMS.match(text) and not summary_phrases.NOT_YET.search(text):
+    if _IT_IS_CLAIM.match(text) and not summary_phrases.NOT_YET.search(text):
         return True
     if by_person:
-        lead = _SO.match(text)
+        lead = _LEAD_WORDS.match(text)
         bare = text[lead.end() :] if lead else text
-        if (bare.startswith(_STARTS) and not _FIX.match(bare)) or _BEGINS.match(bare):
+        if (
+            bare.startswith(_CHOSEN_AT_START) and not _FIX_REQUEST.match(bare)
+        ) or _DECISION_START.match(bare):
             return True
-        if _EXCEPT.match(text) and not summary_phrases.ASKING.match(bare):
+        if _EXCLUSION_AT_END.match(text) and not summary_phrases.ASKING.match(bare):
             return True
-    for cue in (*_DECIDED, *(_SAID if by_person else ())):
+    for cue in (*_DECIDED_PHRASES, *(_CHOSEN_ANYWHERE if by_person else ())):
         at = text.find(cue)
         if at == 0 or (at > 0 and not (cue[0].isascii() and text[at - 1].isalnum())):
             clause = max((m.end() for m in _CLAUSE.finditer(text[:at])), default=0)
@@ -232,38 +246,38 @@ def _decides(sentence: str, *, by_person: bool) -> bool:
     return False
 
 
-def _advised(text: str) -> str:
+def _find_advice(text: str) -> str:
     """Return the last sentence of an agent's message that recommends something, or ""."""
-    found = ""
+    advice = ""
     for line in text.split("\n"):
         for sentence in _sentences(line):
-            said = sentence.casefold().replace("’", "'")
-            if any(cue in said for cue in summary_phrases.ADVISED):
-                found = sentence
-    return found
+            lowered = sentence.casefold().replace("’", "'")
+            if any(cue in lowered for cue in summary_phrases.ADVISED):
+                advice = sentence
+    return advice
 
 
 def _sentences(line: str) -> Iterator[str]:
-    for part in _END.split(line):
-        sentence = _cleaned(part)
-        if len(sentence) >= _SHORTEST:
+    for part in _SENTENCE_END.split(line):
+        sentence = _clean(part)
+        if len(sentence) >= _MIN_SENTENCE:
             yield sentence
 
 
-def _cleaned(text: str) -> str:
-    lead = _LEAD.match(text)
-    bare = _MARKS.sub("", text[lead.end() if lead else 0 :])
-    return " ".join(bare.split())[:_SENTENCE]
+def _clean(text: str) -> str:
+    lead = _LIST_MARKER.match(text)
+    bare = _MARKUP.sub("", text[lead.end() if lead else 0 :])
+    return " ".join(bare.split())[:_MAX_SENTENCE]
 
 
 def _stems(topic: str) -> list[str]:
     """Return the words of a topic without their endings, and without common words."""
     tokens = [token for term in parse(topic).terms for token in term.tokens]
-    telling = [token for token in tokens if token not in summary_phrases.COMMON] or tokens
-    return list(dict.fromkeys(token[: max(4, len(token) - 3)] for token in telling))
+    content_tokens = [token for token in tokens if token not in summary_phrases.COMMON] or tokens
+    return list(dict.fromkeys(token[: max(4, len(token) - 3)] for token in content_tokens))
 
 
-def _counted(text: str, stems: Sequence[str]) -> int:
+def _count_stems(text: str, stems: Sequence[str]) -> int:
     """Return how many of the stems are the start of a word in the text."""
     words = " " + " ".join(_WORD.findall(spaced(folded(text))))
     return sum(f" {stem}" in words for stem in stems)

@@ -8,64 +8,61 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 from zlib import crc32
 
-from msgspec.structs import replace
-
 from cortext.catalog.database import micros, plain
 from cortext.catalog.fulltext.fulltext_index import MARKDOWN, SIDE, TITLE, TextEntry, Work
 from cortext.catalog.row import ConversationRow
-from cortext.durability.read_files import open_file, read_file, read_range
-from cortext.errors import CortextError, where_and_why
+from cortext.durability.read_files import first_line_end, open_file, read_file, read_range
+from cortext.errors import CortextError, file_and_reason
 from cortext.features.capture.transcripts import Found, beside, current_position, read_new_messages
 from cortext.features.listing.session_of_row import LoadedRow, read_all, read_from, transcript_of
+from cortext.features.search.conversation_fingerprint import fingerprint_of
 from cortext.features.secrets.index_redactions import (
     find_redactor,
     redact_indexed_text,
     redact_message,
 )
-from cortext.features.secrets.redact_value import Redactor
+from cortext.features.secrets.redactor import Redactor
 from cortext.formats.folder import FOLDER
 from cortext.formats.log import LOG
 from cortext.formats.record_lines import RecordTable, decode_lines
 from cortext.formats.text_search.search_query import spaced
-from cortext.formats.text_search.searchable_text import wording
-from cortext.model import json_codec
+from cortext.formats.text_search.searchable_text import searchable_text_of, subagents_text
 from cortext.model.message import SessionMessage
-from cortext.model.session import Session
 from cortext.stores import workspace_layout
 from cortext.tools.new_messages import FilePosition
-from cortext.workspace.type_templates import Types
+from cortext.workspace.conversation_types import Types
 
 _log = logging.getLogger("cortext.features")
 STUB = 300
-"""How many characters of a long tool result are indexed, at its start and at its end each.
+"""The number of characters that are indexed at the start of a long tool result.
 
-The end matters because error messages are usually there.
+The same number is indexed at its end, because error messages are usually there.
 """
-_END = 64
-"""The number of bytes before a read position that its checksum covers.
+_CHECKED_BYTES = 64
+"""The number of bytes at the end of the indexed part of a file whose checksum is stored.
 
-If the checksum is the same, the lines before the position are unchanged.
+If the checksum is the same at the next refresh, the indexed part counts as unchanged.
 """
-_LONGEST = 2**32 - 1
-_New = tuple[list[TextEntry], "State", bool]
-"""The new texts, the state to store, and whether earlier texts stay in the index."""
+_MAX_SIZE = 2**32 - 1
+_NewTexts = tuple[list[TextEntry], "State", bool]
+"""The new texts, the state to store, and whether the texts that are already indexed stay."""
 
 
 class State(NamedTuple):
-    """How much of a conversation is in the full-text index.
+    """A record of how much of a conversation is in the full-text index.
 
-    The index stores this state as text with the conversation. `print` is the fingerprint of the
-    conversation. `inode` and `size` are the file and the number of its bytes that are indexed, and
-    `held` is the number of messages. `end` is a checksum: of the last indexed bytes, or for a
-    transcript of all indexed texts. `title`, `document` and `side` are checksums of the title, the
-    markdown and the sub-agents' messages. Transcripts also use `lines` and `last`, the rest of a
-    `FilePosition`, and `beside`, which changes with the sub-agents' files.
+    The index stores this state as text with the conversation. `inode` identifies the file. `size`
+    is the number of indexed bytes, and `messages` is the number of indexed messages. `end` is a
+    checksum of the last indexed bytes; for a transcript, of all indexed texts. `title`, `document`
+    and `side` are checksums of the title, the markdown and the sub-agents' messages. Three fields
+    are only for transcripts: `lines` and `last` are parts of the `FilePosition`, and `beside` is a
+    checksum that changes with the sub-agents' files.
     """
 
-    print: str = ""
+    fingerprint: str = ""
     inode: int = 0
     size: int = 0
-    held: int = 0
+    messages: int = 0
     end: int = 0
     title: int = 0
     document: int = 0
@@ -75,54 +72,57 @@ class State(NamedTuple):
     beside: int = 0
 
     @property
-    def mark(self) -> FilePosition:
+    def position(self) -> FilePosition:
         """The position in the transcript up to which its messages are indexed."""
         return FilePosition(self.inode, self.size, self.lines, f"{self.last:032x}")
 
-    def at(self, mark: FilePosition) -> State:
+    def at(self, position: FilePosition) -> State:
         """Return a copy of this state with another position in the transcript."""
-        last = int(mark.end or "0", 16)
-        return self._replace(inode=mark.inode, size=mark.size, lines=mark.lines, last=last)
+        last = int(position.end or "0", 16)
+        return self._replace(
+            inode=position.inode, size=position.size, lines=position.lines, last=last
+        )
 
     @classmethod
     def read(cls, text: str) -> State:
-        """Parse the text that `str` makes of a state.
-
-        An empty text means that nothing is indexed.
-        """
-        print, _, numbers = text.partition("\n")
-        return cls(print, *map(int, numbers.split()))
+        """Parse the string form of a state. An empty text means that nothing is indexed."""
+        fingerprint, _, numbers = text.partition("\n")
+        return cls(fingerprint, *map(int, numbers.split()))
 
     def __str__(self) -> str:
-        return f"{self.print}\n{' '.join(map(str, self[1:]))}"
+        return f"{self.fingerprint}\n{' '.join(map(str, self[1:]))}"
 
 
 def read_new(row: ConversationRow, known: str) -> Work | None:
-    """Read the texts of a conversation that the index does not have.
+    """Read the texts of a conversation that the index does not have yet.
 
     `known` is the state that the index stores for the conversation, or "". Return None if the
     conversation cannot be read. Its indexed texts then stay, and the next refresh tries again.
     """
     # Take the fingerprint first, so that a write during the read counts as new next time.
-    old, print = State.read(known), fingerprint_of(row)
+    old, fingerprint = State.read(known), fingerprint_of(row)
     try:
         if row.tool and not row.is_log:
-            new, state, keep = _of_tool(row, old)
+            new, state, keep = _read_tool_session(row, old)
         else:
-            new, state, keep = _of_lines(row, old)
-        more, state = _about(row, old if keep else State(), state._replace(print=print))
+            new, state, keep = _read_lines(row, old)
+        more, state = _read_title_and_markdown(
+            row, old if keep else State(), state._replace(fingerprint=fingerprint)
+        )
     except FileNotFoundError:
         return None
     except (OSError, CortextError) as error:
-        _log.warning("%s is not searched: %s", row.key, where_and_why(error))
+        _log.warning("%s cannot be searched: %s", row.key, file_and_reason(error))
         return None
     return row.identity, str(state), [*more, *new], keep
 
 
-def _about(row: ConversationRow, old: State, state: State) -> tuple[list[TextEntry], State]:
-    """Return the title with the summary, and the markdown, if they changed since `old`.
+def _read_title_and_markdown(
+    row: ConversationRow, old: State, state: State
+) -> tuple[list[TextEntry], State]:
+    """Return index entries for the title (with the summary) and the markdown that changed.
 
-    Also return `state` with the new checksums of both.
+    `old` has their checksums from the last refresh. Also return `state` with the new checksums.
     """
     new: list[TextEntry] = []
     title = f"{row.title}\n{row.summary}"
@@ -135,122 +135,115 @@ def _about(row: ConversationRow, old: State, state: State) -> tuple[list[TextEnt
     data = read_file(os.path.join(row.place.folder, name)) if name else b""
     state = state._replace(document=crc32(data))
     if state.document != old.document:
-        text = spaced(plain(_written(data.decode("utf-8", "replace"), row)))
+        text = spaced(plain(_without_template(data.decode("utf-8", "replace"), row)))
         new.append(TextEntry(MARKDOWN, "document", row.last_active, text))
     return new, state
 
 
-def _written(markdown: str, row: ConversationRow) -> str:
+def _without_template(markdown: str, row: ConversationRow) -> str:
     """Return a conversation's markdown without the lines that come from its template."""
-    given = set(Types(row.workspace).template(row.kind).split("\n"))
-    return "\n".join([line for line in markdown.split("\n") if line not in given])
+    template_lines = set(Types(row.workspace).template(row.kind).split("\n"))
+    return "\n".join([line for line in markdown.split("\n") if line not in template_lines])
 
 
-def _of_tool(row: ConversationRow, old: State) -> _New:
+def _read_tool_session(row: ConversationRow, old: State) -> _NewTexts:
     """Return the new texts of a tool session or of a document.
 
     Only the new part of a transcript is read, if possible. A document is read completely.
     """
     if row.is_standalone:
-        return _all_of(row, read_all(row), old)
+        return _new_texts(row, read_all(row), old)
     transcript = transcript_of(row)
-    mask = find_redactor(row.tool, row.key, transcript[1].path)
+    redactor = find_redactor(row.tool, row.key, transcript[1].path)
     try:
-        found = _since(transcript, old, mask) if old.size else None
+        appended = _read_appended(transcript, old, redactor) if old.size else None
     except (OSError, CortextError):
-        found = None  # reading the whole transcript reports the error
-    return found or _anew(row, transcript, old, mask)
+        appended = None  # reading the whole transcript reports the error
+    return appended or _read_whole_transcript(row, transcript, old, redactor)
 
 
-def _since(transcript: Found, old: State, mask: Redactor | None) -> _New | None:
-    """Return the texts that were added to a transcript since `old`.
+def _read_appended(transcript: Found, old: State, redactor: Redactor | None) -> _NewTexts | None:
+    """Return the texts that were added to a transcript since the state `old` was stored.
 
-    Return None if the whole transcript has to be read. Texts are redacted with `mask`, if given.
+    Return None if the whole transcript must be read. If `redactor` is given, it redacts the texts.
     """
-    aside = beside(*transcript)
-    if old.side if aside is None else _sum(aside) != old.beside:
+    side_files = beside(*transcript)
+    if old.side if side_files is None else _text_checksum(side_files) != old.beside:
         return None
-    changed = read_new_messages(*transcript, old.mark)
+    changed = read_new_messages(*transcript, old.position)
     # A tool may update the record of a user's message later, but not the text.
     if changed is None or any(message.role != "user" for message in changed.again):
         return None
-    told = _told(changed.new, mask)
-    new = [_entry(number, each) for number, each in enumerate(told, old.held + 1)]
-    state = old._replace(held=old.held + len(new), end=_digest(new, old.end))
+    messages = _redact_all(changed.new, redactor)
+    new = [_entry(number, each) for number, each in enumerate(messages, old.messages + 1)]
+    state = old._replace(messages=old.messages + len(new), end=_entries_checksum(new, old.end))
     return new, state.at(changed.mark), True
 
 
-def _anew(row: ConversationRow, transcript: Found, old: State, mask: Redactor | None) -> _New:
-    """Read a whole transcript.
-
-    Return its texts and a state from which the next refresh continues.
-    """
-    mark = _end(transcript)
-    aside = beside(*transcript) if mark else None
+def _read_whole_transcript(
+    row: ConversationRow, transcript: Found, old: State, redactor: Redactor | None
+) -> _NewTexts:
+    """Read a whole transcript. Return its new texts, and a state for the next refresh."""
+    position = _end_position(transcript)
+    side_files = beside(*transcript) if position else None
     # Do not shorten texts that are to be redacted: half a secret would not be recognized.
-    longest = None if mask else 2 * STUB
-    new, state, keep = _all_of(row, read_from(row, transcript, longest), old, mask)
-    if mark is None or _end(transcript) != mark:
+    max_result = None if redactor else 2 * STUB
+    new, state, keep = _new_texts(row, read_from(row, transcript, max_result), old, redactor)
+    if position is None or _end_position(transcript) != position:
         return new, state, keep  # the transcript grew while it was read
-    return new, state.at(mark)._replace(beside=_sum(aside or "")), keep
+    return new, state.at(position)._replace(beside=_text_checksum(side_files or "")), keep
 
 
-def _end(transcript: Found) -> FilePosition | None:
+def _end_position(transcript: Found) -> FilePosition | None:
     try:
         return current_position(*transcript)
     except (OSError, CortextError):
         return None  # reading the transcript reports the error
 
 
-def _all_of(
-    row: ConversationRow, found: LoadedRow, old: State, mask: Redactor | None = None
-) -> _New:
+def _new_texts(
+    row: ConversationRow, found: LoadedRow, old: State, redactor: Redactor | None = None
+) -> _NewTexts:
     """Return the new texts of a session that was read completely.
 
-    If the texts in the index are still the first texts of the session, only the texts after them
-    are new. Otherwise all texts are new.
+    If the session still begins with the texts that are in the index, only the texts after them are
+    new. Otherwise all texts are new.
     """
-    told = _told(found.session.messages, mask)
-    entries = [_entry(number, each) for number, each in enumerate(told, 1)]
-    keep = 0 < old.held <= len(entries) and _digest(entries[: old.held]) == old.end
-    new = entries[old.held :] if keep else entries
-    said = redact_indexed_text(side_text(found.side), mask)
-    side = _sum(said)
-    if side != (old.side if keep else 0):
-        new.insert(0, TextEntry(SIDE, "agents", row.last_active, spaced(plain(said))))
-    return new, State(held=len(entries), end=_digest(entries), side=side), keep
-
-
-def _told(messages: Sequence[SessionMessage], mask: Redactor | None) -> Iterable[SessionMessage]:
-    """Return the messages, redacted with `mask` if it is given."""
-    return messages if mask is None else (redact_message(each, mask) for each in messages)
-
-
-def side_text(side: Iterable[Session]) -> str:
-    """Return the text of all messages from and to sub-agents, whose sessions are in `side`."""
-    return "\n".join(
-        message.content
-        for session in side
-        for message in session.messages
-        if message.role in ("user", "assistant")
+    messages = _redact_all(found.session.messages, redactor)
+    entries = [_entry(number, each) for number, each in enumerate(messages, 1)]
+    keep = (
+        0 < old.messages <= len(entries) and _entries_checksum(entries[: old.messages]) == old.end
     )
+    new = entries[old.messages :] if keep else entries
+    side_messages = redact_indexed_text(subagents_text(found.side), redactor)
+    side = _text_checksum(side_messages)
+    if side != (old.side if keep else 0):
+        new.insert(0, TextEntry(SIDE, "agents", row.last_active, spaced(plain(side_messages))))
+    return new, State(messages=len(entries), end=_entries_checksum(entries), side=side), keep
 
 
-def _sum(text: str) -> int:
+def _redact_all(
+    messages: Sequence[SessionMessage], redactor: Redactor | None
+) -> Iterable[SessionMessage]:
+    return messages if redactor is None else (redact_message(each, redactor) for each in messages)
+
+
+def _text_checksum(text: str) -> int:
     return crc32(text.encode("utf-8", "replace"))
 
 
-def _digest(entries: Sequence[TextEntry], found: int = 0) -> int:
-    """Return a checksum of the texts, continued from the checksum `found`.
+def _entries_checksum(entries: Sequence[TextEntry], checksum: int = 0) -> int:
+    """Return a checksum of the texts of index entries.
 
-    Texts are compared because some tools give messages no ids, and the last message may grow.
+    `checksum` is the checksum of the texts before them. Ids are not enough, because some tools give
+    messages no ids, and the text of the last message may grow.
     """
     for entry in entries:
-        found = crc32(entry.text.encode("utf-8", "replace"), found)
-    return found
+        checksum = crc32(entry.text.encode("utf-8", "replace"), checksum)
+    return checksum
 
 
-def _of_lines(row: ConversationRow, old: State) -> _New:
+def _read_lines(row: ConversationRow, old: State) -> _NewTexts:
     """Return the new texts of a conversation or log, whose file has one message per line."""
     path = row.path if row.tool else row.place.lines
     table = LOG.records if row.tool else FOLDER.records
@@ -262,46 +255,43 @@ def _of_lines(row: ConversationRow, old: State) -> _New:
         return [], State(), False  # a folder without a session
     try:
         begin = first_line_end(fd) if row.tool else 0
-        found = os.fstat(fd)
+        status = os.fstat(fd)
         # A log gets a new inode whenever its head is written, so its inode is not compared.
-        inode, size = 0 if row.tool else found.st_ino, found.st_size - begin
-        keep = inode == old.inode and 0 < old.size <= size and _last(fd, begin, old.size) == old.end
-        start, count = (old.size, old.held) if keep else (0, 0)
+        inode, size = 0 if row.tool else status.st_ino, status.st_size - begin
+        keep = (
+            inode == old.inode
+            and 0 < old.size <= size
+            and _end_checksum(fd, begin, old.size) == old.end
+        )
+        start, count = (old.size, old.messages) if keep else (0, 0)
         data = read_range(fd, begin + start, begin + size)
         data = data[: data.rfind(b"\n") + 1]
-        end = _last(fd, begin, start + len(data))
+        end = _end_checksum(fd, begin, start + len(data))
     finally:
         os.close(fd)
     new = list(_entries(data, table, start, count))
     return new, State("", inode, start + len(data), count + len(new), end), keep
 
 
-def first_line_end(fd: int) -> int:
-    """Return the byte after the first line of a log, where its messages begin."""
-    step = 1 << 12
-    while True:
-        data = os.pread(fd, step, 0)
-        cut = data.find(b"\n") + 1
-        if cut or len(data) < step:
-            return cut or len(data)
-        step *= 16
+def _end_checksum(fd: int, begin: int, size: int) -> int:
+    """Return the checksum of the last bytes of the indexed part of a file.
 
-
-def _last(fd: int, begin: int, size: int) -> int:
-    """Return the checksum of the last bytes before `size`, which is counted from `begin`."""
-    return crc32(read_range(fd, begin + max(size - _END, 0), begin + size))
+    The indexed part has `size` bytes and starts at the position `begin`.
+    """
+    return crc32(read_range(fd, begin + max(size - _CHECKED_BYTES, 0), begin + size))
 
 
 def _entries(data: bytes, table: RecordTable, at: int, number: int) -> Iterator[TextEntry]:
     """Yield an index entry for each message in the lines `data`.
 
-    `at` is the position of `data` in the file. `number` is the number of the message before.
-    Messages are numbered as in `cortext show`: a line without a message has no number.
+    `table` is the record format of the lines. `at` is the position of `data` in the file. `number`
+    is the number of the last message before `data`. Messages are numbered as in `cortext show`: a
+    line without a message has no number.
     """
     lines = data.split(b"\n")[:-1]
     messages = decode_lines(data, table).messages
     if len(messages) != len(lines):
-        yield from _one_by_one(lines, table, at, number)
+        yield from _entries_by_line(lines, table, at, number)
         return
     for line, message in zip(lines, messages, strict=True):
         number += 1
@@ -309,7 +299,7 @@ def _entries(data: bytes, table: RecordTable, at: int, number: int) -> Iterator[
         at += len(line) + 1
 
 
-def _one_by_one(
+def _entries_by_line(
     lines: Sequence[bytes], table: RecordTable, at: int, number: int
 ) -> Iterator[TextEntry]:
     for line in lines:
@@ -320,42 +310,11 @@ def _one_by_one(
 
 
 def _entry(number: int, message: SessionMessage, at: int = 0, size: int = 0) -> TextEntry:
-    if size > _LONGEST:
+    if size > _MAX_SIZE:
         at = size = 0
-    text = wording(message)
+    text = searchable_text_of(message)
     if message.role == "tool" and len(text) > 2 * STUB:
         text = f"{text[:STUB]}\n{text[-STUB:]}"
     if not text.isascii():
         text = spaced(plain(text))
     return TextEntry(number, message.role, micros(message.timestamp), text, at, size)
-
-
-def fingerprint_of(row: ConversationRow) -> str:
-    """Return a text that changes when a conversation's messages, head or markdown change."""
-    known = row_fingerprint(row)
-    return known if row.tool else f"{known}|{markdown_fingerprint(row)}"
-
-
-def row_fingerprint(row: ConversationRow) -> str:
-    """Return the part of a conversation's fingerprint that needs no file, only the row.
-
-    Status and key are excluded, because they depend on the time and on other rows.
-    """
-    data = json_codec.encode(replace(row, status="", key=""))
-    return f"{row.last_active} {crc32(data):x}"
-
-
-def markdown_fingerprint(row: ConversationRow) -> str:
-    """Return the fingerprint of a conversation's markdown file, or of its folder.
-
-    Return "" if neither exists. The file nearly always has the name of the conversation type, so
-    only that name is tried.
-    """
-    folder = row.absolute_path
-    for path in (f"{folder}/{row.kind}.md", folder):
-        try:
-            found = os.stat(path)
-        except OSError:
-            continue
-        return f"{found.st_size} {found.st_mtime_ns}"
-    return ""

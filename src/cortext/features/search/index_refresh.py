@@ -7,40 +7,38 @@ import sqlite3
 import time
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from zlib import crc32
 
-from cortext.catalog.fulltext.fulltext_index import AnewError, FulltextIndex, Identity, Work
+import msgspec
+
+from cortext.catalog.fulltext.fulltext_index import FulltextIndex, Identity, IndexRebuiltError, Work
 from cortext.catalog.row import ConversationRow
 from cortext.durability.file_lock import FileLock
 from cortext.durability.replace_file import storage_errors
 from cortext.errors import SessionLockedError, reason_of
-from cortext.features.search.index_entries import (
-    markdown_fingerprint,
-    read_new,
-    row_fingerprint,
-)
+from cortext.features.search.conversation_fingerprint import markdown_fingerprint, row_fingerprint
 from cortext.model import json_codec
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
-_BATCH = 4 << 20
-"""The number of characters after which the texts read so far are written to the index."""
+_MAX_BATCH = 4 << 20
+"""The number of characters to read before the texts are written to the index."""
 _DAY = 86_400
 _RECENT = 30 * _DAY
 _WAIT = 1.0
-"""The seconds to wait for another process that is adding to the index."""
-_CANNOT = "the index cannot be written: "
+"""The maximum number of seconds to wait for another process that is adding to the index."""
+_CANNOT_WRITE = "the index cannot be written: "
 Progress = Callable[[int, int], None]
 
 
-class RefreshedTexts(NamedTuple):
-    """How much a refresh of the full-text index read.
+class RefreshedTexts(msgspec.Struct, frozen=True):
+    """The result of a refresh of the full-text index.
 
     `read` is the number of conversations that were read, and `messages` is the number of texts that
     were added. `left` is the number of conversations that still have to be read. `why` is the
-    reason for that; "" if there was not enough time.
+    reason why they were not read; "" if there was not enough time.
     """
 
     read: int = 0
@@ -57,39 +55,42 @@ def refresh(
     progress: Progress | None = None,
     anew: Collection[Identity] = (),
 ) -> RefreshedTexts:
-    """Bring the full-text index up to date with `rows`, which must have all conversations.
+    """Bring the full-text index up to date with `rows`, which must contain all conversations.
 
-    Conversations in `anew` are read again completely. With `patience`, only the newest
-    conversations are read, for that many seconds. `progress` is called with the number done and the
-    total. If another process is adding to the index, wait about as long for it. If it does not
-    finish in time, change nothing, and give the reason in `why`.
+    Conversations in `anew` are read again completely. If `patience` is given, reading stops after
+    that many seconds; the newest conversations are read first. `progress` is called with the number
+    of finished conversations and the total number. If another process is adding to the index, wait
+    for it up to `patience` seconds, by default one second. If it does not finish in time, change
+    nothing, and return the reason in `why`.
     """
-    mark, day = _mark(rows), int(time.time()) // _DAY
-    marked = words.mark()
-    if marked == (mark, day) and not anew:
+    checksum, day = _rows_checksum(rows), int(time.time()) // _DAY
+    stored = words.mark()
+    if stored == (checksum, day) and not anew:
         return RefreshedTexts()
     if words.is_read_only:
-        return RefreshedTexts(left=len(_changed(words, rows)), why="the index cannot be written")
-    look = _ListedRows(rows, mark, day, whole=marked[1] != day)
-    with _alone(words, patience) as why:
+        return RefreshedTexts(
+            left=len(_changed_rows(words, rows)), why="the index cannot be written"
+        )
+    listed = _ListedRows(rows, checksum, day, whole=stored[1] != day)
+    with _hold_lock(words, patience) as why:
         if why:
-            return RefreshedTexts(left=len(_changed(words, rows)), why=why)
+            return RefreshedTexts(left=len(_changed_rows(words, rows)), why=why)
         try:
-            found = _Refresh(words, patience, progress).run(look, anew)
-        except AnewError:
-            found = _Refresh(words, patience, progress).run(look)
-        if found.why and not words.known_any():
-            # The index on disk is empty, so use one in memory.
-            words.use_memory(found.why.removeprefix(_CANNOT))
-            found = _Refresh(words, None, progress).run(look)
-        return found
+            result = _Refresh(words, patience, progress).run(listed, anew)
+        except IndexRebuiltError:
+            result = _Refresh(words, patience, progress).run(listed)
+        if result.why and not words.has_conversations():
+            # The index on disk is empty and cannot be written, so use an index in memory.
+            words.use_memory(result.why.removeprefix(_CANNOT_WRITE))
+            result = _Refresh(words, None, progress).run(listed)
+        return result
 
 
 def purge(words: FulltextIndex, rows: Sequence[ConversationRow]) -> None:
     """Delete the full-text index if it has words of conversations that are not in `rows`.
 
-    `rows` must have all conversations. Raises SessionLockedError while another process adds to the
-    index, because that process may have read deleted words.
+    `rows` must contain all conversations. Raises SessionLockedError while another process adds to
+    the index, because that process may have read deleted words.
     """
     if not os.path.lexists(words.path):
         return
@@ -97,36 +98,39 @@ def purge(words: FulltextIndex, rows: Sequence[ConversationRow]) -> None:
         words.purge({row.identity for row in rows})
 
 
-class _ListedRows(NamedTuple):
-    """The rows of all conversations, their checksum `mark`, and the number of the current day.
+class _ListedRows(msgspec.Struct, frozen=True):
+    """The rows of all conversations, their checksum, and the current day as a number.
 
-    With `whole`, the markdown files of all conversations are checked, which happens once a day.
-    Otherwise only the markdown of recent conversations is checked.
+    If `whole` is true, the markdown files of all conversations are checked for changes, which
+    happens once a day. Otherwise only the markdown of recent conversations is checked.
     """
 
     rows: Sequence[ConversationRow]
-    mark: int
+    checksum: int
     day: int
     whole: bool
 
 
-def _mark(rows: Sequence[ConversationRow]) -> int:
-    """Return a non-zero checksum of the rows and of the markdown of recent conversations."""
-    recent = _recently()
+def _rows_checksum(rows: Sequence[ConversationRow]) -> int:
+    """Return a checksum, never 0, of the rows and of the markdown of recent conversations."""
+    recent = _recent_limit()
     markdown = [
         markdown_fingerprint(row) for row in rows if row.last_active > recent and not row.tool
     ]
     return crc32(json_codec.encode((rows, markdown))) + 1
 
 
-def _recently() -> int:
+def _recent_limit() -> int:
     return int((time.time() - _RECENT) * 1_000_000)
 
 
-def _changed(
+def _changed_rows(
     words: FulltextIndex, rows: Sequence[ConversationRow], *, whole: bool = False
 ) -> list[tuple[ConversationRow, str]]:
-    """Return the rows that differ from the index, each with the state that the index stores."""
+    """Return the rows that differ from the index, each with the state that the index stores.
+
+    If `whole` is true, also compare the markdown of old conversations.
+    """
     return _compare(words, rows, whole=whole)[0]
 
 
@@ -135,9 +139,10 @@ def _compare(
 ) -> tuple[list[tuple[ConversationRow, str]], list[Identity]]:
     """Return the rows that differ from the index, and the identities of deleted conversations.
 
-    Each row comes with the state that the index stores. `whole` is as in `_ListedRows`.
+    Each row comes with the state that the index stores for it. If `whole` is true, the markdown of
+    every conversation is compared, otherwise only of recent conversations.
     """
-    known, recent = words.known(), 0 if whole else _recently()
+    known, recent = words.known(), 0 if whole else _recent_limit()
     changed: list[tuple[ConversationRow, str]] = []
     for row in rows:
         state = known.pop(row.identity, "")
@@ -149,8 +154,11 @@ def _compare(
 
 
 @contextmanager
-def _alone(words: FulltextIndex, patience: float | None) -> Generator[str]:
-    """Hold the lock for adding to the index. Yield "", or the reason why the lock is not held."""
+def _hold_lock(words: FulltextIndex, patience: float | None) -> Generator[str]:
+    """Hold the lock for adding to the index during a `with` block.
+
+    Wait for the lock up to `patience` seconds. Yield "", or the reason why the lock is not held.
+    """
     if not words.lock:
         yield ""
         return
@@ -162,7 +170,7 @@ def _alone(words: FulltextIndex, patience: float | None) -> Generator[str]:
         yield "another process is reading them"
         return
     except OSError as error:
-        yield f"{_CANNOT}{reason_of(error)}"
+        yield f"{_CANNOT_WRITE}{reason_of(error)}"
         return
     try:
         yield ""
@@ -180,17 +188,17 @@ class _Refresh:
         self._end = None if patience is None else time.monotonic() + patience
         self._progress = progress
         self._batch: list[Work] = []
-        self._waiting = 0
+        self._batch_size = 0
         self._writer: ThreadPoolExecutor | None = None
-        self._written: Future[int] | None = None
+        self._writing: Future[int] | None = None
         self._messages = 0
 
-    def run(self, look: _ListedRows, anew: Collection[Identity] = ()) -> RefreshedTexts:
+    def run(self, listed: _ListedRows, anew: Collection[Identity] = ()) -> RefreshedTexts:
         changed: list[tuple[ConversationRow, str]] = []
         try:
             if anew:
                 self._words.forget(anew)
-            changed, gone = _compare(self._words, look.rows, whole=look.whole)
+            changed, gone = _compare(self._words, listed.rows, whole=listed.whole)
             if gone:
                 self._words.drop(gone)
             try:
@@ -202,20 +210,21 @@ class _Refresh:
             if not left and not self._words.is_settled:
                 self._words.settle()
             if not (left or unread):
-                self._words.set_mark(look.mark, look.day, len(look.rows))
+                self._words.set_mark(listed.checksum, listed.day, len(listed.rows))
         except sqlite3.DatabaseError as error:
             # Nothing is lost, because the next search reads the missing texts.
-            return RefreshedTexts(0, self._messages, len(changed), f"{_CANNOT}{error}")
+            return RefreshedTexts(0, self._messages, len(changed), f"{_CANNOT_WRITE}{error}")
         return RefreshedTexts(done - unread, self._messages, left)
 
     def _read(self, changed: list[tuple[ConversationRow, str]]) -> tuple[int, int]:
         """Read changed conversations. Return how many were tried, and how many were unreadable.
 
-        Each batch adds its oldest conversations to the index first, because a search expects newer
-        texts to have greater numbers.
+        Within a batch, the oldest conversations are added to the index first, because a search
+        expects newer texts to have greater numbers in the index.
         """
         if not changed:
             return 0, 0
+        from cortext.features.search.index_entries import read_new
 
         changed.sort(key=lambda each: each[0].last_active, reverse=self._end is not None)
         done = unread = 0
@@ -236,8 +245,8 @@ class _Refresh:
 
     def _add(self, work: Work) -> None:
         self._batch.append(work)
-        self._waiting += sum([len(entry.text) for entry in work[2]])
-        if self._waiting > _BATCH:
+        self._batch_size += sum([len(entry.text) for entry in work[2]])
+        if self._batch_size > _MAX_BATCH:
             if self._end is None and self._writer is None:
                 from concurrent.futures import ThreadPoolExecutor
 
@@ -247,20 +256,20 @@ class _Refresh:
     def _flush(self) -> None:
         """Write the texts read so far to the index.
 
-        With a writer thread, reading continues meanwhile.
+        If there is a writer thread, it writes them while this thread continues to read.
         """
         self._wait()
         if not self._batch:
             return
         if self._end is not None:
             self._batch.reverse()
-        batch, self._batch, self._waiting = self._batch, [], 0
+        batch, self._batch, self._batch_size = self._batch, [], 0
         if self._writer is None:
             self._messages += self._words.put_all(batch)
         else:
-            self._written = self._writer.submit(self._words.put_all, batch, bulk=True)
+            self._writing = self._writer.submit(self._words.put_all, batch, bulk=True)
 
     def _wait(self) -> None:
-        if self._written is not None:
-            written, self._written = self._written, None
-            self._messages += written.result()
+        if self._writing is not None:
+            writing, self._writing = self._writing, None
+            self._messages += writing.result()

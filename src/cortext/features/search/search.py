@@ -1,7 +1,8 @@
 """Search the text of all conversations and sessions.
 
 The search covers conversations of workspaces, and sessions of AI tools, of `aur spawn` and of other
-programs. A *spot* is the location of a matching text in the full-text index.
+programs. A *match* is an entry of the full-text index. A *hit* is a match with a snippet of its
+text.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
+import msgspec
+from msgspec.structs import replace
+
 from cortext import paths
 from cortext.catalog.fulltext.fulltext_index import (
     MARKDOWN,
@@ -23,7 +27,7 @@ from cortext.catalog.fulltext.fulltext_index import (
     TextMatch,
 )
 from cortext.catalog.row import ConversationRow
-from cortext.durability.read_files import open_file, read_file, read_range
+from cortext.durability.read_files import first_line_end, open_file, read_file, read_range
 from cortext.errors import CortextError
 from cortext.features.archive.background_sync import start_detached
 from cortext.features.listing.conversation_list import (
@@ -32,28 +36,27 @@ from cortext.features.listing.conversation_list import (
     ListFilter,
     filter_rows,
 )
-from cortext.features.listing.folder_filters import in_folder, without_copies
+from cortext.features.listing.row_filters import in_folder, without_copies
 from cortext.features.listing.session_of_row import LoadedRow, read_all
-from cortext.features.search.index_entries import first_line_end, side_text
 from cortext.features.search.index_refresh import RefreshedTexts, refresh
 from cortext.formats.folder import FOLDER
 from cortext.formats.log import LOG
 from cortext.formats.record_lines import decode_lines
 from cortext.formats.text_search.search_query import Query, Snippet, parse, snippet
-from cortext.formats.text_search.searchable_text import wording
+from cortext.formats.text_search.searchable_text import searchable_text_of, subagents_text
 from cortext.stores import workspace_layout
 
 PATIENCE = 1.0
-"""The seconds for which a search indexes new texts before it answers."""
-_LONGEST = 2.0
+"""The maximum number of seconds in which a search indexes new texts before it answers."""
+_SEARCH_SECONDS = 2.0
 """The seconds after which a search stops and returns the matches so far."""
-_ALSO = 3
-"""The limit for additional titles and markdown files, as a multiple of the wanted results."""
-_HEADING = 5
-"""The number of lines at the start of a markdown that may repeat title and id."""
-_FEW = 50
-"""If at most this many conversations are searched, only their parts of the index are read."""
-_REST = "from cortext.features.search.search import index_everything; index_everything()"
+_EXTRA_FACTOR = 3
+"""The maximum number of extra titles and markdown files, as a multiple of the wanted results."""
+_HEADING_LINES = 5
+"""The number of lines at the start of a markdown file that may repeat the title and the id."""
+_FEW_CONVERSATIONS = 50
+"""The number of conversations up to which a search reads only their parts of the index."""
+_INDEX_PROGRAM = "from cortext.features.search.search import index_everything; index_everything()"
 
 
 class SearchCursor(NamedTuple):
@@ -77,11 +80,11 @@ class SearchCursor(NamedTuple):
         return cls(exact > 0, time, id)
 
 
-class SearchHit(NamedTuple):
+class SearchHit(msgspec.Struct, frozen=True):
     """A text that matches a query: its conversation, message number, role, time and a snippet.
 
-    `number` is 0 or less for a text that is not a message: a title, a markdown or the messages of
-    sub-agents. `exact` is False if the text has the words of the query, but not its punctuation.
+    `number` is 0 or less for a text that is not a message: a title, a markdown file or the messages
+    of sub-agents. `exact` is False if the text has the words of the query, but not its punctuation.
     """
 
     row: ConversationRow
@@ -94,12 +97,12 @@ class SearchHit(NamedTuple):
 
     @property
     def place(self) -> SearchCursor:
-        """The cursor of this hit. A search with it as `after` continues behind this hit."""
+        """The cursor of this hit. Pass it to `Search.find` as `after` to get the next hits."""
         return SearchCursor(self.exact, self.time, self.id)
 
 
-class TextFilter(NamedTuple):
-    """Filters for the texts that a search finds, in addition to those of `ListFilter`.
+class TextFilter(msgspec.Struct, frozen=True):
+    """Filters for the texts that a search finds. `ListFilter` has the filters for conversations.
 
     `since` and `until` are times in microseconds since 1970. `folder` is where the conversation
     took place. `role` is who wrote the message. None and "" do not filter.
@@ -110,25 +113,23 @@ class TextFilter(NamedTuple):
     folder: str = ""
     role: str = ""
 
-    def takes(self, spot: TextMatch) -> bool:
-        """Return whether the matching text has the wanted role.
-
-        Other code applies the other filters.
-        """
-        return not self.role or spot.role == self.role
+    def takes(self, match: TextMatch) -> bool:
+        """Return whether a match has the wanted role. The search applies the other filters."""
+        return not self.role or match.role == self.role
 
     def before(self, place: SearchCursor | None) -> tuple[int, int] | None:
-        """Return the time and number before which the index is searched; None for no limit.
+        """Return the time and the entry number before which the index is searched.
 
-        The limit is `until` or the cursor `place`, whichever is earlier.
+        They come from `until` or from the cursor `place`; the earlier of the two counts. Return
+        None if there is no limit.
         """
         bounds = [(self.until, 0)] if self.until is not None else []
         bounds += [place[1:]] if place else []
         return min(bounds, default=None)
 
 
-class Spots(NamedTuple):
-    """The locations of matching texts, and whether there may be more of them.
+class Spots(msgspec.Struct, frozen=True):
+    """The matches of a query (entries of the index), and whether there may be more matches.
 
     `loose` has the ids of the texts that have the words of the query, but not its punctuation.
     These texts come last in `found`.
@@ -139,11 +140,12 @@ class Spots(NamedTuple):
     loose: frozenset[int] = frozenset()
 
 
-class SearchScope(NamedTuple):
-    """An FTS5 expression, the conversations to search, and how many texts to find.
+class SearchScope(msgspec.Struct, frozen=True):
+    """The scope of a search: an FTS5 expression, the conversations to search, and limits.
 
-    `most` limits all texts. With `each`, only that many messages of one conversation count toward
-    `most`. One more message is found to show that the conversation has more.
+    `narrow` filters the texts, and `most` limits their number. If `each` is not 0, at most that
+    many messages of one conversation count toward `most`. One more message of it is returned, to
+    show that the conversation has more matches.
     """
 
     expression: str
@@ -160,17 +162,17 @@ class Search:
     """
 
     def __init__(self, words: FulltextIndex | None = None) -> None:
-        self._words = words or FulltextIndex.at_home()
+        self._index = words or FulltextIndex.at_home()
         self._conversations = ConversationList(paths.workspace_root(), everywhere=True)
         listing = self._conversations.list(capture=True, copies=True)
         self.rows: list[ConversationRow] = listing.rows
         self.missing: list[str] = listing.missing
         """The known workspaces that were deleted or moved, and cannot be searched."""
-        self._anew: set[Identity] = set()
+        self._reindexed: set[Identity] = set()
 
     def close(self) -> None:
         """Close the catalog and the index. The next call opens them again."""
-        self._words.close()
+        self._index.close()
         self._conversations.close()
 
     def refresh(
@@ -181,19 +183,19 @@ class Search:
     ) -> RefreshedTexts:
         """Add new texts to the index.
 
-        The first refresh indexes everything, however long that takes. Later ones stop after about
-        `patience` seconds, and a background process indexes the rest. None means no limit.
-        `progress` is called with the number of conversations done and the total.
+        The first refresh indexes everything, however long that takes. A later refresh stops after
+        about `patience` seconds, and a background process indexes the rest. None means no limit.
+        `progress` is called with the number of finished conversations and the total number.
         """
-        if self._words.is_stale:
-            self._words.discard()
+        if self._index.is_stale:
+            self._index.discard()
         # An index in memory starts empty, so each refresh of it is the first.
-        first = not self._words.lock or not self._words.known_any()
+        first = not self._index.lock or not self._index.has_conversations()
         found = refresh(
-            self._words, self.rows, patience=None if first else patience, progress=progress
+            self._index, self.rows, patience=None if first else patience, progress=progress
         )
         if found.left and not found.why:
-            _read_the_rest()
+            _index_in_background()
         return found
 
     def find(
@@ -217,37 +219,40 @@ class Search:
             return []
         rows = self._all_rows
         if wanted != EVERYTHING or narrow.folder or takes:
-            among = in_folder(filter_rows(self.rows, wanted), narrow.folder)
-            rows = self._each_once([row for row in among if not takes or takes(row)])
+            chosen = in_folder(filter_rows(self.rows, wanted), narrow.folder)
+            rows = self._by_identity([row for row in chosen if not takes or takes(row)])
         while True:
-            spots = self._spots(query, rows, narrow, most, after=after)
-            found = list(hits(spots, rows, query))
-            if not self._read_anew(found):
+            matches = self._find_matches(query, rows, narrow, most, after=after)
+            found = list(hits(matches, rows, query))
+            if not self._reindex_edited(found):
                 return found
 
-    def _read_anew(self, found: Iterable[SearchHit]) -> bool:
+    def _reindex_edited(self, found: Iterable[SearchHit]) -> bool:
         """Index conversations again if a user edited their files. Return whether that happened.
 
-        A hit that contains none of the words shows such an edit: the head of the conversation did
-        not change with the messages. Each conversation is read again only once.
+        If a hit contains none of the searched words, its text was edited after it was indexed. Each
+        conversation is indexed again only once.
         """
-        other = [hit for hit in found if hit.number > TITLE and not hit.snippet.spans]
-        new = {hit.row.identity for hit in other if not hit.row.tool} - self._anew
-        if not new or self._words.is_read_only:
+        without_words = [hit for hit in found if hit.number > TITLE and not hit.snippet.spans]
+        edited = {hit.row.identity for hit in without_words if not hit.row.tool} - self._reindexed
+        if not edited or self._index.is_read_only:
             return False
-        self._anew |= new
-        # If another process is reading, use the index as it is.
-        return not refresh(self._words, self.rows, patience=PATIENCE, anew=new).why
+        self._reindexed |= edited
+        # If another process holds the index, use the index without an update.
+        return not refresh(self._index, self.rows, patience=PATIENCE, anew=edited).why
 
     @cached_property
     def _all_rows(self) -> dict[Identity, ConversationRow]:
-        return self._each_once(self.rows)
+        return self._by_identity(self.rows)
 
-    def _each_once(self, rows: list[ConversationRow]) -> dict[Identity, ConversationRow]:
-        """Return the rows by identity, without copies of the same conversation."""
+    def _by_identity(self, rows: list[ConversationRow]) -> dict[Identity, ConversationRow]:
+        """Return the rows as a dict by identity, the key of a row among all rows.
+
+        If there are several copies of a conversation, keep only one.
+        """
         return {row.identity: row for row in without_copies(rows, self._conversations.root)}
 
-    def _spots(
+    def _find_matches(
         self,
         query: Query,
         rows: Mapping[Identity, ConversationRow],
@@ -256,110 +261,120 @@ class Search:
         each: int = 0,
         after: SearchCursor | None = None,
     ) -> Spots:
-        """Return the newest matches in the order of `find`. `each` is as in `SearchScope`."""
-        among = SearchScope(query.expression, rows, narrow, most, each)
+        """Return the newest matches of a query. Matches with its punctuation come first.
+
+        `most`, `each` and `narrow` limit the matches as in `SearchScope`. `after` is the cursor of
+        the last hit on the previous page.
+        """
+        scope = SearchScope(query.expression, rows, narrow, most, each)
         if not query.signs:
-            return self._taken(among, after)
+            return self._filter_matches(scope, after)
         texts = Texts()
 
-        def has_signs(spot: TextMatch) -> bool:
-            return query.is_in(texts.of(rows[spot.identity], spot))
+        def has_signs(match: TextMatch) -> bool:
+            return query.is_in(texts.of(rows[match.identity], match))
 
         exact = Spots([], more=False)
         if after is None or after.exact:
-            exact = self._taken(among, after, has_signs)
+            exact = self._filter_matches(scope, after, has_signs)
             after = None
         left = most - len(exact.found)
         if left <= 0:
             return exact
-        rest = self._taken(among._replace(most=left), after, lambda spot: not has_signs(spot))
-        loose = frozenset([spot.id for spot in rest.found])
+        rest = self._filter_matches(
+            replace(scope, most=left), after, lambda match: not has_signs(match)
+        )
+        loose = frozenset([match.id for match in rest.found])
         return Spots(exact.found + rest.found, exact.more or rest.more, loose)
 
-    def _taken(
+    def _filter_matches(
         self,
-        among: SearchScope,
+        scope: SearchScope,
         after: SearchCursor | None,
         takes: Callable[[TextMatch], bool] | None = None,
     ) -> Spots:
-        """Return the newest matches that pass the filters and `takes`, within a time limit."""
-        rows, narrow, most, each = among.rows, among.narrow, among.most, among.each
+        """Return the newest matches in a scope for which `takes` returns True.
+
+        `after` is the cursor of the last hit on the previous page. The search stops after a time
+        limit and returns the matches so far.
+        """
+        rows, narrow, most, each = scope.rows, scope.narrow, scope.most, scope.each
         found: list[TextMatch] = []
         counts: dict[Identity, int] = {}
-        counted, end = 0, time.monotonic() + _LONGEST
+        counted, end = 0, time.monotonic() + _SEARCH_SECONDS
 
         def skips(identity: Identity) -> bool:
             return identity not in rows or 0 < each < counts.get(identity, 0)
 
-        for spot in self._words.find(
-            among.expression,
+        for match in self._index.find(
+            scope.expression,
             most=most,
             before=narrow.before(after),
             skips=skips,
-            within=rows if len(rows) <= _FEW else (),
+            within=rows if len(rows) <= _FEW_CONVERSATIONS else (),
         ):
-            if narrow.since is not None and spot.time < narrow.since:
+            if narrow.since is not None and match.time < narrow.since:
                 return Spots(found, more=False)
             if time.monotonic() > end:
                 break
-            if skips(spot.identity) or not narrow.takes(spot) or (takes and not takes(spot)):
+            if skips(match.identity) or not narrow.takes(match) or (takes and not takes(match)):
                 continue
-            counts[spot.identity] = count = counts.get(spot.identity, 0) + (spot.number > TITLE)
+            counts[match.identity] = count = counts.get(match.identity, 0) + (match.number > TITLE)
             if each and count > each:
-                found.append(spot)
+                found.append(match)
                 continue
-            if counted >= most or len(found) >= (1 + _ALSO) * most:
+            if counted >= most or len(found) >= (1 + _EXTRA_FACTOR) * most:
                 return Spots(found, more=True)
-            found.append(spot)
+            found.append(match)
             # A title may be left out of the results later, so it does not count.
-            counted += spot.number > TITLE or not each
+            counted += match.number > TITLE or not each
         return Spots(found, more=time.monotonic() > end)
 
 
 def hits(
-    spots: Spots, rows: Mapping[Identity, ConversationRow], query: Query
+    matches: Spots, rows: Mapping[Identity, ConversationRow], query: Query
 ) -> Iterator[SearchHit]:
-    """Yield a hit with a snippet of its text for each match in `spots`."""
+    """Yield a hit with a snippet of its text for each match."""
     texts = Texts()
-    for spot in spots.found:
-        row = rows[spot.identity]
-        piece = snippet(texts.of(row, spot), query.terms)
-        exact = spot.id not in spots.loose
-        yield SearchHit(row, spot.number, spot.role, spot.time, piece, spot.id, exact)
+    for match in matches.found:
+        row = rows[match.identity]
+        excerpt = snippet(texts.of(row, match), query.terms)
+        exact = match.id not in matches.loose
+        yield SearchHit(row, match.number, match.role, match.time, excerpt, match.id, exact)
 
 
 class Texts:
-    """The texts of matches, read from the session files. Each transcript is read once."""
+    """Reads the texts of matches, and reads each transcript only once."""
 
     def __init__(self) -> None:
         self._read: dict[Identity, LoadedRow] = {}
 
-    def of(self, row: ConversationRow, spot: TextMatch) -> str:
+    def of(self, row: ConversationRow, match: TextMatch) -> str:
         """Return the current text of a match; "" if the text cannot be read."""
         try:
-            if spot.number == TITLE:
+            if match.number == TITLE:
                 return f"{row.title}\n{row.summary}".strip()
-            if spot.number == MARKDOWN:
+            if match.number == MARKDOWN:
                 name = workspace_layout.document_in(row.place.folder)
                 text = read_file(os.path.join(row.place.folder, name)).decode("utf-8", "replace")
                 return _below_heading(text, row)
-            return _at(row, spot) if spot.size else self._whole(row, spot.number)
+            return _read_at(row, match) if match.size else self._read_whole(row, match.number)
         except (OSError, CortextError):
             return ""
 
-    def _whole(self, row: ConversationRow, number: int) -> str:
+    def _read_whole(self, row: ConversationRow, number: int) -> str:
         found = self._read.get(row.identity)
         if found is None:
             found = self._read[row.identity] = read_all(row)
         if number == SIDE:
-            return side_text(found.side)
+            return subagents_text(found.side)
         messages = found.session.messages
-        return wording(messages[number - 1]) if number <= len(messages) else ""
+        return searchable_text_of(messages[number - 1]) if number <= len(messages) else ""
 
 
 def _below_heading(text: str, row: ConversationRow) -> str:
-    """Return the text of a markdown without the first lines that only repeat its title or id."""
-    first, rest = text.split("\n")[:_HEADING], text.split("\n")[_HEADING:]
+    """Return the text of a markdown file without the first lines that only repeat title or id."""
+    first, rest = text.split("\n")[:_HEADING_LINES], text.split("\n")[_HEADING_LINES:]
     own = [
         line
         for line in first
@@ -368,26 +383,26 @@ def _below_heading(text: str, row: ConversationRow) -> str:
     return "\n".join(own + rest)
 
 
-def _at(row: ConversationRow, spot: TextMatch) -> str:
-    """Return the text of a message from its line in a file."""
+def _read_at(row: ConversationRow, match: TextMatch) -> str:
+    """Return the text of a message. `match` has the position of the message's line in the file."""
     is_log = row.is_log
     fd = open_file(row.path if is_log else row.place.lines)
     try:
-        at = spot.at + (_first_line_end(fd) if is_log else 0)
-        data = read_range(fd, at, at + spot.size)
+        at = match.at + (_first_line_end(fd) if is_log else 0)
+        data = read_range(fd, at, at + match.size)
     finally:
         os.close(fd)
-    return _content(data, is_log=is_log)
+    return _decode_line(data, is_log=is_log)
 
 
 def _first_line_end(fd: int) -> int:
     return first_line_end(fd)
 
 
-def _content(line: bytes, *, is_log: bool) -> str:
+def _decode_line(line: bytes, *, is_log: bool) -> str:
     """Return the text of the message in a line of a conversation or log.
 
-    Nearly every line is plain JSON and needs no full decoding.
+    A fast way is tried first, because nearly every line is plain JSON.
     """
     try:
         record = json.loads(line)
@@ -398,13 +413,13 @@ def _content(line: bytes, *, is_log: bool) -> str:
         return content
 
     found = decode_lines(line + b"\n", (LOG if is_log else FOLDER).records).messages
-    return wording(found[0]) if found else ""
+    return searchable_text_of(found[0]) if found else ""
 
 
-def _read_the_rest() -> None:
+def _index_in_background() -> None:
     """Index the remaining texts in a background process. In CI, do nothing."""
     if not os.environ.get("CI"):
-        start_detached("-c", _REST)
+        start_detached("-c", _INDEX_PROGRAM)
 
 
 def index_everything() -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+from msgspec.structs import replace
 
 from cortext.catalog.fulltext.fulltext_index import MARKDOWN, TITLE, Identity, TextMatch
 from cortext.catalog.row import ConversationRow
@@ -15,25 +15,21 @@ from cortext.features.listing.conversation_list import (
     ListFilter,
     filter_rows,
 )
-from cortext.features.listing.folder_filters import in_folder
+from cortext.features.listing.row_filters import in_folder
+from cortext.features.search.ranked_search import find_ranked, ranked_hits, useful_texts
 from cortext.features.search.search import Search, SearchHit, TextFilter, Texts, hits
-from cortext.formats.text_search.search_query import Query, Term, find, parse
+from cortext.formats.text_search.search_query import Query, find, parse
 
-_LOOKED_AT = 200
-"""How many texts are examined at least when only one conversation is searched."""
-_RANKED = 2000
-"""How many of the newest matching texts are ranked by relevance, within `_PATIENCE` seconds."""
-_PATIENCE = 1.0
-_STEEP, _LONG = 1.2, 0.75
-"""The parameters k1 and b of BM25: saturation of a word's count, and effect of a text's length."""
+_MIN_EXAMINED = 200
+"""The minimum number of texts to examine when only one conversation is searched."""
 
 
-class SearchRequest(NamedTuple):
+class SearchRequest(msgspec.Struct, frozen=True):
     """A query with its filters and limits.
 
-    `text` is the query. `wanted` filters conversations, and `narrow` filters texts. `most` limits
-    all hits, and `each` limits the hits of one conversation. With `best`, the most relevant hits
-    come first, otherwise the newest. `only` limits the search to one conversation.
+    `text` is the query. `wanted` filters conversations, and `narrow` filters texts. `most` is the
+    maximum number of hits, and `each` the maximum for one conversation. If `best` is true, the most
+    relevant hits come first, otherwise the newest. `only` limits the search to one conversation.
     """
 
     text: str
@@ -41,16 +37,16 @@ class SearchRequest(NamedTuple):
     narrow: TextFilter = TextFilter()
     most: int = 20
     each: int = 3
-    best: bool = False
+    best: bool = True
     only: Identity | None = None
 
     @property
     def is_filtered(self) -> bool:
-        """Whether any option limits the conversations or texts to search."""
+        """True if any option limits the conversations or texts to search."""
         return bool(self.wanted != EVERYTHING or self.narrow != TextFilter() or self.only)
 
 
-class Group(NamedTuple):
+class Group(msgspec.Struct, frozen=True):
     """A conversation in the search results: the hits to show, and whether it has more hits."""
 
     row: ConversationRow
@@ -58,15 +54,21 @@ class Group(NamedTuple):
     more: bool
 
 
-class SearchPage(NamedTuple):
-    """The search results to show, grouped by conversation, and whether there are more."""
+class SearchPage(msgspec.Struct, frozen=True):
+    """The search results to show, grouped by conversation, and whether there are more.
+
+    `missing` are the words that the first conversation lacks, if no conversation has all words.
+    `corrections` has each misspelled word with the word that was searched instead.
+    """
 
     groups: list[Group]
     more: bool
+    missing: Sequence[str] = ()
+    corrections: Mapping[str, str] = {}
 
     @property
     def exact(self) -> list[bool]:
-        """For each hit in order, whether its text has the punctuation of the query."""
+        """A list with a value for each hit: True if its text has the punctuation of the query."""
         return [hit.exact for group in self.groups for hit in group.hits]
 
 
@@ -81,22 +83,47 @@ class Finder(Search):
         query, rows = query or parse(question.text), self.among(question)
         if not query or not rows:
             return SearchPage([], more=False)
-        best, most = question.best, question.most
-        each = 0 if best or question.only else question.each
-        looked = _RANKED if best else max(_LOOKED_AT, 2 * most) if question.only else most
-        found = self._spots(query, rows, question.narrow, looked, each)
-        spots = _once(found.found, rows, query)
-        if best:
-            spots = _best_first(spots, rows, query)
-        taken, crowded, left = _spread(spots, question)
-        shown = list(hits(found._replace(found=taken), rows, query))
-        if self._read_anew(shown):
+        if question.best:
+            return self._answer_ranked(question, query, rows)
+        most = question.most
+        each = 0 if question.only else question.each
+        limit = max(_MIN_EXAMINED, 2 * most) if question.only else most
+        found = self._find_matches(query, rows, question.narrow, limit, each)
+        matches = _drop_redundant(found.found, rows, query)
+        selected, with_more, left = _select(matches, question)
+        shown = list(hits(replace(found, found=selected), rows, query))
+        if self._reindex_edited(shown):
             return self.answer(question, query)
         by_row: dict[Identity, list[SearchHit]] = {}
         for hit in shown:
             by_row.setdefault(hit.row.identity, []).append(hit)
-        groups = [Group(rows[key], said, key in crowded) for key, said in by_row.items()]
+        groups = [Group(rows[key], row_hits, key in with_more) for key, row_hits in by_row.items()]
         return SearchPage(groups, more=found.more or left)
+
+    def _answer_ranked(
+        self, question: SearchRequest, query: Query, rows: dict[Identity, ConversationRow]
+    ) -> SearchPage:
+        """Return the most relevant conversations, each with its best texts."""
+        found = find_ranked(self._index, query, rows, question.narrow)
+        shown = found.conversations if question.only else found.conversations[: question.most]
+        each = question.most if question.only else question.each
+        groups = [
+            Group(
+                rows[ranked.identity],
+                ranked_hits(ranked, rows[ranked.identity], found, query, each),
+                more=len(useful_texts(ranked.texts)) > each,
+            )
+            for ranked in shown
+        ]
+        if self._reindex_edited(hit for group in groups for hit in group.hits):
+            return self._answer_ranked(question, query, rows)
+        return SearchPage(
+            groups,
+            more=len(found.conversations) > len(shown)
+            or (question.only is not None and any(group.more for group in groups)),
+            missing=found.missing,
+            corrections=found.corrections,
+        )
 
     @property
     def conversations(self) -> ConversationList:
@@ -106,144 +133,94 @@ class Finder(Search):
     def having(
         self, query: Query, rows: dict[Identity, ConversationRow], narrow: TextFilter, *, most: int
     ) -> dict[Identity, TextMatch]:
-        """Return the newest matching text of each conversation in `rows` that has a match.
+        """Return the newest matching text of each conversation in `rows` that matches `query`.
 
-        `most` limits the number of texts.
+        `most` limits the number of conversations in the result.
         """
-        return self.telling_signs(query, rows, narrow, most=most)[0]
+        return self.find_newest_and_inexact(query, rows, narrow, most=most)[0]
 
-    def telling_signs(
+    def find_newest_and_inexact(
         self, query: Query, rows: dict[Identity, ConversationRow], narrow: TextFilter, *, most: int
     ) -> tuple[dict[Identity, TextMatch], set[Identity]]:
-        """Return what `having` returns, and the conversations whose texts lack the punctuation.
+        """Return the newest matching text of each conversation, and the inexact conversations.
 
-        Texts match by their words. The punctuation of the query is, for example, the plus signs of
-        `c++`.
+        A query such as `c++` matches every text with the word `c`. A conversation is inexact if
+        none of its matching texts has the punctuation of the query, such as the plus signs.
         """
         first: dict[Identity, TextMatch] = {}
-        found = self._spots(query, rows, narrow, most, each=1)
-        for spot in found.found:
+        found = self._find_matches(query, rows, narrow, most, each=1)
+        for match in found.found:
             # Prefer a message to a title.
-            if spot.identity not in first or first[spot.identity].number <= TITLE < spot.number:
-                first[spot.identity] = spot
-        exact = {spot.identity for spot in found.found if spot.id not in found.loose}
+            if match.identity not in first or first[match.identity].number <= TITLE < match.number:
+                first[match.identity] = match
+        exact = {match.identity for match in found.found if match.id not in found.loose}
         return first, first.keys() - exact
 
     def only(self, takes: Callable[[ConversationRow], bool]) -> Finder:
-        """Return a finder over the conversations for which `takes` returns True.
+        """Return a finder that searches only the conversations for which `takes` returns True.
 
         It shares the open catalog and index with this finder.
         """
         fewer = object.__new__(Finder)
-        fewer._words, fewer._conversations = self._words, self._conversations
+        fewer._index, fewer._conversations = self._index, self._conversations
         fewer.rows = [row for row in self.rows if takes(row)]
-        # A refresh needs all rows, so mark these as already read again.
-        fewer._anew = {row.identity for row in fewer.rows}
+        # Mark these rows as indexed again: a refresh needs all rows, so `fewer` must not start one.
+        fewer._reindexed = {row.identity for row in fewer.rows}
         return fewer
 
     def among(self, question: SearchRequest) -> dict[Identity, ConversationRow]:
-        """Return the conversations that a request searches, by identity."""
+        """Return the conversations that a request searches, by identity (the key of a row)."""
         if not question.is_filtered:
             return self._all_rows
         rows = in_folder(filter_rows(self.rows, question.wanted), question.narrow.folder)
         if question.only:
             rows = [row for row in rows if row.identity == question.only]
-        return self._each_once(rows)
+        return self._by_identity(rows)
 
 
-def _once(
-    spots: Sequence[TextMatch], rows: dict[Identity, ConversationRow], query: Query
+def _drop_redundant(
+    matches: Sequence[TextMatch], rows: dict[Identity, ConversationRow], query: Query
 ) -> list[TextMatch]:
-    """Return the matches without redundant ones.
+    """Return the matches without redundant titles and markdown files.
 
-    A title is dropped if another text of its conversation matches. A markdown is dropped if only
-    its heading matches, which repeats the title.
+    A title is dropped if another text of its conversation matches. A markdown file is dropped if
+    only its heading matches, because the heading repeats the title.
     """
-    titled = {spot.identity for spot in spots if spot.number == TITLE}
+    with_title = {match.identity for match in matches if match.number == TITLE}
     texts = Texts()
 
-    def says(spot: TextMatch) -> bool:
-        if spot.number != MARKDOWN or spot.identity not in titled:
-            return spot.number != TITLE
-        return bool(find(texts.of(rows[spot.identity], spot), query.terms))
+    def is_useful(match: TextMatch) -> bool:
+        if match.number != MARKDOWN or match.identity not in with_title:
+            return match.number != TITLE
+        return bool(find(texts.of(rows[match.identity], match), query.terms))
 
-    said = {spot for spot in spots if says(spot)}
-    alone = titled - {spot.identity for spot in said}
+    useful = {match for match in matches if is_useful(match)}
+    only_title = with_title - {match.identity for match in useful}
     return [
-        spot for spot in spots if spot in said or (spot.number == TITLE and spot.identity in alone)
+        match
+        for match in matches
+        if match in useful or (match.number == TITLE and match.identity in only_title)
     ]
 
 
-def _spread(
-    spots: Sequence[TextMatch], question: SearchRequest
+def _select(
+    matches: Sequence[TextMatch], question: SearchRequest
 ) -> tuple[list[TextMatch], set[Identity], bool]:
-    """Choose the matches to show, within the limits `most` and `each` of the request.
+    """Return the matches to show, within the limits `most` and `each` of the request.
 
-    Also return the conversations that have more matches, and whether `most` left some out.
+    Also return the conversations that have more matches, and whether the limit `most` left out any
+    matches.
     """
     counts: dict[Identity, int] = {}
-    taken: list[TextMatch] = []
-    crowded: set[Identity] = set()
-    left = False
-    for spot in spots:
-        count = counts[spot.identity] = counts.get(spot.identity, 0) + 1
+    selected: list[TextMatch] = []
+    with_more: set[Identity] = set()
+    is_cut = False
+    for match in matches:
+        count = counts[match.identity] = counts.get(match.identity, 0) + 1
         fits = count <= question.each or bool(question.only)
-        if fits and len(taken) < question.most:
-            taken.append(spot)
+        if fits and len(selected) < question.most:
+            selected.append(match)
         else:
-            crowded.add(spot.identity)
-            left = left or fits
-    return taken, crowded, left
-
-
-def _best_first(
-    spots: Sequence[TextMatch], rows: dict[Identity, ConversationRow], query: Query
-) -> list[TextMatch]:
-    """Return the matches by relevance, with BM25 over these matches.
-
-    Matches that there was no time to read come last, the newest first.
-    """
-    terms = list(dict.fromkeys(query.terms))
-    if len(terms) > 1:
-        # Words that follow one another in a text count additionally, as a phrase.
-        terms.append(Term(tuple(token for term in terms for token in term.tokens)))
-    read = dict(_counted(spots, rows, terms))
-    if not read:
-        return list(spots)
-    mean = sum(length for _, length in read.values()) / len(read) or 1
-    rarity = [
-        math.log(1 + (len(read) + 0.5) / (0.5 + sum(1 for counts, _ in read.values() if counts[n])))
-        for n in range(len(terms))
-    ]
-
-    def score(spot: TextMatch) -> float:
-        counts, length = read.get(spot, ((), 0))
-        damping = _STEEP * (1 - _LONG + _LONG * length / mean)
-        return sum(
-            weight * count / (count + damping)
-            for weight, count in zip(rarity, counts, strict=False)
-            if count
-        )
-
-    return sorted(spots, key=score, reverse=True)
-
-
-def _counted(
-    spots: Sequence[TextMatch], rows: dict[Identity, ConversationRow], terms: Sequence[Term]
-) -> Iterator[tuple[TextMatch, tuple[tuple[int, ...], int]]]:
-    """Yield each match with the counts of the terms in its text, and the length of the text.
-
-    Only one conversation at a time is in memory. Reading stops after a time limit.
-    """
-    end = time.monotonic() + _PATIENCE
-    by_row: dict[Identity, list[TextMatch]] = {}
-    for spot in spots:
-        by_row.setdefault(spot.identity, []).append(spot)
-    for identity, group in by_row.items():
-        texts = Texts()
-        for spot in group:
-            if time.monotonic() > end:
-                return
-            text = texts.of(rows[identity], spot)
-            counts = tuple(len(find(text, [term])) for term in terms)
-            yield spot, (counts, len(text))
+            with_more.add(match.identity)
+            is_cut = is_cut or fits
+    return selected, with_more, is_cut

@@ -1,9 +1,9 @@
-"""Values of a catalog row that come from the head of a session: everything but its messages."""
+"""Get values for a catalog row from the head of a session (everything but its messages)."""
 
 from __future__ import annotations
 
 from cortext.catalog.row import BoundSession
-from cortext.catalog.sanitize import shown, told
+from cortext.catalog.row_text_redaction import shown, told
 from cortext.model.session import Session
 from cortext.model.tool_binding import bindings_of
 
@@ -11,17 +11,20 @@ _OWN_IDS = "session_id", "thread_id", "conversation_id"
 
 
 def own_id(session: Session) -> str:
-    """Return the id that a framework gave a session; "" if it is also the id in cortext.
+    """Return the id that a framework gave a session; "" if cortext uses the same id.
 
     An adapter for a framework stores the framework's id in the metadata of the session.
     """
-    found = (session.metadata.get(name) for name in _OWN_IDS)
-    given = next((id for id in found if isinstance(id, str) and id), session.id)
+    ids = (session.metadata.get(name) for name in _OWN_IDS)
+    given = next((id for id in ids if isinstance(id, str) and id), session.id)
     return told(given) if given != session.id else ""
 
 
 def shown_bindings(session: Session) -> tuple[BoundSession, ...]:
-    """Return the tool sessions that a session is bound to, with names and ids safe to show."""
+    """Return the AI-tool sessions that are bound (linked) to a conversation.
+
+    `session` is the session of the conversation. Names and ids in the result are safe to show.
+    """
     return tuple(
         BoundSession(shown(each.tool), id)
         for each in bindings_of(session)

@@ -13,19 +13,20 @@ from typing import NamedTuple
 
 from cortext import paths
 from cortext.catalog.catalog import Catalog
+from cortext.catalog.documents.program_documents import DocumentFolder
 from cortext.catalog.lookup import by_id, by_other_id
-from cortext.catalog.program_documents import DocumentFolder
 from cortext.catalog.row import AUR, DOCUMENT, ConversationRow
 from cortext.config import Config
 from cortext.errors import CortextError
-from cortext.workspace.inactivity import show_effective_status
+from cortext.workspace.idle_conversations import show_effective_status
 from cortext.workspace.known_folders import document_folders, program_folders
 
 
 class Standalone(NamedTuple):
     """Rows of standalone sessions, and notes about files that could not be read.
 
-    `spawned` are sessions of `aur spawn`. `documents` are documents and logs of programs.
+    Standalone sessions belong to no AI tool and no workspace. `spawned` are sessions of `aur
+    spawn`. `documents` are documents and logs of programs.
     """
 
     spawned: list[ConversationRow]
@@ -34,7 +35,7 @@ class Standalone(NamedTuple):
 
 
 def shelves(config: Config, roots: Iterable[str]) -> list[DocumentFolder]:
-    """Return the existing folders in which programs may store documents.
+    """Return the existing folders in which programs may store session documents.
 
     These are the default folder, one folder in each workspace of `roots`, folders that programs
     chose, and folders in the settings.
@@ -48,7 +49,7 @@ def shelves(config: Config, roots: Iterable[str]) -> list[DocumentFolder]:
 
 
 def log_folders(config: Config) -> list[str]:
-    """Return the existing folders in which programs may store logs.
+    """Return the existing folders in which programs may store session logs.
 
     These are the default folder, folders that programs chose, and folders in the settings.
     """
@@ -63,16 +64,17 @@ def list_standalone(
     tool: str | None,
     patience: float | None,
 ) -> Standalone:
-    """Return the standalone sessions.
+    """Return the sessions of `aur spawn` and of programs.
 
-    `tool` limits the result to `AUR` or `DOCUMENT`; None means both. `roots` are the workspaces in
-    which programs may store documents. New documents are read for about `patience` seconds.
+    If `tool` is AUR, return only sessions of `aur spawn`; if it is DOCUMENT, only sessions of
+    programs; None means both. `roots` are the workspaces in which programs may store documents. New
+    documents are read for about `patience` seconds.
     """
     found = Standalone([], [], [])
     if tool in (None, AUR) and isdir(paths.spawn_sessions()):
         _add_spawned(found, catalog)
-    if tool in (None, DOCUMENT) and (there := shelves(config, roots)):
-        rows, notes = catalog.document_sessions(there, patience=patience)
+    if tool in (None, DOCUMENT) and (folders := shelves(config, roots)):
+        rows, notes = catalog.document_sessions(folders, patience=patience)
         # Programs do not record the end of a session, so inactivity decides.
         minutes = float(config["sessions.pause_minutes"])
         found.documents.extend(show_effective_status(rows, minutes))
@@ -104,36 +106,41 @@ def _add_spawned(found: Standalone, catalog: Catalog) -> None:
 def without_known(
     catalog: Catalog, found: Standalone, known: Sequence[ConversationRow]
 ) -> list[ConversationRow]:
-    """Return the standalone sessions that a list does not already show in another form.
+    """Return the sessions in `found` that a list does not already show in another form.
 
-    A session is left out if `known` has the same session with at least as many messages. A document
-    is also left out if a session of `aur spawn` is the same. A session that was imported as a
-    conversation is left out unless it has later activity than the conversation.
+    `known` are the other rows of the list. A session is left out if `known` has the same session
+    with at least as many messages. A document is left out if it is also a session of `aur spawn`. A
+    session that was imported as a conversation is left out, unless it is newer than the
+    conversation.
     """
-    spawned, kept, _ = found
-    if not (spawned or kept):
+    spawned, documents, _ = found
+    if not (spawned or documents):
         return []
     if copies := catalog.copies(known):
         spawned = [r for r in spawned if r.last_active > copies.get(f"{AUR}:{r.key}", -1)]
-        kept = [r for r in kept if r.last_active > copies.get(f"{DOCUMENT}:{r.key}", -1)]
-    spawned = _not_among(spawned, known)
-    return [*spawned, *_not_among(kept, [*known, *spawned])]
+        documents = [r for r in documents if r.last_active > copies.get(f"{DOCUMENT}:{r.key}", -1)]
+    spawned = _drop_known(spawned, known)
+    return [*spawned, *_drop_known(documents, [*known, *spawned])]
 
 
-def _not_among(
+def _drop_known(
     rows: list[ConversationRow], known: Sequence[ConversationRow]
 ) -> list[ConversationRow]:
-    """Drop rows for which `known` has the same id and start time and at least as many messages."""
+    """Return the rows of sessions that `known` does not contain.
+
+    A session is known if a row in `known` has the same id and start time, and at least as many
+    messages.
+    """
     if not rows:
         return rows
     ids = {row.id for row in known}.intersection([row.key for row in rows])
     if not ids:
         return rows
-    said = {(row.id, row.created_at): row.messages for row in known if row.id in ids}
+    known_counts = {(row.id, row.created_at): row.messages for row in known if row.id in ids}
     return [
         row
         for row in rows
-        if row.key not in ids or row.messages > said.get((row.key, row.created_at), -1)
+        if row.key not in ids or row.messages > known_counts.get((row.key, row.created_at), -1)
     ]
 
 
@@ -148,7 +155,10 @@ def find_named_or_imported(query: str, rows: Sequence[ConversationRow]) -> list[
 
 
 def find_named(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
-    """Return the rows with this absolute path, or the rows that lists show under this id."""
+    """Return the rows that a query names exactly.
+
+    The query is the absolute path of a row, or the id that lists show for a row.
+    """
     text = query.strip()
     if not text.startswith("/"):
         return by_id(text, rows)
@@ -161,6 +171,9 @@ def find_named(query: str, rows: Sequence[ConversationRow]) -> list[Conversation
 
 
 def imported_from(ids: Iterable[str], rows: Sequence[ConversationRow]) -> list[ConversationRow]:
-    """Return the conversations that were imported from standalone sessions with these ids."""
+    """Return the rows of conversations that were imported from sessions with these ids.
+
+    The sessions are of `aur spawn` or of programs.
+    """
     parents = {f"{tool}:{id}" for tool in (AUR, DOCUMENT) for id in ids}
     return [row for row in rows if row.parent_id in parents]

@@ -1,8 +1,8 @@
 """The catalog's links from conversations to sessions: bindings and imports.
 
-A conversation is bound to the tool sessions whose messages belong to it. It may also be an import
-of a session. With the links, lists show such a session only once, and a hook finds the conversation
-of its tool session without a refresh.
+A conversation is bound to the sessions of AI tools whose messages belong to it. It may also be an
+import (a copy) of a session. The links have two uses. Lists show a conversation and its session
+only once. And a hook that runs in a tool session finds the conversation without a refresh.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _BINDING, _COPY = "binding", "copy"
 def store_links(
     db: sqlite3.Connection, root: str, rows: Mapping[str, ConversationRow | None]
 ) -> None:
-    """Replace the stored links of conversations of the workspace `root`, given by path.
+    """Replace the stored links of some conversations of the workspace `root`.
 
-    A row of None means that the conversation was deleted.
+    `rows` has the conversations by path. A row of None means that the conversation was deleted.
     """
     key = os.fsencode(root)
     for path, row in rows.items():
@@ -38,43 +38,51 @@ def store_links(
         db.execute("DELETE FROM links WHERE workspace = ? AND path = ?", where)
         if row is None:
             continue
-        found = [(_BINDING, id) for id in row.session_ids]
-        found += [(_COPY, id) for id in row.source_ids]
+        links = [(_BINDING, id) for id in row.session_ids]
+        links += [(_COPY, id) for id in row.source_ids]
         db.executemany(
             "INSERT INTO links VALUES (?,?,?,?,?)",
-            [(*where, relation, id, row.last_active) for relation, id in found],
+            [(*where, relation, id, row.last_active) for relation, id in links],
         )
 
 
 def add_link(db: sqlite3.Connection, root: str, path: str, session_id: str) -> None:
-    """Store a new binding of the conversation at `path` to a tool session.
+    """Store a new binding (link) of a conversation to a session of an AI tool.
 
-    The next refresh of the conversation replaces this link.
+    `root` is the conversation's workspace, and `path` is its path in the workspace. The next
+    refresh of the conversation replaces this link.
     """
     link = (os.fsencode(root), os.fsencode(path), _BINDING, plain(session_id), micros(clock.now()))
     db.execute("INSERT INTO links VALUES (?,?,?,?,?)", link)
 
 
 def load_links(db: sqlite3.Connection, session_id: str) -> list[tuple[str, str]]:
-    """Return workspace and path of each conversation bound to a tool session, the latest first."""
+    """Return the conversations to which the session `session_id` of an AI tool belongs.
+
+    Each item has the workspace and the path of a conversation. The conversation with the latest
+    activity comes first.
+    """
     query = """SELECT workspace, path FROM links WHERE id = ? AND relation = ?
         GROUP BY workspace, path ORDER BY max(last_active) DESC"""
-    found = db.execute(query, (plain(session_id), _BINDING)).fetchall()
-    return [(os.fsdecode(root), os.fsdecode(path)) for root, path in found]
+    rows = db.execute(query, (plain(session_id), _BINDING)).fetchall()
+    return [(os.fsdecode(root), os.fsdecode(path)) for root, path in rows]
 
 
 def bound_sessions(db: sqlite3.Connection) -> list[tuple[str, str]]:
-    """Return the id of each tool session that is bound, with the folder of its conversation."""
+    """Return every AI-tool session that belongs to a conversation.
+
+    Each item has the id of the session and the path of the conversation's folder.
+    """
     query = "SELECT id, workspace, path FROM links WHERE relation = ?"
     rows = db.execute(query, (_BINDING,))
     return [(id, f"{os.fsdecode(root)}/{os.fsdecode(path)}") for id, root, path in rows]
 
 
 def copied_sessions(db: sqlite3.Connection) -> list[tuple[str, str, int]]:
-    """Return the standalone sessions that were imported as conversations.
+    """Return the sessions that were imported as conversations.
 
-    Each item has the session as TOOL:ID, the folder of the conversation, and the time of the
-    conversation's last activity.
+    The sessions come from `aur spawn` or from programs. Each item has the session as TOOL:ID, the
+    folder of its conversation, and the time when the conversation was last active.
     """
     query = "SELECT id, workspace, path, last_active FROM links WHERE relation = ?"
     rows = db.execute(query, (_COPY,))
@@ -84,12 +92,18 @@ def copied_sessions(db: sqlite3.Connection) -> list[tuple[str, str, int]]:
 def not_captured(
     db: sqlite3.Connection, sessions: Sequence[ConversationRow]
 ) -> list[ConversationRow]:
-    """Return the tool sessions whose transcript changed since their messages were last captured."""
+    """Return the AI-tool sessions whose messages may not all be copied to a conversation yet.
+
+    Such a session was never passed to `store_captured`, or its transcript changed since then.
+    """
     known = dict(db.execute("SELECT id, fingerprint FROM captured").fetchall())
     return [row for row in sessions if known.get(row.key) != row.fingerprint]
 
 
 def store_captured(db: sqlite3.Connection, sessions: Iterable[ConversationRow]) -> None:
-    """Record that the conversations have all messages of these tool sessions."""
+    """Record that all messages of these AI-tool sessions are now copied to conversations.
+
+    The record of a session is valid until its transcript changes.
+    """
     entries = [(row.key, row.fingerprint) for row in sessions]
     db.executemany("INSERT OR REPLACE INTO captured VALUES (?,?)", entries)

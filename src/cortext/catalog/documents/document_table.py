@@ -11,7 +11,7 @@ import msgspec
 from cortext.catalog.database import UnreadableError, bounded, folded, micros, plain
 from cortext.model import json_codec, record_dicts
 from cortext.model.session_summary import SessionSummary
-from cortext.stores.fingerprints import Fingerprint
+from cortext.stores.file_fingerprint import Fingerprint
 
 SCHEMA_VERSION = 1
 SCHEMA = """
@@ -27,7 +27,7 @@ CREATE INDEX tags_of ON tags (id);
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 """
 
-_ORDERS = {
+_SORT_COLUMNS = {
     "updated_at": True,
     "created_at": True,
     "message_count": True,
@@ -44,9 +44,9 @@ def clear(db: sqlite3.Connection) -> None:
         db.execute(f"DELETE FROM {name}")  # noqa: S608  fixed table names
 
 
-def put(db: sqlite3.Connection, summary: SessionSummary, found: Fingerprint | None) -> None:
-    """Write the summary of a session, with the fingerprint of its file or None."""
-    fingerprint = found or (None, None, None)
+def put(db: sqlite3.Connection, summary: SessionSummary, fingerprint: Fingerprint | None) -> None:
+    """Write the summary of a session, and the fingerprint of its file (None if unknown)."""
+    columns = fingerprint or (None, None, None)
     db.execute(
         "INSERT OR REPLACE INTO sessions VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
         (
@@ -59,7 +59,7 @@ def put(db: sqlite3.Connection, summary: SessionSummary, found: Fingerprint | No
             plain(summary.working_dir),
             plain(summary.owner),
             json_codec.encode(summary),
-            *fingerprint,
+            *columns,
         ),
     )
     db.execute("DELETE FROM tags WHERE id = ?", (summary.id,))
@@ -70,16 +70,16 @@ def put(db: sqlite3.Connection, summary: SessionSummary, found: Fingerprint | No
 
 
 def drop(db: sqlite3.Connection, ids: Iterable[str]) -> int:
-    """Delete the summaries of these sessions, and return how many there were."""
-    gone = 0
+    """Delete the summaries of these sessions, and return the number of deleted summaries."""
+    deleted = 0
     for id in ids:
-        gone += db.execute("DELETE FROM sessions WHERE id = ?", (id,)).rowcount
+        deleted += db.execute("DELETE FROM sessions WHERE id = ?", (id,)).rowcount
         db.execute("DELETE FROM tags WHERE id = ?", (id,))
-    return gone
+    return deleted
 
 
 def fingerprints(db: sqlite3.Connection) -> dict[str, Fingerprint | None]:
-    """Return the fingerprint of each session's file, by session id."""
+    """Return the stored fingerprint of each session's file, by session id; None if unknown."""
     rows = db.execute("SELECT id, inode, size, mtime_ns FROM sessions")
     return {row[0]: None if row[1] is None else Fingerprint(*row[1:]) for row in rows}
 
@@ -97,7 +97,7 @@ def read_rows(rows: Iterable[tuple[bytes]]) -> Iterator[SessionSummary]:
 
 
 def get_fact(db: sqlite3.Connection, name: str) -> str | None:
-    """Return a named value about the whole index; None if it is not stored."""
+    """Return a fact (a named value about the whole index); None if it is not stored."""
     row = db.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
     return None if row is None else str(row[0])
 
@@ -107,10 +107,10 @@ def set_fact(db: sqlite3.Connection, name: str, value: str) -> None:
 
 
 def order(sort_by: str, descending: bool | None) -> str:
-    if sort_by not in _ORDERS:
-        raise ValueError(f"sort_by is one of {', '.join(_ORDERS)}, not {sort_by!r}")
-    down = _ORDERS[sort_by] if descending is None else descending
-    return f"ORDER BY {sort_by} {'DESC' if down else 'ASC'}, id"
+    if sort_by not in _SORT_COLUMNS:
+        raise ValueError(f"sort_by must be one of {', '.join(_SORT_COLUMNS)}, not {sort_by!r}")
+    is_descending = _SORT_COLUMNS[sort_by] if descending is None else descending
+    return f"ORDER BY {sort_by} {'DESC' if is_descending else 'ASC'}, id"
 
 
 def conditions(

@@ -1,4 +1,4 @@
-"""List the sessions that programs store as documents (one JSON file each) through the catalog.
+"""Use the catalog to list the sessions that programs store as documents (one JSON file each).
 
 A refresh calls `stat` for each document and reads the documents that changed. It writes nothing to
 the folders, because they belong to the programs.
@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from cortext.catalog.database import Database
@@ -25,20 +26,21 @@ from cortext.catalog.row_table import (
     source_names,
     store_rows,
 )
-from cortext.catalog.source_refresh import KnownFolders, KnownRows, SourceChanges, refresh_source
+from cortext.catalog.source_refresh import KnownRows, SourceChanges, refresh_source
 from cortext.errors import reason_of
 
 _KIND = "document"
 _SUFFIX = ".json"
 _INDEX = "index"
-"""The name, without suffix, of the file `index.json`, which is no session but a store's index."""
+"""The name, without suffix, of the file `index.json`. It is a store's index, and not a session."""
 _LARGEST_ID = 128
 
 
-class DocumentFolder(NamedTuple):
+class DocumentFolder(msgspec.Struct, frozen=True):
     """A folder of session documents.
 
-    `project` is used as the working folder of documents that state none; "" for no such folder.
+    Some documents do not state the working folder of their session. `project` is the working folder
+    of these sessions; "" if unknown.
     """
 
     folder: str
@@ -58,13 +60,13 @@ class ListedDocuments(NamedTuple):
 def refresh(
     database: Database, shelves: Sequence[DocumentFolder], began: int, patience: float | None = None
 ) -> ListedDocuments:
-    """Refresh and return the rows of the documents in these folders.
+    """Update the catalog rows of the documents in these folders, and return the rows.
 
-    `began` is the time of the call in nanoseconds. Reading stops after about `patience` seconds;
-    None means no limit. If several folders have the same session, only its most recently active row
-    is returned.
+    `shelves` has the folders, and `began` is the time of the call in nanoseconds. Reading stops
+    after about `patience` seconds; None means no limit. If several folders have the same session,
+    only its most recently active row is returned.
     """
-    end = None if patience is None else time.monotonic() + patience
+    deadline = None if patience is None else time.monotonic() + patience
     rows: list[ConversationRow] = []
     notes: list[str] = []
     seen: set[tuple[int, int]] = set()
@@ -77,30 +79,30 @@ def refresh(
             notes.append(f"{shelf.folder}: {reason_of(error)}")
             continue
         try:
-            there = os.fstat(fd)
-            is_new = (there.st_dev, there.st_ino) not in seen and _is_text(shelf.folder)
-            seen.add((there.st_dev, there.st_ino))
+            status = os.fstat(fd)
+            is_new = (status.st_dev, status.st_ino) not in seen and _is_text(shelf.folder)
+            seen.add((status.st_dev, status.st_ino))
             if not is_new:
                 continue
-            found, left = _list_folder(database, shelf.folder, fd, began, end)
+            found, unread = _list_folder(database, shelf.folder, fd, began, deadline)
         except OSError as error:
             notes.append(f"{shelf.folder}: {reason_of(error)}")
             continue
         finally:
             os.close(fd)
-        _add(found, shelf, rows, notes)
-        if left:
-            what = f"{left} {'document is' if left == 1 else 'documents are'} not read yet"
-            notes.append(f"{shelf.folder}: {what}; the next list has more")
-    return ListedDocuments(_without_older(rows) if len(seen) > 1 else rows, notes)
+        _add_rows(found, shelf, rows, notes)
+        if unread:
+            note = f"{unread} {'document is' if unread == 1 else 'documents are'} not read yet"
+            notes.append(f"{shelf.folder}: {note}; list again to see more")
+    return ListedDocuments(_keep_latest(rows) if len(seen) > 1 else rows, notes)
 
 
 def _is_text(path: str) -> bool:
     """Return whether a path is valid UTF-8, and so can be shown and stored."""
-    return path.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in path)
+    return path.isascii() or not any("\ud800" <= character <= "\udfff" for character in path)
 
 
-def _add(
+def _add_rows(
     found: Sequence[ConversationRow],
     shelf: DocumentFolder,
     rows: list[ConversationRow],
@@ -117,60 +119,65 @@ def _add(
 
 
 def _list_folder(
-    database: Database, folder: str, fd: int, began: int, end: float | None
+    database: Database, folder: str, fd: int, began: int, deadline: float | None
 ) -> tuple[list[ConversationRow], int]:
-    """Read the changed documents of the open folder `fd`, the latest first, until the time `end`.
+    """Read the changed documents of the open folder `fd`, the latest first, until `deadline`.
 
     Return the rows of all documents, and the number of changed documents that are not read yet.
     """
-    left = 0
+    unread_count = 0
 
-    def find_changes(known: KnownRows, _: KnownFolders) -> SourceChanges:
-        nonlocal left
-        there = dict(_stats(fd))
+    def find_changes(known: KnownRows, *_: object) -> SourceChanges:
+        nonlocal unread_count
+        documents = dict(_stat_documents(fd))
         changed = [
             (mtime, id)
-            for id, (fingerprint, mtime) in there.items()
+            for id, (fingerprint, mtime) in documents.items()
             if id not in known or known[id].fingerprint != fingerprint
         ]
-        new, unread = _read(folder, sorted(changed, reverse=True), began, end)
-        left = len(unread)
+        new, unread = _read_documents(folder, sorted(changed, reverse=True), began, deadline)
+        unread_count = len(unread)
         # Keep the rows of documents that there was no time to read.
         kept = {*new, *unread}
         gone = {id for _, id in changed if id in known and id not in kept}
-        return SourceChanges(new, gone | (known.keys() - there.keys()))
+        return SourceChanges(new, gone | (known.keys() - documents.keys()))
 
     rows = refresh_source(database, Source(_KIND, folder), find_changes)
-    return [stored.row for stored in rows.values() if stored.row], left
+    return [stored.row for stored in rows.values() if stored.row], unread_count
 
 
-def _stats(fd: int) -> Iterator[tuple[str, tuple[str, int]]]:
-    """Yield the id of each possible document, with its fingerprint and modification time."""
+def _stat_documents(fd: int) -> Iterator[tuple[str, tuple[str, int]]]:
+    """Yield `(id, (fingerprint, modification time))` for each file that may be a document.
+
+    `fd` is the open folder. A file may be a document if its name ends with `.json`.
+    """
     stat, cut = os.stat, -len(_SUFFIX)
     for name in os.listdir(fd):
         if not name.endswith(_SUFFIX) or len(name) > _LARGEST_ID - cut:
             continue
         try:
-            found = stat(name, dir_fd=fd)
+            status = stat(name, dir_fd=fd)
         except OSError:
-            found = None
-        if found is not None and name[:cut] != _INDEX:
-            fingerprint = f"{found.st_ino} {found.st_size} {found.st_mtime_ns}"
-            yield name[:cut], (fingerprint, found.st_mtime_ns)
+            status = None
+        if status is not None and name[:cut] != _INDEX:
+            fingerprint = f"{status.st_ino} {status.st_size} {status.st_mtime_ns}"
+            yield name[:cut], (fingerprint, status.st_mtime_ns)
 
 
-def _read(
-    folder: str, changed: Sequence[tuple[int, str]], began: int, end: float | None
+def _read_documents(
+    folder: str, changed: Sequence[tuple[int, str]], began: int, deadline: float | None
 ) -> tuple[dict[str, StoredRow], set[str]]:
-    """Read changed documents until the time `end`.
+    """Read changed documents until `deadline`, and return their rows by id.
 
-    Return their rows, and the ids that are not read.
+    `changed` has the modification time and the id of each document. `began` is when the refresh
+    started, in nanoseconds since 1970. The second value has the ids of the documents that were not
+    read before the deadline.
     """
     rows: dict[str, StoredRow] = {}
     for number, (_, id) in enumerate(changed):
-        if end is not None and time.monotonic() > end:
+        if deadline is not None and time.monotonic() > deadline:
             return rows, {id for _, id in changed[number:]}
-        from cortext.catalog.document_row_reader import read_document
+        from cortext.catalog.documents.document_row_reader import read_document
 
         read = read_document(folder, id)
         if read is not None:
@@ -178,10 +185,10 @@ def _read(
     return rows, set()
 
 
-def _without_older(rows: list[ConversationRow]) -> list[ConversationRow]:
-    """Return the rows with each session once, the most recently active row of it.
+def _keep_latest(rows: list[ConversationRow]) -> list[ConversationRow]:
+    """Return the rows without duplicates: of each session, only the most recently active row.
 
-    Rows with the same id and the same start time are one session.
+    Rows with the same id and the same start time are the same session.
     """
     counts = Counter([row.key for row in rows])
     if len(counts) == len(rows):
@@ -198,7 +205,8 @@ def _without_older(rows: list[ConversationRow]) -> list[ConversationRow]:
 def forget_gone(db: sqlite3.Connection, shelves: Collection[str] | None = None) -> None:
     """Delete the catalog rows of documents that no longer exist.
 
-    If `shelves` is given, rows of documents outside these folders are deleted as well.
+    `shelves` has folders of documents. If it is given, the rows of documents in all other folders
+    are deleted as well.
     """
     for folder in source_names(db, _KIND):
         source = Source(_KIND, folder)

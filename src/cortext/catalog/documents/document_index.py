@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from cortext.catalog import document_table
 from cortext.catalog.database import MEMORY, Database, bounded
+from cortext.catalog.documents import document_table
 from cortext.durability.file_lock import FileLock
 from cortext.durability.replace_file import replace, side_dir, storage_errors
 from cortext.errors import SessionLockedError, SessionStorageError
@@ -23,13 +23,13 @@ from cortext.model import json_codec
 from cortext.model.ids import check_id
 from cortext.model.session import Session
 from cortext.model.session_summary import SessionSummary
-from cortext.stores.fingerprints import Fingerprint
-from cortext.stores.session_file_names import is_id
+from cortext.stores.file_fingerprint import Fingerprint
+from cortext.stores.ids_in_folder import is_id
 
 T = TypeVar("T")
 INDEX_VERSION = 1
-# Modification times advance in steps of a few milliseconds. A scan can miss a change that
-# happens in the same step.
+# Modification times advance in steps of a few milliseconds, so a scan can miss a later change in
+# the same step.
 _SETTLED_NS = 20_000_000
 _LARGE = 1000
 
@@ -58,20 +58,20 @@ class IndexedStorage(Protocol):
 class SessionIndex:
     """The summaries of all sessions in a document store, derived from the session files.
 
-    The summaries are in a SQLite database beside the files, and `index.json` is an export of it. If
-    the database or the export is missing, damaged or outdated, it is updated from the files. Only
-    files that changed are read. A session that cannot be read is logged and omitted. If the folder
-    is not writable, the database is in memory.
+    The summaries are in a SQLite database in the same folder. `index.json` is an export of the
+    database. If one of them is missing, damaged or outdated, it is updated from the session files.
+    Only files that changed are read. A session that cannot be read is logged and left out. If the
+    folder is not writable, the database is in memory.
     """
 
     def __init__(self, storage: IndexedStorage) -> None:
         self._storage = storage
         self._folder = os.fspath(storage.storage_dir)
         self._export_path = storage.index_path
-        self._threads = threading.RLock()
+        self._lock = threading.RLock()
         self._dirty = False
-        self._stale: set[str] = set()
-        self._warned: set[str] = set()
+        self._changed_ids: set[str] = set()
+        self._logged_errors: set[str] = set()
         with storage_errors("open the index of", self._folder):
             self._writable = _can_write(self._folder)
             self._table = Database(
@@ -95,13 +95,13 @@ class SessionIndex:
 
     def add(self, session: Session) -> None:
         """Add the summary of a session to the index, or replace the session's older summary."""
-        # The fingerprint of the file that this storage wrote. If another process has replaced the
-        # file since, the next refresh sees the difference and reads the file.
-        found = self._storage.fingerprint(session.id)
+        # This is the fingerprint of the file that this storage wrote. If another process has
+        # replaced the file since, the fingerprints differ, and the next refresh reads the file.
+        fingerprint = self._storage.fingerprint(session.id)
         summary = SessionSummary.from_session(session)
-        with self._threads:
-            self._stale.discard(session.id)
-            self._run(lambda db: document_table.put(db, summary, found))
+        with self._lock:
+            self._changed_ids.discard(session.id)
+            self._run(lambda db: document_table.put(db, summary, fingerprint))
             self._dirty = True
 
     update = add
@@ -109,19 +109,19 @@ class SessionIndex:
     def note(self, id: str) -> None:
         """Record that a session's file changed, so that the next use of the index reads the file.
 
-        A store calls this method as its `on_change`.
+        A store calls this method through its callback `on_change`.
         """
-        self._stale.add(id)
+        self._changed_ids.add(id)
 
     def remove(self, id: str) -> bool:
         """Remove a session from the index. Return False if the index did not have the session."""
-        gone = self._run(lambda db: document_table.drop(db, [check_id(id)]))
-        self._dirty = self._dirty or bool(gone)
-        return bool(gone)
+        count = self._run(lambda db: document_table.drop(db, [check_id(id)]))
+        self._dirty = self._dirty or bool(count)
+        return bool(count)
 
     def get(self, id: str) -> SessionSummary | None:
         """Return the summary of a session; None if the index does not have the session."""
-        rows = self._run(lambda db: _rows(db, "WHERE id = ?", [check_id(id)]))
+        rows = self._run(lambda db: _select_summaries(db, "WHERE id = ?", [check_id(id)]))
         return rows[0] if rows else None
 
     def get_recent(self, count: int = 10) -> builtins.list[SessionSummary]:
@@ -143,7 +143,7 @@ class SessionIndex:
 
     def rebuild(self) -> int:
         """Read every session file again, write `index.json`, and return the number of sessions."""
-        with self._threads, storage_errors("rebuild the index of", self._folder):
+        with self._lock, storage_errors("rebuild the index of", self._folder):
             self._run(document_table.clear)
             self._refresh()
             self._export()
@@ -151,7 +151,7 @@ class SessionIndex:
 
     def save_if_dirty(self) -> bool:
         """Write `index.json` if the index changed. Return whether the file was written."""
-        with self._threads, storage_errors("write", self._export_path):
+        with self._lock, storage_errors("write", self._export_path):
             if not self._dirty:
                 return False
             self._export()
@@ -181,11 +181,13 @@ class SessionIndex:
         from A to Z. `descending` overrides this order. Raises ValueError for an unknown `sort_by`.
         """
         if isinstance(tags, str):
-            raise ValueError(f"tags is a list, as in [{tags!r}]")
+            raise ValueError(f"tags must be a list, such as [{tags!r}]")
         where, values = document_table.conditions(tags, search, working_dir, owner)
         order = document_table.order(sort_by, descending)
         values += [bounded(max(limit, 0)), bounded(max(offset, 0))]
-        return self._run(lambda db: _rows(db, f"{where} {order} LIMIT ? OFFSET ?", values))
+        return self._run(
+            lambda db: _select_summaries(db, f"{where} {order} LIMIT ? OFFSET ?", values)
+        )
 
     def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Read the files that changed, then call `work` with the database and return its result."""
@@ -194,15 +196,15 @@ class SessionIndex:
             self._table.ready()
             if self._table.is_fresh:
                 self._refresh()
-            self._read_noted()
+            self._read_changed()
             return self._table.run(work)
 
-        with self._threads, _database_errors(self._folder), storage_errors("use", self._folder):
+        with self._lock, _database_errors(self._folder), storage_errors("use", self._folder):
             return self._table.repeat(operation)
 
     def _catch_up(self) -> None:
-        """Refresh the index, unless the folder is unchanged since the last comparison."""
-        facts = self._run(_facts)
+        """Update the index from the session files, unless the folder is known to be unchanged."""
+        facts = self._run(_read_facts)
         export = Fingerprint.at(self._export_path)
         exported = facts.get("export") == str(export)
         if self._table.is_fresh or not (exported and facts.get("folder") == self._folder_time()):
@@ -218,55 +220,55 @@ class SessionIndex:
         self._table.is_fresh = False
         started, folder_time = time.time_ns(), os.stat(self._folder).st_mtime_ns
         known = self._run(document_table.fingerprints)
-        found = self._scan()
-        changed = [id for id in found if known.get(id) != found[id]]
-        gone = [id for id in known if id not in found]
-        summaries = [summary for id in changed if (summary := self._read(id)) is not None]
+        scanned = self._scan()
+        changed = [id for id in scanned if known.get(id) != scanned[id]]
+        deleted = [id for id in known if id not in scanned]
+        summaries = [summary for id in changed if (summary := self._read_summary(id)) is not None]
         unreadable = {*changed}.difference(summary.id for summary in summaries)
 
         def write(db: sqlite3.Connection) -> None:
             for summary in summaries:
-                document_table.put(db, summary, found[summary.id])
-            document_table.drop(db, [*gone, *unreadable])
+                document_table.put(db, summary, scanned[summary.id])
+            document_table.drop(db, [*deleted, *unreadable])
             if started - folder_time > _SETTLED_NS:
                 document_table.set_fact(db, "folder", str(folder_time))
 
         self._run(write)
-        self._dirty = self._dirty or bool(summaries or gone)
+        self._dirty = self._dirty or bool(summaries or deleted)
 
-    def _read_noted(self) -> None:
-        for id in tuple(self._stale):
-            summary = self._read(id) if self._storage.exists(id) else None
+    def _read_changed(self) -> None:
+        for id in tuple(self._changed_ids):
+            summary = self._read_summary(id) if self._storage.exists(id) else None
             found = self._storage.fingerprint(id)
             self._table.run(partial(_put_or_drop, id=id, summary=summary, found=found))
-            self._stale.discard(id)
+            self._changed_ids.discard(id)
             self._dirty = True
 
-    def _read(self, id: str) -> SessionSummary | None:
+    def _read_summary(self, id: str) -> SessionSummary | None:
         try:
             return self._storage.summarize(id)
         except SessionStorageError as error:
             # Every refresh finds the same unreadable file, so warn only once.
-            if str(error) not in self._warned:
-                log.warning("left out of the index: %s", error)
-                self._warned.add(str(error))
+            if str(error) not in self._logged_errors:
+                log.warning("not in the index: %s", error)
+                self._logged_errors.add(str(error))
             return None
 
     def _scan(self) -> dict[str, Fingerprint]:
-        folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        found: dict[str, Fingerprint] = {}
+        folder_fd = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fingerprints: dict[str, Fingerprint] = {}
         try:
             for id in self._storage.list_session_ids():
                 try:
-                    found[id] = Fingerprint.of(os.stat(f"{id}.json", dir_fd=folder))
+                    fingerprints[id] = Fingerprint.of(os.stat(f"{id}.json", dir_fd=folder_fd))
                 except FileNotFoundError:
                     continue
         finally:
-            os.close(folder)
-        return found
+            os.close(folder_fd)
+        return fingerprints
 
     def _export(self) -> None:
-        """Write `index.json` under a lock, so that the last file written includes everything."""
+        """Write `index.json`. A lock ensures that an older export does not replace a newer one."""
         if not self._writable:
             return
         with FileLock(f"{side_dir(self._folder)}/locks/index.json.lock", guards=self._export_path):
@@ -274,7 +276,7 @@ class SessionIndex:
         self._dirty = False
 
     def _write_export(self) -> None:
-        summaries = self._run(lambda db: _rows(db, "ORDER BY id", []))
+        summaries = self._run(lambda db: _select_summaries(db, "ORDER BY id", []))
         # One session per line, for grep and diff.
         lines = b",\n".join(
             b'"%b":%b' % (s.id.encode(), json_codec.encode(s.to_dict())) for s in summaries
@@ -283,17 +285,19 @@ class SessionIndex:
         written = replace(self._export_path, [data], temp_dir=side_dir(self._folder))
         settled = self._settled_time(len(summaries))
 
-        def note(db: sqlite3.Connection) -> None:
+        def write(db: sqlite3.Connection) -> None:
             document_table.set_fact(db, "export", str(Fingerprint.of(written)))
             document_table.set_fact(db, "folder", settled)
 
-        self._run(note)
+        self._run(write)
 
     def _settled_time(self, count: int) -> str:
-        """Return the folder's modification time; "" if the index may not match the folder.
+        """Return the folder's modification time if the index matches the folder, otherwise "".
 
-        A small folder is compared again when it is next opened, which is fast. For a large folder,
-        wait until a new file would change the modification time, and compare now.
+        The caller stores this time. While the folder has the same time, it is not compared with the
+        index again. A folder with few sessions (`count`) always gives "", because a comparison is
+        fast. For a large folder, first wait some milliseconds: two files that are added within one
+        clock tick give the folder the same time.
         """
         if count < _LARGE:
             return ""
@@ -321,11 +325,11 @@ def _put_or_drop(
         document_table.put(db, summary, found)
 
 
-def _facts(db: sqlite3.Connection) -> dict[str, Any]:
+def _read_facts(db: sqlite3.Connection) -> dict[str, Any]:
     return {name: document_table.get_fact(db, name) for name in ("export", "folder")}
 
 
-def _rows(
+def _select_summaries(
     db: sqlite3.Connection, clause: str, values: builtins.list[Any]
 ) -> builtins.list[SessionSummary]:
     # Every clause is fixed text; input of callers is only in `values`.

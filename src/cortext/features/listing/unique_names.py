@@ -8,16 +8,16 @@ from collections.abc import Callable, Iterable
 
 from cortext.catalog.row import AUR, DOCUMENT, ConversationRow
 
-_LAST = "\U0010ffff"
-"""The greatest Unicode character, which sorts after all others."""
+_GREATEST_CHARACTER = "\U0010ffff"
+"""The greatest Unicode character. It is sorted after all other characters."""
 
 
 class Names:
-    """The names of all rows, to find out how many rows a name matches."""
+    """All names of the given rows, to find out whether a name matches one row or several."""
 
     def __init__(self, rows: Iterable[ConversationRow]) -> None:
-        self._ends: Counter[str] = Counter()
-        self._own: Counter[str] = Counter()
+        self._path_ends: Counter[str] = Counter()
+        self._own_ids: Counter[str] = Counter()
         keys: list[str] = []
         rows = list(rows)
         paths = Counter([row.path for row in rows])
@@ -25,39 +25,40 @@ class Names:
         for row in rows:
             if tool := row.tool:
                 keys.append(row.key)
-                if tool == DOCUMENT and (own := row.own_id):
-                    self._own[own] += 1
+                if tool == DOCUMENT and (own_id := row.own_id):
+                    self._own_ids[own_id] += 1
                 continue
             if paths[row.path] > 1:
-                # Copies with the same number of messages count once: any of them will do.
-                same = row.path, row.created_at, row.messages
-                if same in seen:
+                # Copies with the same number of messages count once: each of them is good enough.
+                copy_key = row.path, row.created_at, row.messages
+                if copy_key in seen:
                     continue
-                seen.add(same)
+                seen.add(copy_key)
             # The end of a conversation's path, from any "/" on, is a name of the conversation.
             name = row.path
             while name := name.partition("/")[2]:
-                self._ends[name] += 1
+                self._path_ends[name] += 1
         self._keys = sorted(keys)
-        self._whole = Counter(keys)
+        self._key_counts = Counter(keys)
 
     def count(self, name: str) -> int:
         """Return the number of rows that a name matches.
 
-        If no session has exactly this name as its id, sessions whose id starts with the name count
-        as well. So do documents to which a program gave the name as id.
+        A name matches a session with this id, and a conversation whose path ends with the name. If
+        no session has this id, the name also matches sessions whose id starts with the name, and
+        documents to which a program gave this id.
         """
-        if whole := self._whole[name]:
-            return whole + self._ends[name]
+        if exact := self._key_counts[name]:
+            return exact + self._path_ends[name]
         first = bisect_left(self._keys, name)
-        last = bisect_left(self._keys, f"{name}{_LAST}", first)
-        return last - first + self._ends[name] + self._own[name]
+        last = bisect_left(self._keys, f"{name}{_GREATEST_CHARACTER}", first)
+        return last - first + self._path_ends[name] + self._own_ids[name]
 
     def of(self, row: ConversationRow, *shorter: str) -> str:
         """Return a name that only this row has, and that every command accepts.
 
-        The first unique name is returned: one of `shorter`, the id, `DATE/ID`, or the absolute
-        path.
+        These names are tried in order, and the first unique name is returned: the names in
+        `shorter`, the id, `DATE/ID`, and the absolute path.
         """
         names = (*shorter, row.key) if row.tool else (*shorter, row.key, row.address)
         for name in names:

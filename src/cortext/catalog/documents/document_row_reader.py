@@ -6,18 +6,18 @@ A damaged document still gives a row, with as much as can be read and a note abo
 from __future__ import annotations
 
 from cortext.catalog.database import bounded, micros, plain
+from cortext.catalog.own_ids_and_bindings import own_id, shown_bindings
 from cortext.catalog.row import DOCUMENT, ConversationRow
 from cortext.catalog.row_table import ReadRow
-from cortext.catalog.sanitize import shown, told, told_all
-from cortext.catalog.session_fields import own_id, shown_bindings
+from cortext.catalog.row_text_redaction import redact_all, shown, told
 from cortext.durability.read_files import read_file_and_stat
 from cortext.errors import CortextError, reason_of
 from cortext.formats import document
 from cortext.model.session import Session
 from cortext.model.title import generate_title
 from cortext.stores.damage_report import refuse_newer
-from cortext.stores.fingerprints import Fingerprint
-from cortext.stores.session_file_names import is_id
+from cortext.stores.file_fingerprint import Fingerprint
+from cortext.stores.ids_in_folder import is_id
 
 
 def read_document(folder: str, id: str) -> ReadRow | None:
@@ -31,24 +31,27 @@ def read_document(folder: str, id: str) -> ReadRow | None:
     if not is_id(id):
         return None
     try:
-        data, found = read_file_and_stat(path)
+        data, status = read_file_and_stat(path)
     except FileNotFoundError:
         return None
     except OSError as error:
-        return ReadRow(_without_session(path, id, shown(f"{path}: {reason_of(error)}")), None)
-    now = Fingerprint.of(found)
+        return ReadRow(_row_without_session(path, id, shown(f"{path}: {reason_of(error)}")), None)
+    fingerprint = Fingerprint.of(status)
     session, note = _decode(data, path, id)
     if session is None:
-        return ReadRow(_without_session(path, id, note), now)
-    return ReadRow(_row(session, path, id, note, str(now)), now)
+        return ReadRow(_row_without_session(path, id, note), fingerprint)
+    return ReadRow(_row(session, path, id, note, str(fingerprint)), fingerprint)
 
 
-def _without_session(path: str, id: str, note: str) -> ConversationRow:
+def _row_without_session(path: str, id: str, note: str) -> ConversationRow:
     return ConversationRow(tool=DOCUMENT, path=path, key=id, status="", last_active=0, note=note)
 
 
 def _decode(data: bytes, path: str, id: str) -> tuple[Session | None, str]:
-    """Return the session of a document and its problem or ""; None if no message can be read."""
+    """Return the session of a document, and a note about a problem or "".
+
+    The session is None if no message can be read.
+    """
     try:
         decoded = document.decode(data)
         refuse_newer({"version": decoded.version}, path)
@@ -59,13 +62,13 @@ def _decode(data: bytes, path: str, id: str) -> tuple[Session | None, str]:
     return decoded.session, ""
 
 
-def _salvage(data: bytes, path: str, id: str, why: str) -> tuple[Session | None, str]:
+def _salvage(data: bytes, path: str, id: str, reason: str) -> tuple[Session | None, str]:
     try:
         refuse_newer(document.decode_version(data), path)
     except CortextError as error:
         return None, shown(str(error))
     session, _ = document.salvage(data, id)
-    return (session if session.messages else None), shown(f"{path}: {why}")
+    return (session if session.messages else None), shown(f"{path}: {reason}")
 
 
 def _row(session: Session, path: str, id: str, note: str, fingerprint: str) -> ConversationRow:
@@ -80,7 +83,7 @@ def _row(session: Session, path: str, id: str, note: str, fingerprint: str) -> C
         title=told(session.title) or told(generate_title(session)),
         note=note,
         summary=told(session.summary),
-        tags=told_all(session.tags),
+        tags=redact_all(session.tags),
         created_at=micros(session.created_at),
         messages=len(session.messages),
         tokens=bounded(session.total_tokens),

@@ -1,0 +1,58 @@
+"""The database file of the catalog: where it is, and which tables it has."""
+
+from __future__ import annotations
+
+import os
+
+from cortext import paths
+from cortext.catalog import row_table, session_counts, session_links
+from cortext.catalog.database import MEMORY, Database, Fallback, log
+from cortext.durability.replace_file import remove_if_there
+
+_VERSION = 15
+_SCHEMA = f"""
+{row_table.SCHEMA};
+CREATE TABLE shown (terminal TEXT, number INTEGER, root BLOB, path TEXT,
+    PRIMARY KEY (terminal, number)) WITHOUT ROWID;
+CREATE TABLE told (root BLOB, path TEXT, paused_at INTEGER, PRIMARY KEY (root, path)) WITHOUT ROWID;
+{session_links.SCHEMA};
+{session_counts.SCHEMA}"""
+
+
+def catalog_path() -> str:
+    """Return the path of the current user's catalog, or `MEMORY` if its folder is not writable.
+
+    If there is no file at this path yet, this function also deletes the catalog of an early
+    version, which was in another folder.
+    """
+    path = paths.catalog()
+    if not os.path.lexists(path):
+        _remove_former_catalog(path)
+    folder = os.path.dirname(path)
+    while not os.path.lexists(folder):
+        folder = os.path.dirname(folder)
+    usable = os.path.isdir(folder) and os.access(folder, os.W_OK)
+    return path if usable else MEMORY
+
+
+def open_catalog(path: str) -> Database:
+    """Return the catalog's database in the file at `path`."""
+    return Database(
+        path,
+        schema=_SCHEMA,
+        version=_VERSION,
+        name="the catalog",
+        fallback=Fallback.MEMORY,
+    )
+
+
+def _remove_former_catalog(path: str) -> None:
+    """Delete the catalog of an early version, which was in the data folder."""
+    former = paths.former_catalog()
+    if former == path or not os.path.lexists(former):
+        return
+    try:
+        for suffix in ("", "-wal", "-shm"):
+            remove_if_there(former + suffix)
+    except OSError as error:
+        log.info("%s is no longer used, but could not be removed: %s", former, error)

@@ -1,0 +1,350 @@
+"""Rank conversations by how well their texts match the words of a query.
+
+The score of a conversation is a sum of two scores. The first is that of the whole conversation: how
+many of its texts contain each word. The second is that of its best text. A word counts more if few
+conversations contain it. No word is required, so a question finds the conversation that shares the
+most telling words with it.
+
+The scores follow BM25. They are computed from the numbers of the matching texts alone, so no text
+is read. `docs/decisions/017-ranking.md` has the measurements behind the constants.
+"""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+
+from cortext.catalog.fulltext.fulltext_tables import (
+    AS_IS,
+    REPLACED,
+    SIZE,
+    Identity,
+    TextMatch,
+    fact,
+    unpacked,
+)
+
+MOST_TEXTS = 20_000
+"""The number of texts that are considered for each word: the last indexed ones.
+
+Only very common words are in more texts. They hardly change the order.
+"""
+_MOST_COMPARED = 60
+"""The number of conversations whose best text is searched, those with the best first score."""
+_LAST_TEXTS = 4
+"""The number of texts of each further conversation."""
+_LOOKUPS = 400
+"""Up to this number of texts, the run of each text is looked up on its own."""
+_SATURATION, _LENGTH_EFFECT = 1.6, 0.6
+"""The parameters k1 and b of BM25 for a whole conversation."""
+_TEXT_SATURATION, _TEXT_LENGTH_EFFECT = 0.6, 0.5
+"""The parameters k1 and b of BM25 for a single text."""
+_PREFIX_WEIGHT = 0.2
+"""The weight of a text that only has a longer word, such as "authentication" for "auth"."""
+_SHORTEST_PREFIX = 3
+_ROLE_WEIGHTS = {"title": 2.0, "user": 1.5, "agents": 0.5, "tool": 0.7}
+"""The weight of a word by the role of its text; 1.0 for other roles."""
+
+
+class RankedConversation(msgspec.Struct):
+    """A conversation that matches words of a query, with its score and its best texts.
+
+    `words` are the indexes of the words of the query that the conversation contains, and `coverage`
+    is the sum of their rarities. `texts` has the matching texts, the best first.
+    """
+
+    identity: Identity
+    score: float
+    words: frozenset[int]
+    coverage: float
+    texts: list[TextMatch]
+
+
+class RankingScope(msgspec.Struct, frozen=True):
+    """Which texts a ranking considers.
+
+    `conversation` returns whether a conversation is searched. `text` returns whether a text is
+    searched; None means that every text is. `required` is an FTS5 expression of exact words; ""
+    means that there is none. A conversation is found only if one of its texts matches `required`,
+    and these texts are its first ones. With `only_required`, its other texts are not searched.
+    `is_narrow` is true if a part of all conversations is searched.
+    """
+
+    conversation: Callable[[Identity], bool]
+    text: Callable[[TextMatch], bool] | None = None
+    required: str = ""
+    only_required: bool = False
+    is_narrow: bool = False
+
+
+class _Run(msgspec.Struct, frozen=True, gc=False):
+    """A run of consecutive texts of one conversation.
+
+    `first` is the number of the first text, and `source` is the id of the conversation in the table
+    `sources`.
+    """
+
+    first: int
+    count: int
+    source: int
+
+
+def rank(
+    db: sqlite3.Connection, words: Sequence[str], chosen: RankingScope
+) -> list[RankedConversation]:
+    """Return the conversations that contain any of the words, the best match first.
+
+    A word with a `*` at its end matches every word that starts with it.
+    """
+    return _Ranking(db, chosen).run(words)
+
+
+def contains_word(db: sqlite3.Connection, word: str, chosen: RankingScope) -> bool:
+    """Return whether a searched conversation contains exactly this word."""
+    return _Ranking(db, chosen).contains(word)
+
+
+class _Ranking:
+    """One ranking of all conversations."""
+
+    def __init__(self, db: sqlite3.Connection, chosen: RankingScope) -> None:
+        self._db = db
+        self._chosen = chosen
+        self._runs: dict[int, _Run] = {}
+        self._identities: dict[int, Identity | None] = {}
+        self._sizes: dict[int, int] = {}
+        self._required: set[int] = set()
+
+    def contains(self, word: str) -> bool:
+        ids = self._ids("words", f'"{word}"', most=-1)
+        self._load_runs({*ids})
+        self._load_conversations({run.source for run in self._runs.values()})
+        return any(identity is not None for identity in self._identities.values())
+
+    def run(self, words: Sequence[str]) -> list[RankedConversation]:
+        weights = [self._matching_texts(word) for word in words]
+        self._load_runs({id for each in weights for id in each})
+        if self._chosen.required:
+            weights = [self._keep_required(each) for each in weights]
+        if self._chosen.text:
+            weights = [self._filter_texts(each) for each in weights]
+        by_word = [self._by_conversation(each) for each in weights]
+        self._load_conversations({source for each in by_word for source in each})
+        count = self._db.execute("SELECT count(*) FROM sources").fetchone()[0]
+        having = [_with_whole_word(found) for found in by_word]
+        rarities = [math.log(1 + (count - len(n) + 0.5) / (len(n) + 0.5)) for n in having]
+        mean = max(fact(self._db, SIZE) - fact(self._db, REPLACED), 1) / max(count, 1)
+        scores: dict[int, float] = {}
+        for found, rarity in zip(by_word, rarities, strict=True):
+            for source, texts in found.items():
+                if self._identities.get(source) is None:
+                    continue
+                number = sum(texts.values())
+                length = 1 - _LENGTH_EFFECT + _LENGTH_EFFECT * self._sizes[source] / mean
+                score = rarity * number * (1 + _SATURATION) / (number + _SATURATION * length)
+                scores[source] = scores.get(source, 0.0) + score
+        best = sorted(scores, key=lambda source: scores[source], reverse=True)
+        ranked = self._add_best_texts(best[:_MOST_COMPARED], scores, by_word, rarities)
+        ranked += self._with_last_texts(best[_MOST_COMPARED:], scores, by_word)
+        sources = {identity: source for source, identity in self._identities.items() if identity}
+        for each in ranked:
+            source = sources[each.identity]
+            each.words = frozenset(n for n, found in enumerate(having) if source in found)
+            each.coverage = sum(rarities[n] for n in each.words)
+        return ranked
+
+    def _keep_required(self, weights: dict[int, float]) -> dict[int, float]:
+        """Return the texts of the conversations that have a text with the required words."""
+        if not self._required:
+            self._required = {*self._ids("words", self._chosen.required, most=-1)}
+            self._load_runs(self._required)
+        if self._chosen.only_required:
+            return {id: weight for id, weight in weights.items() if id in self._required}
+        runs = self._runs
+        sources = {runs[id].source for id in self._required if id in runs}
+        return {
+            id: weight
+            for id, weight in weights.items()
+            if id in runs and runs[id].source in sources
+        }
+
+    def _ids(self, table: str, expression: str, most: int | None = None) -> list[int]:
+        """Return the numbers of the last indexed texts that match an FTS5 expression.
+
+        `most` is the maximum number; -1 means all. By default, it is `MOST_TEXTS`, or all if only
+        some conversations are searched.
+        """
+        if most is None:
+            most = -1 if self._chosen.is_narrow else MOST_TEXTS
+        query = f"SELECT rowid FROM {table} WHERE {table} MATCH ? ORDER BY rowid DESC LIMIT ?"  # noqa: S608  one of our two tables
+        return [id for (id,) in self._db.execute(query, (expression, most))]
+
+    def _matching_texts(self, word: str) -> dict[int, float]:
+        """Return the numbers of the texts that contain a word, each with the weight of the match.
+
+        A text with the word itself, in any form, has the weight 1. A text with only a longer word
+        weighs less, unless the word ends with `*`. An identifier such as `shadowBranch` is also
+        found as one word. A word of a script without spaces, such as Chinese, is a phrase of its
+        characters.
+        """
+        quoted = f'"{word.removesuffix("*")}"'
+        if word.endswith("*"):
+            return dict.fromkeys(self._ids("words", f"{quoted}*"), 1.0)
+        if " " in word:
+            return dict.fromkeys(self._ids("words", quoted), 1.0)
+        found = dict.fromkeys(self._ids("stems", quoted), 1.0)
+        if not found:
+            found = dict.fromkeys(self._ids("words", quoted), 1.0)
+        # The stem of a word may be much shorter than the word, so longer words are not searched
+        # among the stems.
+        if len(word) >= _SHORTEST_PREFIX and word.isalpha():
+            for id in self._ids("words", f"{quoted}*"):
+                found.setdefault(id, _PREFIX_WEIGHT)
+        return found
+
+    def _load_runs(self, ids: set[int]) -> None:
+        """Find the run of each text. The text of a deleted conversation has none."""
+        columns = "SELECT first, count, source FROM runs"
+        if len(ids) <= _LOOKUPS:
+            query = f"{columns} WHERE first <= ? ORDER BY first DESC LIMIT 1"
+            rows = [row for id in ids for row in self._db.execute(query, (id,))]
+        else:
+            rows = self._db.execute(columns).fetchall()
+        runs = [_Run(*row) for row in sorted({*rows})]
+        firsts = [run.first for run in runs]
+        for id in ids:
+            at = bisect_right(firsts, id) - 1
+            if at >= 0 and id < firsts[at] + runs[at].count:
+                self._runs[id] = runs[at]
+
+    def _by_conversation(self, weights: dict[int, float]) -> dict[int, dict[int, float]]:
+        """Return the texts of each conversation with their weights, by the id of the source."""
+        found: dict[int, dict[int, float]] = {}
+        runs = self._runs
+        for id, weight in weights.items():
+            run = runs.get(id)
+            if run is not None:
+                found.setdefault(run.source, {})[id] = weight
+        return found
+
+    def _load_conversations(self, sources: Iterable[int]) -> None:
+        query = (
+            "SELECT id, root, path, size FROM sources WHERE id IN (SELECT value FROM json_each(?))"
+        )
+        for id, root, path, size in self._db.execute(query, (str([*sources]),)):
+            identity = root.decode("utf-8", AS_IS), path.decode("utf-8", AS_IS)
+            self._identities[id] = identity if self._chosen.conversation(identity) else None
+            self._sizes[id] = size
+
+    def _filter_texts(self, weights: dict[int, float]) -> dict[int, float]:
+        """Return the texts that the caller wants to search."""
+        takes = self._chosen.text
+        self._load_conversations({self._runs[id].source for id in weights if id in self._runs})
+        located = self._locate([id for id in weights if id in self._runs])
+        return {id: weights[id] for id, (match, _) in located.items() if takes and takes(match)}
+
+    def _with_last_texts(
+        self,
+        sources: Sequence[int],
+        scores: dict[int, float],
+        by_word: Sequence[dict[int, dict[int, float]]],
+    ) -> list[RankedConversation]:
+        """Return further conversations with their last matching texts, in the given order."""
+        texts = {
+            source: sorted({id for found in by_word for id in found.get(source, ())})[-_LAST_TEXTS:]
+            for source in sources
+        }
+        located = self._locate([id for ids in texts.values() for id in ids])
+        return [
+            RankedConversation(identity, scores[source], frozenset(), 0.0, matches[::-1])
+            for source in sources
+            if (identity := self._identities[source])
+            and (matches := [located[id][0] for id in texts[source] if id in located])
+        ]
+
+    def _add_best_texts(
+        self,
+        compared: Sequence[int],
+        scores: dict[int, float],
+        by_word: Sequence[dict[int, dict[int, float]]],
+        rarities: Sequence[float],
+    ) -> list[RankedConversation]:
+        """Add the score of the best text to the best conversations, and sort them again."""
+        texts = {
+            source: {id for found in by_word for id in found.get(source, ())} for source in compared
+        }
+        located = self._locate([id for source in compared for id in texts[source]])
+        mean = sum(length for _, length in located.values()) / max(len(located), 1) or 1.0
+        ranked: list[RankedConversation] = []
+        for source in compared:
+            values = {
+                id: self._text_score(id, source, by_word, rarities, *located[id], mean)
+                for id in texts[source]
+                if id in located
+            }
+            ordered = sorted(values, key=lambda id: (id not in self._required, -values[id], -id))
+            if not ordered:
+                continue
+            ranked.append(
+                RankedConversation(
+                    self._identities[source] or ("", ""),
+                    scores[source] + max(values.values()),
+                    frozenset(),
+                    0.0,
+                    [located[id][0] for id in ordered],
+                )
+            )
+        ranked.sort(key=lambda each: each.score, reverse=True)
+        return ranked
+
+    def _text_score(
+        self,
+        id: int,
+        source: int,
+        by_word: Sequence[dict[int, dict[int, float]]],
+        rarities: Sequence[float],
+        match: TextMatch,
+        length: int,
+        mean: float,
+    ) -> float:
+        damping = _TEXT_SATURATION * (1 - _TEXT_LENGTH_EFFECT + _TEXT_LENGTH_EFFECT * length / mean)
+        role_weight = _ROLE_WEIGHTS.get(match.role, 1.0)
+        score = 0.0
+        for found, rarity in zip(by_word, rarities, strict=True):
+            weight = found.get(source, {}).get(id, 0.0) * role_weight
+            score += rarity * weight * (1 + _TEXT_SATURATION) / (weight + damping) if weight else 0
+        return score
+
+    def _locate(self, ids: Sequence[int]) -> dict[int, tuple[TextMatch, int]]:
+        """Return the location and the length of each of these texts."""
+        wanted = {self._runs[id].first for id in ids}
+        query = (
+            "SELECT first, number, at, spots FROM runs "
+            "WHERE first IN (SELECT value FROM json_each(?))"
+        )
+        runs = {row[0]: row[1:] for row in self._db.execute(query, (str([*wanted]),))}
+        located: dict[int, tuple[TextMatch, int]] = {}
+        for id in ids:
+            run = self._runs[id]
+            identity = self._identities.get(run.source)
+            if identity is None or run.first not in runs:
+                continue
+            number, begin, spots = runs[run.first]
+            offset = id - run.first
+            time, at, size, length, role = unpacked(spots, offset)
+            match = TextMatch(id, identity, number + offset, role, time, begin + at, size)
+            located[id] = match, length
+        return located
+
+
+def _with_whole_word(found: dict[int, dict[int, float]]) -> set[int]:
+    """Return the conversations that contain a word, and not only longer words.
+
+    If there is none, return the conversations that contain longer words.
+    """
+    whole = {source for source, texts in found.items() if max(texts.values()) > _PREFIX_WEIGHT}
+    return whole or {*found}

@@ -1,0 +1,88 @@
+"""Filter rows by folder, and drop copies of the same conversation.
+
+Every list imports this module, so it imports very little.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from cortext.catalog.row import ConversationRow
+from cortext.git.worktrees import same_folders
+from cortext.workspace.moved_folders import moved_folders
+
+
+def in_folder(rows: Sequence[ConversationRow], folder: str) -> list[ConversationRow]:
+    """Return the rows that took place in a folder or below it; all rows if `folder` is "".
+
+    `folder` is what a user typed after `--in`: see `is_in_project`.
+    """
+    return [*filter(is_in_project(folder), rows)] if folder else list(rows)
+
+
+def below_folder(rows: Sequence[ConversationRow], folder: str) -> list[ConversationRow]:
+    """Return the rows that took place in this folder or below it; all rows if `folder` is "".
+
+    Other worktrees of the same repository do not count.
+    """
+    return [*filter(is_in_folder(folder), rows)] if folder else list(rows)
+
+
+def is_in_folder(folder: str) -> Callable[[ConversationRow], bool]:
+    """Return a function that checks whether a row took place in a folder or below it.
+
+    `folder` may contain symbolic links. A row matches if its own folder is below `folder` as it is
+    written, or below `folder` with all links resolved.
+    """
+    absolute = os.path.abspath(folder)
+    prefixes = tuple({f"{each.rstrip('/')}/" for each in (absolute, os.path.realpath(absolute))})
+    return lambda row: f"{row.folder}/".startswith(prefixes)
+
+
+def is_in_project(folder: str) -> Callable[[ConversationRow], bool]:
+    """Return a function that checks whether a row took place in a project or below its folder.
+
+    `folder` is the path of a folder. The worktrees of one git repository belong together: a row
+    also matches if it took place at the same place in another worktree. If there is no such folder,
+    a relative path can also be the end of a path, such as the name of a project in a list. If the
+    user declared that the folder was moved, its new folder counts.
+    """
+    folder = os.path.expanduser(folder)
+    absolute = os.path.abspath(folder)
+    current = moved_folders().follow(absolute)
+    tests = [is_in_folder(each) for each in same_folders(os.path.realpath(current))]
+    tests.append(is_in_folder(current))
+    if not os.path.isabs(folder) and not os.path.lexists(absolute):
+        named = f"/{folder.strip('/')}/"
+        tests.append(lambda row: named in f"{row.folder}/")
+    return lambda row: any(test(row) for test in tests)
+
+
+def without_copies(rows: list[ConversationRow], root: str = "") -> list[ConversationRow]:
+    """Return the rows without copies of the same conversation.
+
+    Copies exist, for example, in two checkouts of a workspace. They have the same path in their
+    workspace and the same start time. The copy in the workspace `root` stays. If there is none, the
+    copy with the most messages stays. A copy with more messages than the copy in `root` stays too.
+    """
+    path_counts = Counter([row.path for row in rows if row.workspace.startswith("/")])
+    if len(path_counts) == path_counts.total():
+        return rows
+    duplicates = [row for row in rows if path_counts[row.path] > 1]
+    best: dict[tuple[str, int], ConversationRow] = {}
+    for row in duplicates:
+        key = row.path, row.created_at
+        best[key] = max(best.get(key, row), row, key=lambda each: _rank(each, root))
+    copies = {
+        row.identity
+        for row in duplicates
+        if row is not (other := best[row.path, row.created_at]) and row.messages <= other.messages
+    }
+    return [row for row in rows if row.identity not in copies] if copies else rows
+
+
+def _rank(row: ConversationRow, root: str) -> tuple[bool, int, int, int]:
+    # A copied workspace nearly always has a longer path than its original.
+    return row.workspace == root, row.messages, row.last_active, -len(row.workspace)

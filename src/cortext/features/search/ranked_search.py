@@ -1,0 +1,273 @@
+"""Search for the most relevant conversations.
+
+The commands `search`, `resume` and `show`, and the web page use this ranking. The picker and the
+MCP tools use it if no message has all words.
+
+The full-text index gives each conversation a score for the words of the query
+(`catalog/fulltext/ranked_matches.py`). Recent conversations, and conversations of the current
+folder, come a little earlier. A misspelled word is replaced by the word that the user meant.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from cortext.catalog.fulltext.fulltext_index import (
+    MARKDOWN,
+    TITLE,
+    FulltextIndex,
+    Identity,
+    TextMatch,
+)
+from cortext.catalog.fulltext.ranked_matches import RankedConversation, RankingScope
+from cortext.catalog.fulltext.spelling_suggestions import unknown
+from cortext.catalog.row import ConversationRow
+from cortext.features.listing.row_filters import below_folder
+from cortext.features.search.search import SearchHit, TextFilter, Texts
+from cortext.formats.text_search.query_words import content_words, term_text
+from cortext.formats.text_search.search_query import Clause, Query, Snippet, Term, find, snippet
+from cortext.formats.text_search.text_folding import folded
+
+_FEW_CONVERSATIONS = 2000
+"""If at most this many conversations are searched, all their texts are considered."""
+_LEAST_COVERAGE = 0.5
+"""How much of the query a conversation must match, compared with the conversation that matches the
+most. The words of the query count by their rarity."""
+_RECENT_BONUS, _RECENT_DAYS = 0.1, 30
+"""The part by which the score of a conversation of today is raised, and the days after which half
+of this bonus is left."""
+_FOLDER_BONUS = 0.1
+"""The part by which the score of a conversation of the current folder is raised."""
+_SIGN_BONUS = 0.5
+"""The part by which the score is raised if a text has the signs of the query, such as `#255`."""
+_SIGN_SECONDS = 1.0
+"""The seconds after which the search for the signs of a query stops."""
+_ENDING = re.compile(r"(?<=...)(?:ings|ing|ies|ed|es|s|d|e|y)$")
+
+
+class RankedResults(msgspec.Struct, frozen=True):
+    """The conversations that a query finds, the most relevant first.
+
+    `missing` are the words that the first conversation lacks, if no conversation has all words.
+    `corrections` has each misspelled word with the word that was searched instead. `inexact` has
+    the conversations that match only if the signs of the query, such as `#255`, are ignored.
+    """
+
+    conversations: Sequence[RankedConversation]
+    words: Sequence[str]
+    missing: Sequence[str] = ()
+    corrections: Mapping[str, str] = {}
+    inexact: frozenset[Identity] = frozenset()
+
+
+def find_ranked(
+    index: FulltextIndex,
+    query: Query,
+    rows: Mapping[Identity, ConversationRow],
+    narrow: TextFilter,
+) -> RankedResults:
+    """Rank the conversations in `rows` that match a query.
+
+    `narrow` filters the texts that are searched.
+    """
+    words = content_words(query)
+    scope = RankingScope(
+        rows.__contains__,
+        _text_test(narrow),
+        query.required,
+        query.has_operators or all(term.is_quoted for term in query.terms),
+        is_narrow=len(rows) <= _FEW_CONVERSATIONS or narrow != TextFilter(),
+    )
+    ranked = index.rank(words, scope)
+    if not ranked and query.required and not query.has_operators:
+        return _loosen(index, query, rows, narrow)
+    corrections = _correct(index, words, ranked, scope)
+    if corrections:
+        words = [corrections.get(word, word) for word in words]
+        ranked = index.rank(words, scope)
+    most = max((each.coverage for each in ranked), default=0.0)
+    ranked = [each for each in ranked if each.coverage >= _LEAST_COVERAGE * most]
+    _add_bonuses(ranked, rows)
+    ranked.sort(key=lambda each: each.score, reverse=True)
+    inexact = _prefer_signs(query, ranked, rows)
+    ranked.sort(key=lambda each: each.score, reverse=True)
+    complete = query.has_operators or any(len(each.words) == len(words) for each in ranked)
+    missing = (
+        []
+        if complete or not ranked
+        # A word of a script without spaces has spaces between its characters.
+        else [word.replace(" ", "") for n, word in enumerate(words) if n not in ranked[0].words]
+    )
+    return RankedResults(ranked, words, missing, corrections, inexact)
+
+
+def _loosen(
+    index: FulltextIndex,
+    query: Query,
+    rows: Mapping[Identity, ConversationRow],
+    narrow: TextFilter,
+) -> RankedResults:
+    """Rank the conversations that have the words of quoted terms, because none has the phrase."""
+    terms = tuple(replace(term, is_quoted=False) for term in query.terms)
+    found = find_ranked(index, Query(Clause(terms)), rows, narrow)
+    phrases = [f'"{term_text(term)}"' for term in query.terms if term.is_quoted]
+    return replace(found, missing=phrases)
+
+
+def ranked_hits(
+    found: RankedConversation, row: ConversationRow, results: RankedResults, query: Query, most: int
+) -> list[SearchHit]:
+    """Return the best texts of a conversation with snippets, at most `most`.
+
+    The title is left out if another text matches.
+    """
+    roots = [_root(word.removesuffix("*")) for word in results.words]
+    terms = [Term((*root.split(),), is_prefix=True) for root in roots]
+    terms = [*dict.fromkeys([*(term for term in query.terms if term.is_quoted), *terms])]
+    texts, exact = Texts(), found.identity not in results.inexact
+    hits: list[SearchHit] = []
+    for match in useful_texts(found.texts):
+        if len(hits) >= most:
+            break
+        text = texts.of(row, match)
+        # The heading of a markdown repeats the title.
+        if match.number != MARKDOWN or find(text, terms):
+            shown = _excerpt(text, terms)
+            hits.append(
+                SearchHit(row, match.number, match.role, match.time, shown, match.id, exact)
+            )
+    if not hits:
+        title = next((match for match in found.texts if match.number == TITLE), found.texts[0])
+        shown = _excerpt(texts.of(row, title), terms)
+        hits.append(SearchHit(row, title.number, title.role, title.time, shown, title.id, exact))
+    return hits
+
+
+def useful_texts(texts: Sequence[TextMatch]) -> Sequence[TextMatch]:
+    """Return the texts without the title; only the title if no other text matches."""
+    return [match for match in texts if match.number != TITLE] or texts
+
+
+def _text_test(narrow: TextFilter) -> Callable[[TextMatch], bool] | None:
+    """Return a function that applies the filters to a text; None if there are no filters."""
+    since, until = narrow.since, narrow.until
+    if since is None and until is None and not narrow.role:
+        return None
+
+    def takes(match: TextMatch) -> bool:
+        return (
+            narrow.takes(match)
+            and (since is None or match.time >= since)
+            and (until is None or match.time < until)
+        )
+
+    return takes
+
+
+def _correct(
+    index: FulltextIndex,
+    words: Sequence[str],
+    ranked: Sequence[RankedConversation],
+    scope: RankingScope,
+) -> dict[str, str]:
+    """Return the words of a query that no conversation contains, each with the likely word."""
+    present = {n for each in ranked for n in each.words}
+    absent = [word for n, word in enumerate(words) if n not in present]
+    if not absent or scope.required:
+        return {}
+    similar = unknown(absent, lambda word: index.contains_word(word, scope))
+    return {word: other for word, other in similar.items() if other}
+
+
+def _add_bonuses(
+    ranked: Sequence[RankedConversation], rows: Mapping[Identity, ConversationRow]
+) -> None:
+    folder = _current_folder()
+    below = below_folder([*rows.values()], folder) if folder else []
+    here = {row.identity for row in below}
+    now = time.time()
+    for each in ranked:
+        days = max(now - rows[each.identity].last_active / 1_000_000, 0) / 86_400
+        bonus = _RECENT_BONUS * 0.5 ** (days / _RECENT_DAYS)
+        bonus += _FOLDER_BONUS if each.identity in here else 0
+        each.score *= 1 + bonus
+
+
+def _current_folder() -> str:
+    """Return the path of the current folder; "" if the folder was deleted."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return ""
+
+
+def _prefer_signs(
+    query: Query, ranked: Sequence[RankedConversation], rows: Mapping[Identity, ConversationRow]
+) -> frozenset[Identity]:
+    """Raise the scores of conversations that have the signs of the query, such as `#255`.
+
+    Texts with the signs become the first texts of their conversation. Return the conversations that
+    have the words of the query, but not its signs. An apostrophe, as in "don't", is not a sign.
+    """
+    if all("'" in sign for sign in query.signs):
+        return frozenset()
+    inexact: set[Identity] = set()
+    end = time.monotonic() + _SIGN_SECONDS
+    for each in ranked:
+        texts, row = Texts(), rows[each.identity]
+        if time.monotonic() > end:
+            break
+        exact = {match.id for match in each.texts if query.is_in(texts.of(row, match))}
+        if exact:
+            each.score *= 1 + _SIGN_BONUS
+            each.texts.sort(key=lambda match, exact=exact: match.id not in exact)
+        else:
+            inexact.add(each.identity)
+    return frozenset(inexact)
+
+
+def _excerpt(text: str, terms: Sequence[Term]) -> Snippet:
+    """Return a snippet of a text in which the found words are marked as whole words.
+
+    If the text has a word only as a part of an identifier, the identifier is marked.
+    """
+    found = snippet(text, terms)
+    if not found.spans and (identifier := _find_identifier(folded(text), terms)):
+        found = snippet(text, [Term((identifier,))])
+    return _mark_whole_words(found)
+
+
+def _find_identifier(text: str, terms: Sequence[Term]) -> str:
+    """Return the first identifier in a folded text that contains a term; "" if there is none."""
+    for term in terms:
+        start = end = text.find(term.tokens[-1])
+        if start < 0:
+            continue
+        while start and text[start - 1].isalnum():
+            start -= 1
+        while end < len(text) and text[end].isalnum():
+            end += 1
+        return text[start:end]
+    return ""
+
+
+def _mark_whole_words(found: Snippet) -> Snippet:
+    """Extend each marked span of a snippet to the end of its word."""
+    text, spans = found.text, list[tuple[int, int]]()
+    for start, end in found.spans:
+        while end < len(text) and text[end].isalnum() and text[end].isascii():
+            end += 1
+        if not spans or start >= spans[-1][1]:
+            spans.append((start, end))
+    return Snippet(text, spans)
+
+
+def _root(word: str) -> str:
+    """Return a word without a common ending, so that a snippet marks its other forms too."""
+    return _ENDING.sub("", folded(word))
