@@ -1,4 +1,4 @@
-"""Old import paths, kept because the documentation of 0.1.0 shows them.
+"""The old import paths of `copy_sessions`, which the documentation of 0.1.0 shows.
 
-The code is in `cortext.features`.
+The code is now in `cortext.features`.
 """

@@ -1,6 +1,6 @@
-"""Old import path, kept because the documentation of 0.1.0 shows it.
+"""The old import path of `copy_sessions`, which the documentation of 0.1.0 shows.
 
-The code is in `cortext.features.transfer.copy_sessions`.
+The code is now in `cortext.features.transfer.copy_sessions`.
 """
 
 from __future__ import annotations

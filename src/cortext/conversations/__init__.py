@@ -1,4 +1,4 @@
-"""Old import paths, kept because the documentation of 0.1.0 shows them.
+"""The old import paths of conversation stores, which the documentation of 0.1.0 shows.
 
-The code is in `cortext.service.stores`.
+The code is now in `cortext.service.stores`.
 """

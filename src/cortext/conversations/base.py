@@ -1,6 +1,6 @@
-"""Old import path, kept because the documentation of 0.1.0 shows it.
+"""The old import path of `Conversations`, which the documentation of 0.1.0 shows.
 
-The code is in `cortext.service.stores.base`.
+The code is now in `cortext.service.stores.base`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Old import path, kept because the documentation of 0.1.0 shows it.
+"""The old import path of `FileConversationStore`, which the documentation of 0.1.0 shows.
 
-The code is in `cortext.service.stores.file_store`.
+The code is now in `cortext.service.stores.file_store`.
 """
 
 from __future__ import annotations

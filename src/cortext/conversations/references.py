@@ -1,6 +1,6 @@
-"""Old import path, kept because the documentation of 0.1.0 shows it.
+"""The old import path of `Reference`, which the documentation of 0.1.0 shows.
 
-The code is in `cortext.service.stores.ordinal_references`.
+The code is now in `cortext.service.stores.ordinal_references`.
 """
 
 from __future__ import annotations

@@ -11,18 +11,19 @@ import time
 from cortext import paths
 from cortext.durability.replace_file import make_private_dir
 
-_MOST = 256 << 10
-_KEPT = 64 << 10
+_MAX_BYTES = 256 << 10
+_TAIL_BYTES = 64 << 10
 
 
 def write_error(doing: str, error: BaseException) -> None:
-    """Append an error to the log that `cortext doctor` shows, and cut a large log to its last part.
+    """Append an error to the log that `cortext doctor` shows.
 
-    `doing` says what the process was doing. If the log cannot be written, do nothing.
+    `doing` says what the process was doing. If the log is too large, its oldest entries are removed
+    first. If the log cannot be written, do nothing.
     """
-    sentence = " ".join(str(error).split())[:1000]
-    when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    line = f"{when} {doing}: {type(error).__name__}: {sentence}\n".encode("utf-8", "replace")
+    message = " ".join(str(error).split())[:1000]
+    timestamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    line = f"{timestamp} {doing}: {type(error).__name__}: {message}\n".encode("utf-8", "replace")
     path = paths.log_file()
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
@@ -32,10 +33,10 @@ def write_error(doing: str, error: BaseException) -> None:
         return
     try:
         size = os.fstat(fd).st_size
-        if size > _MOST:
-            kept = os.pread(fd, _KEPT, size - _KEPT).partition(b"\n")[2]
+        if size > _MAX_BYTES:
+            tail = os.pread(fd, _TAIL_BYTES, size - _TAIL_BYTES).partition(b"\n")[2]
             os.ftruncate(fd, 0)
-            os.write(fd, kept)
+            os.write(fd, tail)
         os.write(fd, line)
     except OSError:
         return
@@ -47,7 +48,7 @@ def last_errors(count: int = 20) -> list[str]:
     """Return the last `count` lines of the error log, oldest first; [] if there is no log."""
     try:
         with open(paths.log_file(), "rb") as file:
-            file.seek(max(os.fstat(file.fileno()).st_size - _KEPT, 0))
+            file.seek(max(os.fstat(file.fileno()).st_size - _TAIL_BYTES, 0))
             lines = file.read().decode("utf-8", "replace").split("\n")
     except OSError:
         return []

@@ -10,7 +10,6 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
 
 import msgspec
 
@@ -21,28 +20,28 @@ from cortext.durability.gzip_members import SUFFIX
 from cortext.durability.replace_file import make_private_dir, sweep_temps
 from cortext.durability.trash_folder import Trash, TrashEntry
 from cortext.errors import CortextError, SessionNotFoundError, SessionStorageError, reason_of
-from cortext.features.archive.archive_copies import Memory, folder_of, temp_dir
+from cortext.features.archive.archive_copy_states import Memory, folder_of, temp_dir
 from cortext.features.archive.transcript_copier import Copier
 from cortext.model import record_dicts
 from cortext.tools import jsonl_transcripts
 from cortext.tools.archive_items import ArchiveItem, Failures, archive_source
-from cortext.tools.deleted_sessions import Forgotten, forgotten, remember_forgotten
+from cortext.tools.forgotten_sessions import DeletedSession, forgotten, record_deleted_session
 from cortext.tools.registry import open_bridge, tool_names
 
 _log = logging.getLogger("cortext.archive")
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+_UNWRITABLE_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 _SAVE_EVERY = 100
 
 Progress = Callable[[int, int], None]
 """A callback that gets the number of bytes copied so far and the total number of bytes."""
 
 
-class ToolSynced(msgspec.Struct):
-    """The outcome of a sync for one tool.
+class ToolSyncResult(msgspec.Struct):
+    """The result of a sync for one tool. A sync copies transcripts into the archive.
 
-    `new`, `grown`, `replaced` and `unchanged` count copies. `deleted` counts transcripts that are
+    `new`, `grown`, `replaced` and `unchanged` count copies. `deleted` counts transcripts that were
     skipped because the user deleted the session. `read` is the number of new bytes. `sources` is
-    the uncompressed and `packed` the compressed size of the copies in bytes.
+    the uncompressed size of all copies, and `packed` is their compressed size, in bytes.
     """
 
     tool: str
@@ -61,9 +60,9 @@ class SyncFailure(msgspec.Struct):
     reason: str
 
 
-class Synced(msgspec.Struct):
+class SyncResult(msgspec.Struct):
     folder: str
-    tools: list[ToolSynced]
+    tools: list[ToolSyncResult]
     errors: list[SyncFailure]
     seconds: float = 0.0
 
@@ -75,24 +74,24 @@ class Synced(msgspec.Struct):
 
 def sync(
     *, tools: Iterable[str] | None = None, progress: Progress | None = None, wait: float = 0.0
-) -> Synced:
+) -> SyncResult:
     """Copy the new parts of the tools' transcripts into the archive.
 
-    `tools` are the names of the tools; None means all. A sync can be stopped at any time; the next
-    sync continues. The result lists what cannot be read. Raises SessionLockedError if another sync
-    runs for longer than `wait` seconds, SessionStorageError if the disk is full, and CortextError
-    if the archive is turned off.
+    `tools` are the names of the tools; None means all. A sync can be killed at any time; the next
+    sync continues its work. The result lists the files that cannot be read. Raises
+    SessionLockedError if another sync is still running after `wait` seconds, SessionStorageError if
+    the disk is full, and CortextError if the archive is turned off.
     """
     if Config.load(None)["archive.enabled"] != "on":
         raise CortextError(
             "the archive is turned off", hint="`cortext config archive.enabled on` turns it on"
         )
     began = time.monotonic()
-    result = Synced(paths.archive(), [], [])
+    result = SyncResult(paths.archive(), [], [])
     with archive_lock(wait):
         _prepare()
         for tool in tool_names() if tools is None else tools:
-            result.tools.append(_ToolSync(tool, result.errors).all(progress))
+            result.tools.append(_ToolSync(tool, result.errors).run(progress))
     result.seconds = round(time.monotonic() - began, 3)
     return result
 
@@ -107,20 +106,20 @@ def _prepare() -> None:
 
 
 class _ToolSync:
-    """The sync of one tool."""
-
     def __init__(self, tool: str, errors: list[SyncFailure]) -> None:
         self._tool, self._errors = tool, errors
         self._memory = Memory(tool)
         self._copier = Copier(tool)
-        self._result = ToolSynced(tool)
+        self._result = ToolSyncResult(tool)
         deleted = [one for one in forgotten() if one.tool == tool]
-        self._deleted = {one.id for one in deleted}
-        self._names = {jsonl_transcripts.plain(name) for one in deleted for name in one.names}
+        self._deleted_ids = {one.id for one in deleted}
+        self._deleted_names = {
+            jsonl_transcripts.plain(name) for one in deleted for name in one.names
+        }
 
-    def all(
+    def run(
         self, progress: Progress | None = None, only: Callable[[ArchiveItem], bool] | None = None
-    ) -> ToolSynced:
+    ) -> ToolSyncResult:
         failures: Failures = {}
         source = archive_source(self._tool)
         items = [item for item in source.items(failures) if not only or only(item)]
@@ -131,7 +130,7 @@ class _ToolSync:
         done, total = 0, sum(sizes)
         try:
             for number, item in enumerate(items):
-                self._one(item)
+                self._copy_item(item)
                 if progress:
                     done += sizes[number]
                     progress(done, total)
@@ -149,8 +148,8 @@ class _ToolSync:
             return 0
         return max(size - known.length, 0) if known else size
 
-    def _one(self, item: ArchiveItem) -> None:
-        if item.id in self._deleted or item.name in self._names:
+    def _copy_item(self, item: ArchiveItem) -> None:
+        if item.id in self._deleted_ids or item.name in self._deleted_names:
             self._result.deleted += 1
             return
         try:
@@ -158,7 +157,7 @@ class _ToolSync:
         except FileNotFoundError:
             return  # The tool deleted the file meanwhile.
         except SessionStorageError as error:
-            if error.errno in _FULL:
+            if error.errno in _UNWRITABLE_ERRNOS:
                 raise
             self._errors.append(SyncFailure(item.path, str(error)))
             return
@@ -180,10 +179,14 @@ class _ToolSync:
 
     def _follow_moves(self, items: list[ArchiveItem]) -> None:
         """Rename the copy of each transcript that its tool moved to another folder."""
-        here = {item.name for item in items}
-        gone = {os.path.basename(name): name for name in self._memory.copies if name not in here}
+        current_names = {item.name for item in items}
+        moved = {
+            os.path.basename(name): name
+            for name in self._memory.copies
+            if name not in current_names
+        }
         for item in items:
-            old = gone.get(os.path.basename(item.name)) if item.kind in ("log", "cold") else None
+            old = moved.get(os.path.basename(item.name)) if item.kind in ("log", "cold") else None
             if old and item.name not in self._memory.copies:
                 source = os.path.join(folder_of(self._tool), old) + SUFFIX
                 target = os.path.join(folder_of(self._tool), item.name) + SUFFIX
@@ -197,14 +200,14 @@ class _ToolSync:
         try:
             self._memory.save()
         except OSError as error:
-            _log.warning("what is known of the archive could not be written: %s", reason_of(error))
+            _log.warning("could not save the state of the archive: %s", reason_of(error))
 
 
 def keep(tool: str, id: str, *, wait: float = 10.0) -> bool:
     """Copy the new parts of one tool session into the archive.
 
-    Return whether the archive now has the complete session; False if the archive is turned off.
-    Wait at most `wait` seconds for another sync.
+    Return whether the archive now has the complete session. Return False if the archive is turned
+    off. If another sync is running, wait for it at most `wait` seconds.
     """
     if Config.load(None)["archive.enabled"] != "on":
         return False
@@ -212,15 +215,15 @@ def keep(tool: str, id: str, *, wait: float = 10.0) -> bool:
     with archive_lock(wait):
         _prepare()
         own = [one.path for one in open_bridge(tool).sources() if one.id == id]
-        _ToolSync(tool, errors).all(only=lambda item: item.id == id or item.path in own)
+        _ToolSync(tool, errors).run(only=lambda item: item.id == id or item.path in own)
         return not errors and bool(copies_of(tool, id))
 
 
-class Deleted(NamedTuple):
+class Deleted(msgspec.Struct, frozen=True):
     """The outcome of deleting a tool session from the archive.
 
-    `entry` is our copy in the trash, or None if there was no copy. `remains` is the path of the
-    tool's own file, or "".
+    `entry` is the trash entry with our copy, or None if there was no copy. `remains` is the path of
+    the tool's own file, or "" if the tool has no file of the session.
     """
 
     entry: TrashEntry | None
@@ -229,17 +232,17 @@ class Deleted(NamedTuple):
     @property
     def sentence(self) -> str:
         """The outcome as a sentence for the user."""
-        ours = "our copy is in the trash" if self.entry else "there was no copy of ours"
-        theirs = f"the tool's own remains: {self.remains}" if self.remains else "the tool has none"
-        return f"{ours}; {theirs}"
+        copy = "The copy is now in the trash" if self.entry else "cortext had no copy"
+        own = f"still has its own file: {self.remains}" if self.remains else "has no file of it"
+        return f"{copy}; the tool {own}"
 
 
 def forget(tool: str, id: str, title: str = "", *, wait: float = 10.0) -> Deleted:
     """Move the archive's copy of a tool session to the trash, and never copy that session again.
 
-    Restoring the copy from the trash allows copies again. The tool's own file is not changed.
-    `title` is a label for the trash entry. Raises SessionNotFoundError if neither the tool nor the
-    archive has the session.
+    If the user restores the copy from the trash, the session is copied again. The tool's own file
+    is not changed. `title` is a label for the trash entry. Raises SessionNotFoundError if neither
+    the tool nor the archive has the session.
     """
     # Copy new messages first, so that they can be restored too.
     keep(tool, id, wait=wait)
@@ -252,18 +255,18 @@ def forget(tool: str, id: str, title: str = "", *, wait: float = 10.0) -> Delete
         label = f"{tool} {id}: {title}" if title else f"{tool} {id}"
         entry = Trash(paths.trash()).put(label, copies) if copies else None
         names = tuple(os.path.relpath(path, folder_of(tool)) for path in copies)
-        remember_forgotten(Forgotten(tool, id, record_dicts.iso(clock.now()), names))
+        record_deleted_session(DeletedSession(tool, id, record_dicts.iso(clock.now()), names))
     return Deleted(entry, own[0] if own else "")
 
 
 def skip_session(tool: str, id: str, *, wait: float = 10.0) -> None:
     """Exclude a tool session from lists and from the archive.
 
-    The caller has stored its messages elsewhere.
+    The caller must have stored the session's messages elsewhere.
     """
     with archive_lock(wait):
         _prepare()
-        remember_forgotten(Forgotten(tool, id, record_dicts.iso(clock.now())))
+        record_deleted_session(DeletedSession(tool, id, record_dicts.iso(clock.now())))
 
 
 def copies_of(tool: str, id: str) -> list[str]:
@@ -271,15 +274,18 @@ def copies_of(tool: str, id: str) -> list[str]:
     home, found = folder_of(tool), list[str]()
     for source in open_bridge(tool, home).sources():
         if source.id == id:
-            found += _beside(source.path, id)
+            found += _related_copies(source.path, id)
     if archive_source(tool).moves_transcripts:  # a session may continue in another file
         for folder, _, names in os.walk(home):
             found += [os.path.join(folder, name) for name in names if f"-{id}" in name]
     return list(dict.fromkeys(found))
 
 
-def _beside(path: str, id: str) -> list[str]:
-    """Return a copy, its numbered old versions, and the transcripts of its sub-agents."""
+def _related_copies(path: str, id: str) -> list[str]:
+    """Return the paths of a copy, its numbered old versions, and its sub-agents' transcripts.
+
+    `path` is the path of the copy, and `id` is the id of its session.
+    """
     folder, name = os.path.split(path)
     bare, found = jsonl_transcripts.plain(name), [path]
     for entry in jsonl_transcripts.listed(folder):

@@ -12,26 +12,27 @@ from cortext.durability.replace_file import make_private_dir
 from cortext.features.errors_log import write_error
 
 EVERY = 300.0
-"""The least number of seconds between two starts of a background sync."""
+"""The minimum number of seconds between two starts of a background sync."""
 
 
 def start_in_background(config: Config | None = None) -> bool:
-    """Start `cortext sync --quiet` without waiting for it. Return whether it was started.
+    """Start `cortext sync --quiet` in the background. Return whether it was started.
 
-    Start nothing if a sync was started a few minutes ago, in CI, or if the archive is turned off.
+    Start nothing in CI, or if the archive is turned off. Also start nothing if the last background
+    sync started only a few minutes ago.
     """
     if os.environ.get("CI") or (config or Config.load(None))["archive.enabled"] != "on":
         return False
     try:
-        due = is_time(os.path.join(paths.archive(), ".started"), EVERY)
+        due = claim_start(os.path.join(paths.archive(), ".started"), EVERY)
     except OSError as error:
-        _tell(error)
+        _log_failed_start(error)
         return False
     return due and start_detached("-m", "cortext", "sync", "--quiet")
 
 
 def start_detached(*arguments: str) -> bool:
-    """Start Python with these arguments in the background, without output.
+    """Start Python with these arguments as a background process without output.
 
     Return whether the process was started. On failure, write the reason to the log that `cortext
     doctor` shows.
@@ -42,13 +43,13 @@ def start_detached(*arguments: str) -> bool:
     try:
         os.posix_spawn(command[0], command, os.environ, file_actions=quiet, setsid=True)
     except OSError as error:
-        _tell(error)
+        _log_failed_start(error)
         return False
     return True
 
 
-def _tell(error: OSError) -> None:
-    write_error("in the background", error)
+def _log_failed_start(error: OSError) -> None:
+    write_error("starting a background process", error)
 
 
 def notice() -> str:
@@ -57,23 +58,24 @@ def notice() -> str:
     Return "" if the notice was returned before, or if there is no archive yet.
     """
     folder = paths.archive()
-    told = os.path.join(folder, ".told")
-    if not os.path.isdir(folder) or os.path.exists(told):
+    marker = os.path.join(folder, ".told")
+    if not os.path.isdir(folder) or os.path.exists(marker):
         return ""
     try:
-        _touch(told)
+        _touch(marker)
     except OSError:
         return ""  # Otherwise the notice would be shown every time.
     return (
         f"cortext keeps compressed copies of your AI tools' conversations in {folder}, so that "
-        "they outlive the tools' clean-ups; `cortext config archive.enabled off` ends that"
+        "they remain when a tool deletes them; `cortext config archive.enabled off` turns that off"
     )
 
 
-def is_time(stamp: str, every: float) -> bool:
-    """Return whether the last start is at least `every` seconds ago; if so, record a start now.
+def claim_start(stamp: str, every: float) -> bool:
+    """Return whether a background process may start now, and record the start if it may.
 
-    The modification time of the file `stamp` is the time of the last start.
+    It may start if the last start was at least `every` seconds ago. The modification time of the
+    file `stamp` is the time of the last start.
     """
     try:
         if 0 <= time.time() - os.stat(stamp).st_mtime < every:

@@ -1,4 +1,4 @@
-"""Copy one transcript of a tool into the archive, with its redactions."""
+"""Copy one transcript of a tool into the archive, and redact known secrets in the copy."""
 
 from __future__ import annotations
 
@@ -7,112 +7,124 @@ from functools import partial
 
 from cortext import paths
 from cortext.durability.gzip_members import SUFFIX
-from cortext.durability.incremental_copy import CopyState, Followed, follow, print_of
+from cortext.durability.incremental_copy import CopyState, CopyUpdate, follow, stat_fingerprint
 from cortext.durability.replace_file import remove_if_there
 from cortext.errors import CortextError
-from cortext.features.archive.archive_copies import folder_of, temp_dir
-from cortext.features.secrets.redact_value import Redactor, redact_line, redact_lines
+from cortext.features.archive.archive_copy_states import folder_of, temp_dir
 from cortext.features.secrets.redaction_record import (
     ArchiveRedactions,
     update_redacted_copy,
     write_redacted,
 )
+from cortext.features.secrets.redactor import Redactor, redact_line, redact_lines
 from cortext.tools.archive_items import ArchiveItem, archive_source, copy_companion, warm
 
 
 class Copier:
-    """A copier for the transcripts of one tool.
+    """Copies the transcripts of one tool into the archive.
 
-    Secrets that are redacted in a copy stay redacted.
+    A secret that was redacted in a copy is redacted again each time the copy is updated.
     """
 
     def __init__(self, tool: str) -> None:
         self._tool = tool
-        self._masks: ArchiveRedactions | None = None
+        self._redactions: ArchiveRedactions | None = None
         if os.path.exists(os.path.join(paths.archive(), ".masked")):
-            self._masks = ArchiveRedactions(tool)
+            self._redactions = ArchiveRedactions(tool)
 
-    def copy(self, item: ArchiveItem, known: CopyState | None) -> Followed:
-        """Bring the archive's copy of a transcript up to date, and return what changed.
+    def copy(self, item: ArchiveItem, known: CopyState | None) -> CopyUpdate:
+        """Update the archive's copy of a transcript, and return a description of the change.
 
         `known` is the saved state of the copy, or None. Raises OSError if the transcript cannot be
-        read, SessionStorageError if the copy cannot be written, and CortextError if a redacted
-        secret would come back.
+        read, SessionStorageError if the copy cannot be written, and CortextError if the copy would
+        contain a secret that the user has redacted.
         """
         bare = os.path.join(folder_of(self._tool), item.name)
         if item.kind == "side":
-            return self._side(item, bare, known)
+            return self._copy_companion(item, bare, known)
         target = bare + SUFFIX
-        mask = self._mask(item.name, target)
+        mask = self._find_redactor(item.name, target)
         if item.kind == "rows":
-            return self._rows(item, target, known, mask)
+            return self._copy_rows(item, target, known, mask)
         if item.kind == "cold":
-            return self._cold(item, bare, known, mask)
+            return self._copy_compressed(item, bare, known, mask)
         if mask:
-            return self._masked(item, item.path, target, known, mask)
+            return self._copy_redacted(item, item.path, target, known, mask)
         document = item.kind == "document"
         return follow(item.path, target, known, temp_dir=temp_dir(), document=document)
 
     def move(self, old: str, new: str) -> None:
         """Record the redactions of a copy under its new name, after the copy was renamed."""
-        if self._masks:
-            self._masks.move(old, new)
-            self._masks.save()
+        if self._redactions:
+            self._redactions.move(old, new)
+            self._redactions.save()
 
-    def _mask(self, name: str, target: str) -> Redactor | None:
-        return self._masks.of(name, is_new=not os.path.exists(target)) if self._masks else None
+    def _find_redactor(self, name: str, target: str) -> Redactor | None:
+        return (
+            self._redactions.of(name, is_new=not os.path.exists(target))
+            if self._redactions
+            else None
+        )
 
-    def _side(self, item: ArchiveItem, target: str, known: CopyState | None) -> Followed:
-        mask = self._masks.of_all() if self._masks else None
+    def _copy_companion(
+        self, item: ArchiveItem, target: str, known: CopyState | None
+    ) -> CopyUpdate:
+        mask = self._redactions.of_all() if self._redactions else None
         if mask is None:
             return copy_companion(self._tool, item, target, known, temp_dir=temp_dir())
         change = partial(redact_lines, mask=mask)
         return copy_companion(self._tool, item, target, known, temp_dir=temp_dir(), change=change)
 
-    def _rows(
+    def _copy_rows(
         self, item: ArchiveItem, target: str, known: CopyState | None, mask: Redactor | None
-    ) -> Followed:
+    ) -> CopyUpdate:
         source = archive_source(self._tool)
         if mask is None:
             return source.copy_rows(item, target, known, temp_dir=temp_dir(), change=None)
         change = partial(redact_line, mask=mask)
         done = source.copy_rows(item, target, known, temp_dir=temp_dir(), change=change)
-        self._remember(item, mask)
+        self._save_redactions(item, mask)
         return done
 
-    def _cold(
+    def _copy_compressed(
         self, item: ArchiveItem, bare: str, known: CopyState | None, mask: Redactor | None
-    ) -> Followed:
-        """Continue the copy of a transcript that the tool has compressed since."""
-        mark = print_of(os.stat(item.path))
-        if known and known.print == mark and os.path.exists(bare + SUFFIX):
-            return Followed(known)
+    ) -> CopyUpdate:
+        """Update the copy of a transcript that the tool itself has compressed."""
+        fingerprint = stat_fingerprint(os.stat(item.path))
+        if known and known.print == fingerprint and os.path.exists(bare + SUFFIX):
+            return CopyUpdate(known)
         plain = warm(item, temp_dir())
         if not plain:
             if mask:
-                raise CortextError("zstd is missing, and without it nothing can be masked again")
+                raise CortextError(
+                    "zstd is not installed, so secrets in this transcript cannot be redacted again"
+                )
             return copy_companion(self._tool, item, f"{bare}.zst", known, temp_dir=temp_dir())
         try:
             if mask:
-                done = self._masked(item, plain, bare + SUFFIX, known, mask)
+                done = self._copy_redacted(item, plain, bare + SUFFIX, known, mask)
             else:
                 done = follow(plain, bare + SUFFIX, known, temp_dir=temp_dir())
         finally:
             remove_if_there(plain)
-        return done._replace(known=done.known._replace(print=mark))
+        return done._replace(known=done.known._replace(print=fingerprint))
 
-    def _masked(
+    def _copy_redacted(
         self, item: ArchiveItem, source: str, target: str, known: CopyState | None, mask: Redactor
-    ) -> Followed:
-        """Bring a copy with redactions up to date: copy the redacted version of the transcript."""
-        mark = print_of(os.stat(source))
+    ) -> CopyUpdate:
+        """Update a copy that has redactions, from a redacted version of the transcript.
+
+        `source` is the transcript, `target` is the copy, and `mask` is the redactor. `known` is the
+        saved state of the copy, or None.
+        """
+        fingerprint = stat_fingerprint(os.stat(source))
         size = os.stat(target).st_size if os.path.exists(target) else 0
-        if known and known.print == mark and known.packed == size:
-            return Followed(known)
+        if known and known.print == fingerprint and known.packed == size:
+            return CopyUpdate(known)
         plain = write_redacted(source, item.name, mask)
         try:
             # Save the redactions first: after a crash, every redacted copy must be known.
-            self._remember(item, mask)
+            self._save_redactions(item, mask)
             # If the copy has its saved size, comparing its end is enough.
             if size and (not known or known.packed != size or not mask.is_partial):
                 known = update_redacted_copy(target, plain, item.name) or known
@@ -120,10 +132,12 @@ class Copier:
             done = follow(plain, target, known, temp_dir=temp_dir(), document=document)
         finally:
             remove_if_there(plain)
-        return done._replace(known=done.known._replace(print=mark if done.known.print else ""))
+        return done._replace(
+            known=done.known._replace(print=fingerprint if done.known.print else "")
+        )
 
-    def _remember(self, item: ArchiveItem, mask: Redactor) -> None:
-        """Save which secrets were redacted in a copy, so that the next sync redacts them too."""
-        if self._masks and mask.used:
-            self._masks.put(item.name, mask.used)
-            self._masks.save()
+    def _save_redactions(self, item: ArchiveItem, mask: Redactor) -> None:
+        """Save which secrets were redacted in a copy. The next update of the copy needs them."""
+        if self._redactions and mask.used:
+            self._redactions.put(item.name, mask.used)
+            self._redactions.save()

@@ -1,9 +1,9 @@
-"""Bindings: which conversation the messages of a tool session belong to.
+"""Bindings: a binding says that the messages of a tool session belong to a conversation.
 
-The head of a conversation is everything of its session but the messages. `bind` writes a
-`ToolBinding` into the head, and a link from the session to the conversation into the catalog.
-`find_binding` follows the links of a session and checks the heads of these conversations. A link is
-only a hint: the head decides.
+The head of a conversation is its session without the messages. `bind` writes a `ToolBinding` into
+the head. It also writes a link from the session to the conversation into the catalog, the database
+of all conversations. `find_binding` follows the links of a session and checks the heads of these
+conversations. A link is only a hint: the head decides.
 """
 
 from __future__ import annotations
@@ -17,15 +17,17 @@ from msgspec import Struct, structs
 
 from cortext import clock, paths
 from cortext.catalog.catalog import Catalog
+from cortext.catalog.conversation_row_reader import read_conversation
 from cortext.catalog.row import ConversationRow
+from cortext.catalog.workspace_scan import stat_files
 from cortext.durability.read_files import read_file
 from cortext.errors import CortextError, SessionCorruptedError, SessionNotFoundError
-from cortext.features.capture.consent import allow, may_capture
+from cortext.features.capture.capture_permission import allow, may_capture
 from cortext.features.capture.model_and_servers import AgentConfig, fill_in, find_config
 from cortext.features.capture.transcripts import Found, find_transcript
 from cortext.features.errors_log import write_error
 from cortext.formats.folder import FOLDER
-from cortext.formats.message_history import is_abandoned
+from cortext.formats.history_parts import is_abandoned
 from cortext.formats.record_lines import decode_lines
 from cortext.model import record_dicts
 from cortext.model.json_values import parse_time
@@ -40,19 +42,25 @@ from cortext.workspace.workspace import Workspace
 
 
 class ConversationRef(Struct, frozen=True):
-    """A reference to a conversation: the folder of its workspace, and its place in there."""
+    """A reference to a conversation.
+
+    `root` is the folder of its workspace, and `place` is the path of the conversation itself.
+    """
 
     root: str
     place: ConversationPath
 
     @property
     def path(self) -> str:
-        """The folder of the conversation below the workspace, as rows and stores name it."""
+        """The path of the conversation's folder, relative to the workspace.
+
+        `ConversationRow.path` and `FolderStore` use the same form.
+        """
         return self.place.folder[len(self.root) + 1 :]
 
     @property
     def workspace(self) -> str:
-        """The folder of the workspace. `ConversationRow` has the same property."""
+        """The folder of the workspace. `ConversationRow` has an attribute with this name too."""
         return self.root
 
     @classmethod
@@ -74,14 +82,15 @@ def bind(
     after: str | None = None,
     cwd: str = "",
 ) -> None:
-    """Bind a tool session to a conversation, unless it is bound already.
+    """Bind a tool session to a conversation, so that its new messages are copied there.
 
     Only messages after `after` belong to the conversation. `after` is a time or a message id, or ""
-    for the whole session. None means that the current exchange (the user's latest request) is the
-    first that belongs to the conversation.
+    for the whole session. None means that the conversation starts with the current exchange, which
+    is the user's latest request and the answer to it.
 
-    If the session is bound to another conversation, that binding ends at the same message. `path`
-    is the transcript, if it is known. `cwd` is the working folder of the tool.
+    A session that is already bound to this conversation is not bound again. If it is bound to
+    another conversation, the old binding ends where the new binding starts. `path` is the
+    transcript, if it is known. `cwd` is the working folder of the tool.
     """
     find_tool(tool)
     ref = ConversationRef(conversation.workspace, conversation.place)
@@ -90,11 +99,11 @@ def bind(
     bound = bound_conversations(tool, session_id, cwd)
     others = [each for each in bound if each.place != ref.place]
     found = find_transcript(tool, session_id, path)
-    model, said = _model_and_messages(found)
+    model, messages = _model_and_messages(found)
     now = record_dicts.iso(clock.now())
-    start = find_exchange_start(said) if after is None else _pin_time(said, after)
+    start = find_exchange_start(messages) if after is None else _time_to_message_id(messages, after)
     start = start or (now if others and after is None else "")
-    times = {message.id: record_dicts.iso(message.timestamp) for message in said}
+    times = {message.id: record_dicts.iso(message.timestamp) for message in messages}
     for other in others:
         end_binding(other, tool, session_id, start or now, times.get(start))
     binding = ToolBinding(
@@ -110,9 +119,10 @@ def bind(
 
 
 def add_binding(ref: ConversationRef, binding: ToolBinding, known: AgentConfig) -> None:
-    """Write a binding into the head of a conversation, and allow the capture of its session.
+    """Write a binding into `session.json` of a conversation.
 
-    `known` is the agent's configuration. It fills in what the head lacks.
+    Also record that the conversation may copy the messages of the bound session. If the file lacks
+    the agent, the model or the MCP servers, add them from `known`.
     """
     if binding.session_id:
         # A user who binds a session allows the conversation to capture it.
@@ -128,7 +138,10 @@ def add_binding(ref: ConversationRef, binding: ToolBinding, known: AgentConfig) 
 
 
 def link_session(ref: ConversationRef, session_id: str) -> None:
-    """Add a link to the catalog, so that hooks find the conversation of a tool session quickly."""
+    """Store in the catalog (the database of conversations) which conversation a session belongs to.
+
+    Hooks use this link to find the conversation of a tool session quickly.
+    """
     if session_id:
         with Catalog.at_home() as catalog:
             catalog.add_link(ref.root, ref.path, session_id)
@@ -137,10 +150,10 @@ def link_session(ref: ConversationRef, session_id: str) -> None:
 def end_binding(
     ref: ConversationRef, tool: str, session_id: str, end: str, end_time: str | None
 ) -> None:
-    """End the open binding of a session to a conversation after the message or time `end`.
+    """End the open binding of a tool session to a conversation.
 
-    Later messages of the session belong to another conversation. `end_time` is the time of the
-    message `end`, or None.
+    `end` is the id of the last message that still belongs to the conversation, or a time.
+    `end_time` is the time of that message, or None if it is unknown.
     """
 
     def change(session: Session) -> bool:
@@ -154,17 +167,18 @@ def end_binding(
 def mark_all_seen(
     conversation: ConversationRow | ConversationRef, tool: str, session_id: str
 ) -> None:
-    """Record that a tool session knows all messages that its conversation has now.
+    """Record that the agent of a tool session knows all current messages of a conversation.
 
-    The record is a digest of message ids in the binding.
+    The record is a digest in the binding of the session. The digest is made from the ids of all
+    messages that came from other sessions.
     """
     live = _live_messages(conversation.place)
 
     def mark(binding: ToolBinding) -> ToolBinding:
         if not binding.is_open_for(tool, session_id):
             return binding
-        _, said = _model_and_messages(find_transcript(tool, session_id, binding.path))
-        own = {message.id for message in bound_messages(binding, said)}
+        _, messages = _model_and_messages(find_transcript(tool, session_id, binding.path))
+        own = {message.id for message in bound_messages(binding, messages)}
         return structs.replace(
             binding, seen_digest=digest_ids(m.id for m in live if m.id not in own)
         )
@@ -193,24 +207,24 @@ def bound_conversations(
 ) -> list[ConversationRef]:
     """Return every conversation that new messages of a tool session belong to.
 
-    The catalog may not know the latest conversations, for example those from another machine.
-    Therefore, if the workspace of `cwd` has no such conversation, or if `refresh` is true, three
-    kinds of workspaces are read again: that workspace, the personal workspace, and workspaces that
-    are new to the catalog.
+    The catalog has links from sessions to conversations. It may lack new conversations, for example
+    from another machine. Therefore some workspaces are read again if `refresh` is true, or if no
+    linked conversation is in the workspace of `cwd`. The workspaces to read are the workspace of
+    `cwd`, the personal workspace, and workspaces that the catalog does not know yet.
     """
-    here = paths.workspace_root(cwd or None)
+    cwd_root = paths.workspace_root(cwd or None)
     with Catalog.at_home() as catalog:
-        found = [] if refresh else _linked(catalog, tool, session_id)
-        if os.path.realpath(here) not in {os.path.realpath(ref.root) for ref in found}:
+        found = [] if refresh else _follow_links(catalog, tool, session_id)
+        if os.path.realpath(cwd_root) not in {os.path.realpath(ref.root) for ref in found}:
             known = catalog.known_workspaces()
             new = [root for root in known_workspaces() if root not in known]
-            roots = dict.fromkeys([here, paths.personal_workspace(), *new])
+            roots = dict.fromkeys([cwd_root, paths.personal_workspace(), *new])
             catalog.list([root for root in roots if os.path.isdir(root)])
-            found = _linked(catalog, tool, session_id)
+            found = _follow_links(catalog, tool, session_id)
     return found
 
 
-def _linked(catalog: Catalog, tool: str, session_id: str) -> list[ConversationRef]:
+def _follow_links(catalog: Catalog, tool: str, session_id: str) -> list[ConversationRef]:
     links = catalog.conversations_of_session(session_id)
     found = [ConversationRef.at(root, path) for root, path in links]
     return [ref for ref in found if is_bound(ref, tool, session_id)]
@@ -219,7 +233,8 @@ def _linked(catalog: Catalog, tool: str, session_id: str) -> list[ConversationRe
 def is_bound(ref: ConversationRef, tool: str, session_id: str) -> bool:
     """Return whether new messages of a tool session belong to a conversation.
 
-    The conversation must have an open binding, and this machine must allow the capture.
+    The conversation must have an open binding to the session. It must also have the permission to
+    capture the session on this machine (see `may_capture`).
     """
     try:
         bindings = _bindings_at(ref)
@@ -237,41 +252,46 @@ def is_sound(binding: ToolBinding) -> bool:
 
 
 def row_of(ref: ConversationRef) -> ConversationRow:
-    """Return the current row of a conversation from the catalog.
+    """Return the current row (the list entry) of a conversation from the catalog.
 
-    Raises SessionNotFoundError if the conversation no longer exists.
+    If another process keeps the catalog busy, the row is read from the conversation's files. Raises
+    SessionNotFoundError if the conversation no longer exists.
     """
     with Catalog.at_home() as catalog:
         rows = catalog.list([ref.root])
     row = next((row for row in rows if row.place == ref.place), None)
     if row is None:
-        raise SessionNotFoundError(ref.place.name, path=ref.place.folder)
+        read = read_conversation(ref.root, ref.path, None, stat_files(ref.place.folder))
+        if read is None:
+            raise SessionNotFoundError(ref.place.name, path=ref.place.folder)
+        row, _ = read
     return row
 
 
 def bound_messages(
     binding: ToolBinding, messages: Sequence[SessionMessage]
 ) -> list[SessionMessage]:
-    """Return the messages of a tool session that belong to the conversation of a binding.
+    """Select the messages that belong to a conversation, and return them.
 
-    `messages` are all messages of the session.
+    `messages` are all messages of a tool session. `binding` links the session to the conversation.
     """
     start = find_start(binding, messages)
     return [] if start is None else list(messages[start : _find_end(binding, messages, start)])
 
 
 def find_start(binding: ToolBinding, messages: Sequence[SessionMessage]) -> int | None:
-    """Return the index of the first message that belongs to the conversation of a binding.
+    """Return the index of the first message that belongs to a conversation; None if there is none.
 
-    The result is None if the session has no such message yet. If the binding starts after a
-    message id, the order of the messages decides, because times can go backwards.
+    `messages` are all messages of a tool session. `binding` links the session to the conversation.
+    If the binding starts at a message id, return the index after that message. Times do not matter
+    then, because they can go backwards.
     """
     if not binding.start:
         return 0
     at = _index_of(binding.start, messages)
     if at is not None:
         return at + 1
-    when = _time(binding.start) or _time(binding.start_time)
+    when = _parse_time(binding.start) or _parse_time(binding.start_time)
     return _first_after(when, messages) if when else 0
 
 
@@ -281,7 +301,7 @@ def _find_end(binding: ToolBinding, messages: Sequence[SessionMessage], start: i
     at = _index_of(binding.end, messages)
     if at is not None:
         return at + 1
-    when = _time(binding.end) or _time(binding.end_time)
+    when = _parse_time(binding.end) or _parse_time(binding.end_time)
     if when is None:
         return start  # the end is unknown, so later messages may belong to another conversation
     after = _first_after(when, messages[start:])
@@ -291,17 +311,18 @@ def _find_end(binding: ToolBinding, messages: Sequence[SessionMessage], start: i
 def find_exchange_start(messages: Sequence[SessionMessage]) -> str:
     """Return the id of the last message before the current exchange, or "" if there is none.
 
-    An exchange is a request of the user and everything up to the next request. After a complete
-    answer, the current request is not in the transcript yet: tools write a request only after the
-    commands in it have run. Then the result is the id of that answer.
+    An exchange is a request of the user and everything up to the next request. A tool may write the
+    request to its transcript only after the commands of the request have run. So if the last
+    message is a complete answer, the current request is not in `messages` yet. Then return the id
+    of that answer.
     """
     if not messages:
         return ""
     last = messages[-1]
     if last.role in ("assistant", "system") and not last.tool_calls:
         return last.id
-    asked = [place for place, message in enumerate(messages) if message.role == "user"]
-    return messages[asked[-1] - 1].id if asked and asked[-1] else ""
+    requests = [index for index, message in enumerate(messages) if message.role == "user"]
+    return messages[requests[-1] - 1].id if requests and requests[-1] else ""
 
 
 def digest_ids(ids: Iterable[str]) -> str:
@@ -313,10 +334,11 @@ def digest_ids(ids: Iterable[str]) -> str:
 def _choose_checkout(
     found: Sequence[ConversationRef], session_id: str, cwd: str
 ) -> ConversationRef | None:
-    """Choose among copies of a conversation the copy in the checkout in which the tool works.
+    """Return the copy of a conversation that is in the git checkout where the tool works.
 
-    If that is uncertain, log an error and return None. A late capture is better than a capture into
-    the wrong checkout.
+    `found` are the copies, for example in several clones. `cwd` is the folder in which the tool
+    works. If the right copy is uncertain, log an error and return None: a late capture is better
+    than a capture into the wrong checkout.
     """
     # A workspace may be known under several names.
     found = [*{os.path.realpath(ref.place.folder): ref for ref in found}.values()]
@@ -324,13 +346,14 @@ def _choose_checkout(
         return found[0] if found else None
     folder = f"{os.path.realpath(cwd)}/"
     roots = {ref: os.path.realpath(ref.root) for ref in found}
-    around = [ref for ref in found if folder.startswith(f"{roots[ref]}/")]
-    nearest = max((len(roots[ref]) for ref in around), default=0)
-    left = [ref for ref in around if len(roots[ref]) == nearest] or found
-    if len(left) == 1:
-        return left[0]
-    names = ", ".join(ref.place.folder for ref in left)
-    write_error("capture", CortextError(f"session {session_id} belongs to several: {names}"))
+    containing = [ref for ref in found if folder.startswith(f"{roots[ref]}/")]
+    nearest = max((len(roots[ref]) for ref in containing), default=0)
+    candidates = [ref for ref in containing if len(roots[ref]) == nearest] or found
+    if len(candidates) == 1:
+        return candidates[0]
+    names = ", ".join(ref.place.folder for ref in candidates)
+    text = f"session {session_id} is bound to several conversations: {names}"
+    write_error("capture", CortextError(text))
     return None
 
 
@@ -347,13 +370,13 @@ def _live_messages(place: ConversationPath) -> list[SessionMessage]:
     return [m for m in decode_lines(data, FOLDER.records).messages if not is_abandoned(m)]
 
 
-def _pin_time(messages: Sequence[SessionMessage], after: str) -> str:
-    """Return the id of the last message at or before the time `after`, if there is one.
+def _time_to_message_id(messages: Sequence[SessionMessage], after: str) -> str:
+    """Convert the time `after` to the id of the last message at or before that time.
 
-    Otherwise, or if `after` is a message id, return `after`. An id is more exact than a time,
-    because later messages may have earlier times.
+    Return `after` unchanged if it is a message id, or if there is no such message. An id is more
+    exact than a time, because later messages may have earlier times.
     """
-    when = _time(after)
+    when = _parse_time(after)
     if when is None or _index_of(after, messages) is not None:
         return after
     first = _first_after(when, messages)
@@ -362,7 +385,7 @@ def _pin_time(messages: Sequence[SessionMessage], after: str) -> str:
 
 
 def _index_of(id: str, messages: Sequence[SessionMessage]) -> int | None:
-    return next((place for place, message in enumerate(messages) if message.id == id), None)
+    return next((index for index, message in enumerate(messages) if message.id == id), None)
 
 
 def _first_after(when: datetime, messages: Sequence[SessionMessage]) -> int | None:
@@ -370,7 +393,10 @@ def _first_after(when: datetime, messages: Sequence[SessionMessage]) -> int | No
 
 
 def _model_and_messages(found: Found | None) -> tuple[str, Sequence[SessionMessage]]:
-    """Return the model that a transcript names, and its messages, or "" and () without one."""
+    """Return the model that a transcript names, and its messages.
+
+    The result is "" and () if there is no transcript.
+    """
     if found is None:
         return "", ()
     bridge, source = found
@@ -381,7 +407,7 @@ def _model_and_messages(found: Found | None) -> tuple[str, Sequence[SessionMessa
     return session.model, session.messages
 
 
-def _time(text: str | None) -> datetime | None:
+def _parse_time(text: str | None) -> datetime | None:
     try:
         return parse_time(text) if text else None
     except (ValueError, OverflowError):

@@ -1,10 +1,10 @@
-"""Capture: copy new messages of the tools' sessions into their conversation.
+"""Capture: copy new messages of tool sessions into the conversations that they are bound to.
 
-Messages keep the ids that the reader derives from the tool's own ids, so a second capture changes
-nothing. A captured message stays, even if the user goes back in the tool and takes another branch.
+The id of a captured message is derived from the tool's own id, so a second capture adds nothing. A
+captured message stays, even if the user goes back in the tool and takes another branch.
 
 A capture reads each transcript from the position where the last capture ended. If that is not
-possible, it reads the whole transcripts and reconciles them with the stored messages.
+possible, it reads the whole transcripts and compares them with the stored messages.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from cortext.catalog.row import ConversationRow
 from cortext.durability.file_lock import FileLock
 from cortext.durability.read_files import read_file
 from cortext.durability.replace_file import side_dir, storage_errors
-from cortext.errors import CortextError, where_and_why
+from cortext.errors import CortextError, SessionStorageError, file_and_reason, is_temporary
 from cortext.features.capture.bindings import (
     ConversationRef,
     bound_messages,
@@ -30,7 +31,8 @@ from cortext.features.capture.bindings import (
     is_sound,
     row_of,
 )
-from cortext.features.capture.capture_state import (
+from cortext.features.capture.capture_permission import may_capture
+from cortext.features.capture.capture_progress_and_ledger import (
     REMOVED,
     CapturedMessage,
     CaptureLedger,
@@ -41,7 +43,6 @@ from cortext.features.capture.capture_state import (
     point_key,
     store_progress,
 )
-from cortext.features.capture.consent import may_capture
 from cortext.features.capture.pending_bindings import describe_pending, resolve_pending_by_content
 from cortext.features.capture.reconcile import (
     Copies,
@@ -72,11 +73,11 @@ from cortext.stores.workspace_layout import ConversationPath, conversations_dir
 from cortext.tools.new_messages import FilePosition, Follows, FollowsRows, MessageDelta, mark_of
 from cortext.tools.reader_protocol import Bridge, TranscriptSource
 from cortext.tools.registry import find_tool
-from cortext.workspace.inactivity import REASON
+from cortext.workspace.idle_conversations import REASON
 from cortext.workspace.workspace import Workspace
 
 _log = logging.getLogger("cortext.features")
-_STOPPING = "/workspace.stop-conversation"
+_STOP_COMMAND = "/workspace.stop-conversation"
 
 
 class Captured(NamedTuple):
@@ -89,8 +90,10 @@ class Captured(NamedTuple):
 def capture(root: str, place: ConversationPath, *, whole: bool = False) -> Captured:
     """Copy new messages of the bound tool sessions into a conversation.
 
-    If `whole` is true, the whole sessions are read. Then messages from after the conversation was
-    stopped are captured too. Otherwise, such messages wait until the user continues.
+    If the user stopped the conversation, later messages are copied only after a new request of the
+    user. If `whole` is true, read the whole sessions, and copy such messages at once. If a session
+    cannot be read, the result has a note about the session. If the disk is the cause and `whole` is
+    false, raise SessionStorageError.
     """
     if not FolderStore(root).head_at(place).native:
         return Captured()
@@ -112,7 +115,7 @@ def capture_pending(row: ConversationRow) -> ConversationRow:
             return row
         return structs.replace(row_of(ConversationRef(row.workspace, row.place)), key=row.key)
     except (OSError, CortextError) as error:
-        _log.info("new messages of %s were not captured: %s", row.key, error)
+        _log.info("could not capture new messages of %s: %s", row.key, error)
         return row
 
 
@@ -132,7 +135,7 @@ class _Capture:
         self._bindings = [each for each in found if is_sound(each)]
         if any(each.session_id or each.malformed for each in found if not is_sound(each)):
             self._notes.append(
-                f"{self._place.head}: an entry of `native` is of no tool that we know"
+                f"{self._place.head}: an entry in `native` is invalid or names an unknown tool"
             )
         self._points: dict[str, Point] = {}
         self._before: dict[str, Point] = {}
@@ -147,11 +150,11 @@ class _Capture:
         known = load_progress(self._place)
         self._before = known.points if known else {}
         known = None if self._whole else known
-        news = [self._follow(each, known) for each in self._bindings] if known else [None]
-        if known is None or None in news:
+        deltas = [self._follow(each, known) for each in self._bindings] if known else [None]
+        if known is None or None in deltas:
             return self._reconcile()
         recent = set(known.recent)
-        new = [m for each in news for m in each or () if m.id not in recent]
+        new = [m for each in deltas for m in each or () if m.id not in recent]
         if self._must_wait(new):
             return Captured(0, self._notes)
         done = self._finish(known, new)
@@ -159,39 +162,42 @@ class _Capture:
         return done
 
     def _follow(self, binding: ToolBinding, known: Progress) -> Sequence[SessionMessage] | None:
-        """Return the new messages of one bound session, or None if all of it must be read.
+        """Return the new messages of one bound session, or None if the whole session must be read.
 
-        `known` is the progress of the last capture.
+        `known` says how far the last capture read.
         """
         point = known.points.get(point_key(binding))
         if point and (
-            not binding.is_open or (point.mark is None and not self._may_be_here(binding))
+            not binding.is_open or (point.mark is None and not self._may_have_transcript(binding))
         ):
             return ()  # the session was read to its end, or is on another machine
         try:
-            news = (
-                _read_news(binding, point.mark, set(known.recent)) if point and point.mark else None
+            delta = (
+                _read_delta(binding, point.mark, set(known.recent))
+                if point and point.mark
+                else None
             )
         except (OSError, CortextError):
             return None  # the read of the whole session reports the error
-        if point is None or news is None:
+        if point is None or delta is None:
             return None
-        said = news.new
-        if said and point.last and said[0].timestamp < point.last:
+        read = delta.new
+        if read and point.last and read[0].timestamp < point.last:
             return None  # times go backwards, so these may not be the next messages
-        new = _with_rising_times(said, point.last)
+        new = _with_rising_times(read, point.last)
         last = new[-1].timestamp if new else point.last
         own = new if point.begun else bound_messages(binding, new)
-        self._points[point_key(binding)] = Point(news.mark, last, point.begun or bool(own))
+        self._points[point_key(binding)] = Point(delta.mark, last, point.begun or bool(own))
         self._sessions |= dict.fromkeys((m.id for m in own), binding.label)
         if any(message.role == "assistant" for message in own):
-            self._facts.append((binding, facts_of_messages(binding, self._head, own, news.model)))
+            self._facts.append((binding, facts_of_messages(binding, self._head, own, delta.model)))
         return own
 
-    def _may_be_here(self, binding: ToolBinding) -> bool:
-        """Return whether a session that had no transcript on this machine may have one now.
+    def _may_have_transcript(self, binding: ToolBinding) -> bool:
+        """Return whether a transcript that was missing before may exist now.
 
-        The result is True for the latest open session, and for a session whose file exists.
+        `binding` names the session of the transcript. The result is True if this session is the
+        latest open session, or if the file of the binding exists.
         """
         latest = [each for each in self._bindings if each.is_open][-1]
         return binding is latest or (
@@ -202,10 +208,10 @@ class _Capture:
         """Read all bound sessions completely, and update the stored messages from them."""
         stored = decode_lines(read_file(self._place.lines), FOLDER.records).messages
         ledger = self._ledger.read()
-        there = {message.id for message in stored}
+        stored_ids = {message.id for message in stored}
         reads = [r for b in self._bindings if (r := self._read(b, ledger, bool(stored)))]
-        removed = [id for id in ledger if id not in there]
-        new = _find_new(reads, stored, {*there, *removed})
+        removed = [id for id in ledger if id not in stored_ids]
+        new = _find_new(reads, stored, {*stored_ids, *removed})
         if self._must_wait(new):
             return Captured(0, self._notes)
         if changed := find_changes(ledger, stored, reads):
@@ -219,31 +225,35 @@ class _Capture:
         return done
 
     def _update_ledger(self, ledger: Ledger, stored: Sequence[SessionMessage]) -> None:
-        """Add the stored messages of bound sessions that the ledger lacks.
+        """Update the ledger (the list of captured messages) from the stored messages.
 
-        Mark messages in the ledger as removed if the user removed them from the conversation.
+        If a stored message came from a bound session and is not in the ledger, add the message to
+        the ledger. If a message in the ledger is no longer stored, the user removed the message.
+        Mark it as removed in the ledger.
         """
-        found = [
+        added = [
             CapturedMessage(message.id, session, message_fingerprint(message))
             for message in stored
             if message.id not in ledger and (session := self._sessions.get(message.id))
         ]
-        there = {message.id for message in stored}
-        gone = [
+        stored_ids = {message.id for message in stored}
+        removed = [
             captured
             for id, captured in ledger.items()
-            if id not in there and captured.fingerprint != REMOVED
+            if id not in stored_ids and captured.fingerprint != REMOVED
         ]
-        if gone:
+        if removed:
             self._notes.append(
-                f"what was taken out of messages.jsonl stays out of it ({len(gone)} messages)"
+                f"messages removed from messages.jsonl are not captured again: {len(removed)}"
             )
-        self._ledger.add([*found, *(each._replace(fingerprint=REMOVED) for each in gone)])
+        self._ledger.add([*added, *(replace(each, fingerprint=REMOVED) for each in removed)])
 
-    def _read(self, binding: ToolBinding, ledger: Ledger, some: bool) -> ToolTranscript | None:
+    def _read(
+        self, binding: ToolBinding, ledger: Ledger, has_messages: bool
+    ) -> ToolTranscript | None:
         """Read one bound session, or return None and add a note with the reason.
 
-        `some` is whether the conversation has stored messages.
+        `has_messages` says whether the conversation already has messages.
         """
         tool, id = binding.tool, binding.session_id
         try:
@@ -251,28 +261,33 @@ class _Capture:
             if found is None:
                 ended = not binding.is_open and point_key(binding) in self._before
                 captured = any(each.session == binding.label for each in ledger.values())
-                if not ended and (captured or not some):
-                    self._notes.append(f"the {tool} session {id} has no transcript any more")
+                if not ended and (captured or not has_messages):
+                    self._notes.append(f"the transcript of the {tool} session {id} is missing")
                 self._points[point_key(binding)] = Point(None)
                 return None
             if not may_capture(self._ref.root, self._place, tool, id, binding.path):
                 self._notes.append(
-                    f"the {tool} session {id} was had elsewhere, and is not bound here: it is left"
+                    f"skipped the {tool} session {id}, which took place elsewhere and is not bound"
                 )
                 return None
             bridge, source = found
-            mark = _current_mark(bridge, source)
+            position = _current_position(bridge, source)
             decoded = bridge.decode(source)
         except (OSError, CortextError) as error:
-            self._notes.append(f"the {tool} session {id} could not be read: {where_and_why(error)}")
+            problem = f"could not read the {tool} session {id}: {file_and_reason(error)}"
+            number = getattr(error, "errno", None)
+            if not self._whole and is_temporary(number):
+                # Without `whole`, callers show no notes.
+                raise SessionStorageError(problem, errno=number) from error
+            self._notes.append(problem)
             return None
         self._notes += [f"{d.path or source.path}: {d.detail}" for d in decoded.damages if d.fatal]
         messages = _with_rising_times(decoded.session.messages, None)
         own = bound_messages(binding, messages)
-        if mark:
+        if position:
             last = messages[-1].timestamp if messages else None
             begun = find_start(binding, messages) is not None
-            self._points[point_key(binding)] = Point(mark, last, begun)
+            self._points[point_key(binding)] = Point(position, last, begun)
         self._facts.append((binding, facts_of_session(decoded.session, own, source.path)))
         self._sessions |= dict.fromkeys((m.id for m in own), binding.label)
         return ToolTranscript(
@@ -283,9 +298,9 @@ class _Capture:
         )
 
     def _must_wait(self, new: Sequence[SessionMessage]) -> bool:
-        """Return whether new messages must wait, because the conversation was stopped.
+        """Return whether the new messages must wait, because the conversation was stopped.
 
-        They wait until they contain a new request of the user.
+        `new` are the new messages. They need not wait if they contain a request of the user.
         """
         paused_as_idle = self._head.status == "paused" and self._head.stop_reason == REASON
         continues = self._head.status == "active" or paused_as_idle
@@ -294,9 +309,9 @@ class _Capture:
     def _finish(
         self, known: Progress, new: list[SessionMessage], *, ordered: bool = True
     ) -> Captured:
-        """Append new messages in the order of their times, and store the progress.
+        """Append new messages in the order of their times, and store how far the capture read.
 
-        `ordered` is whether the stored messages are in time order.
+        `ordered` says whether the messages that are already stored are in time order.
         """
         new.sort(key=attrgetter("timestamp"))
         if new:
@@ -316,15 +331,18 @@ class _Capture:
         return Captured(len(new), self._notes)
 
 
-def _current_mark(bridge: Bridge, source: TranscriptSource) -> FilePosition | None:
-    """Return the position at the end of a transcript, or None if its reader cannot use one."""
+def _current_position(bridge: Bridge, source: TranscriptSource) -> FilePosition | None:
+    """Return the position at the end of a transcript, for the next capture.
+
+    The result is None if the reader of the tool cannot continue from a position.
+    """
     if isinstance(bridge, FollowsRows):
         return bridge.latest(source)
     return mark_of(source.path) if isinstance(bridge, Follows) else None
 
 
-def _read_news(binding: ToolBinding, mark: FilePosition, known: set[str]) -> MessageDelta | None:
-    """Return the messages after the position `mark`, or None if a full read is needed.
+def _read_delta(binding: ToolBinding, mark: FilePosition, known: set[str]) -> MessageDelta | None:
+    """Return the messages after the position `mark`, or None if the whole session must be read.
 
     `known` holds the ids of messages that were captured recently.
     """
@@ -332,20 +350,22 @@ def _read_news(binding: ToolBinding, mark: FilePosition, known: set[str]) -> Mes
     changed = read_new_messages(*found, mark) if found else None
     if changed is None:
         return None
-    said = [*changed.again, *changed.new]
+    messages = [*changed.again, *changed.new]
     if find_tool(binding.tool).has_databases:
-        if any(m.id in known and m.role != "user" for m in said):
+        if any(m.id in known and m.role != "user" for m in messages):
             return None  # a captured message has changed
-        said = [m for m in said if m.id not in known]
-    return changed._replace(again=(), new=said)
+        messages = [m for m in messages if m.id not in known]
+    return replace(changed, again=(), new=messages)
 
 
 def _find_new(
     reads: Sequence[ToolTranscript], stored: Sequence[SessionMessage], known: set[str]
 ) -> list[SessionMessage]:
-    """Return the messages whose ids are not in `known`.
+    """Return the messages in `reads` that are new to the conversation.
 
-    Copies of messages of other sessions are left out. A tool makes such copies in a fork.
+    `reads` are the bound tool sessions, `stored` are the messages of the conversation, and `known`
+    holds the ids of all captured messages. When the user forks a session, the tool copies old
+    messages into the new session. Such copies are left out.
     """
     several = len({read.session for read in reads}) > 1
     new: dict[str, SessionMessage] = {}
@@ -361,27 +381,31 @@ def _find_new(
 def _with_rising_times(
     messages: Iterable[SessionMessage], last: datetime | None
 ) -> list[SessionMessage]:
-    """Return the messages with times that never go backwards, starting at `last`.
+    """Return the messages with changed times, so that no message is older than the one before it.
 
-    In a transcript, a tool result may have a later time than the messages after it.
+    In a transcript, a tool result may have a later time than the messages after it. These messages
+    get the time of the result. `last` is the time of the message before `messages`, or None.
     """
-    made: list[SessionMessage] = []
+    result: list[SessionMessage] = []
     for message in messages:
         if last and message.timestamp < last:
             message = structs.replace(message, timestamp=last)
-        made.append(message)
+        result.append(message)
         last = message.timestamp
-    return made
+    return result
 
 
 def _has_new_request(new: Sequence[SessionMessage]) -> bool:
-    """Return whether the user sent a request, other than a command or phrase to stop."""
-    for place, message in enumerate(new):
-        said = message.content.lstrip()
-        if message.role != "user" or said.startswith(_STOPPING) or is_closing(said):
+    """Return whether new messages contain a request of the user.
+
+    A command or a phrase that stops the conversation does not count.
+    """
+    for index, message in enumerate(new):
+        text = message.content.lstrip()
+        if message.role != "user" or text.startswith(_STOP_COMMAND) or is_closing(text):
             continue
         # A command that the tool itself handles, such as `/exit`, is not a request.
-        if not said.startswith(("/", "!")) or _is_answered(new[place + 1 :]):
+        if not text.startswith(("/", "!")) or _is_answered(new[index + 1 :]):
             return True
     return False
 

@@ -1,4 +1,4 @@
-"""Hooks: the work that `cortext hook` does when a tool calls it.
+"""Hooks: the work of the command `cortext hook`, which AI tools run when something happens.
 
 A hook records the process of the session, so that the session is known to be live. If the session
 is bound to a conversation, the hook captures its new messages. If another conversation of the
@@ -12,7 +12,9 @@ import os
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
+
+import msgspec
 
 from cortext import paths
 from cortext.catalog.catalog import Catalog
@@ -39,22 +41,25 @@ from cortext.stores.folder import FolderStore
 from cortext.tools.processes import Process
 from cortext.tools.registry import find_tool
 from cortext.tools.running_sessions import forget_running, note_running, tool_process
-from cortext.workspace.inactivity import find_idle
+from cortext.workspace.idle_conversations import find_idle
 from cortext.workspace.workspace import Workspace
 
 _PATIENCE = 0.08
-"""The seconds to wait for the last answer, because some tools call the hook before writing it."""
-_SAVED = (
-    "The person is leaving. cortext has saved this conversation and paused it. "
-    "Confirm that in one line, and do nothing else."
+"""Seconds to wait for the last answer.
+
+Some tools call the hook before they write the answer to the transcript.
+"""
+_SAVED_CONTEXT = (
+    "The user is leaving. cortext has saved and paused this conversation. "
+    "Confirm this in one line and do nothing else."
 )
-_SHOWN = "The conversation is saved and paused; `cortext resume` goes on with it."
-_STARTS = ("SessionStart", "session.created")
+_SAVED_MESSAGE = "The conversation is saved and paused. Continue it with `cortext resume`."
+_START_EVENTS = ("SessionStart", "session.created")
 """The names of the events that tools report when a session begins."""
 
 
-class HookCall(NamedTuple):
-    """The call of a hook, with the same field names for all tools. Unknown values are "".
+class HookCall(msgspec.Struct, frozen=True):
+    """One call of `cortext hook`, in the same form for all tools. Unknown values are "".
 
     `id` is the tool's session id, and `path` is the transcript. `prompt` and `answer` are the last
     messages of the user and the model.
@@ -83,15 +88,15 @@ def hook(tool: str, event: str, payload: dict[str, Any]) -> dict[str, Any]:
         forget_running(tool, call.id)
     elif process:
         note_running(tool, call.id, process)
-    with _log_failure("remembering the model of a session"):
-        _keep_model(call)
+    with _log_failure("saving the model of a session"):
+        _store_model(call)
     ref = _find_conversation(call, process)
-    if ref and (call.model or call.event in _STARTS):
-        with _log_failure("writing the model and the MCP servers"):
+    if ref and (call.model or call.event in _START_EVENTS):
+        with _log_failure("saving the model and the MCP servers"):
             known = find_config(call.tool, model=call.model, cwd=call.cwd)
             note_config(Workspace(ref.root), ref.place, known)
     answer = _handle_event(call, ref) if ref else {}
-    with _log_failure("letting conversations rest"):
+    with _log_failure("pausing idle conversations"):
         _pause_idle(call, ref)
     return answer
 
@@ -108,8 +113,8 @@ def _log_failure(doing: str) -> Generator[None]:
         write_error(doing, error)
 
 
-def _keep_model(call: HookCall) -> None:
-    """Store the model that a tool names, for the time when its session gets a conversation."""
+def _store_model(call: HookCall) -> None:
+    """Store the model that the hook call names. Delete the stored model when the session ends."""
     if call.event == "SessionEnd":
         forget_model(call.tool, call.id)
     elif call.model:
@@ -119,14 +124,15 @@ def _keep_model(call: HookCall) -> None:
 def _find_conversation(call: HookCall, process: Process | None) -> ConversationRef | None:
     """Return the conversation of the session that called the hook, or None.
 
-    If a conversation waits for the session of this process, bind the session to it.
+    `process` is the tool's process. If the session is not bound yet, and a conversation waits for
+    the session of this process, bind the session to that conversation.
     """
-    ref = find_binding(call.tool, call.id, call.cwd, refresh=call.event in _STARTS)
+    ref = find_binding(call.tool, call.id, call.cwd, refresh=call.event in _START_EVENTS)
     if ref or process is None:
         return ref
     if not find_tool(call.tool).has_shared_process:
         return resolve_pending(call.tool, call.id, call.path, process)
-    # The process has several sessions, and only their transcripts show which one is meant.
+    # The process has several sessions. Only their transcripts show which session is meant.
     pending = find_pending(call.tool, process)
     if pending is None:
         return None
@@ -137,8 +143,8 @@ def _find_conversation(call: HookCall, process: Process | None) -> ConversationR
 def _pause_idle(call: HookCall, ref: ConversationRef | None) -> None:
     """Start a process that pauses the idle conversations of the workspace, if there are any.
 
-    `ref` is the current conversation, which is not paused. Nothing is started while the user waits
-    for an answer.
+    `ref` is the current conversation; it stays active. Start nothing while the user waits for an
+    answer.
     """
     if call.event == "UserPromptSubmit":
         return
@@ -155,14 +161,14 @@ def _pause_idle(call: HookCall, ref: ConversationRef | None) -> None:
 
 
 def read_call(tool: str, event: str, payload: dict[str, Any]) -> HookCall:
-    """Convert the JSON payload of a hook, whose field names differ between tools."""
+    """Convert the JSON payload of a hook to a `HookCall`. Each tool has its own field names."""
 
     def text(*names: str) -> str:
         values = (payload.get(name) for name in names)
         return next((value for value in values if isinstance(value, str) and value), "")
 
-    asked = payload.get("input-messages")
-    last = cast("list[Any]", asked)[-1] if isinstance(asked, list) and asked else ""
+    requests = payload.get("input-messages")
+    last = cast("list[Any]", requests)[-1] if isinstance(requests, list) and requests else ""
     return HookCall(
         tool,
         event,
@@ -191,13 +197,13 @@ def _handle_event(call: HookCall, ref: ConversationRef) -> dict[str, Any]:
             capture(ref.root, ref.place)
             return {}
         _stop(ref)
-        told = {"hookEventName": call.event, "additionalContext": _SAVED}
-        return {"hookSpecificOutput": told}
+        output = {"hookEventName": call.event, "additionalContext": _SAVED_CONTEXT}
+        return {"hookSpecificOutput": output}
     if call.event == "Stop" and call.answer:
         _await_answer(call.path, call.answer)
     if closing:  # the tool calls hooks only after the answer
         _stop(ref)
-        return {"systemMessage": _SHOWN} if find_tool(call.tool).hook_shows_message else {}
+        return {"systemMessage": _SAVED_MESSAGE} if find_tool(call.tool).hook_shows_message else {}
     capture(ref.root, ref.place)
     return {}
 
@@ -221,10 +227,10 @@ def _stop(ref: ConversationRef) -> None:
 
 
 def _await_answer(path: str, answer: str) -> None:
-    """Wait a moment until the transcript contains the last answer.
+    """Wait a moment until the transcript at `path` contains `answer`, the model's last message.
 
-    If the answer comes later, the next event or the next command that shows the conversation
-    captures it.
+    If the answer comes too late, it is captured later. The next hook captures it, or the next
+    command that shows the conversation does so.
     """
     end = json_codec.encode(answer[-200:])[1:-1]
     deadline = time.monotonic() + _PATIENCE

@@ -1,10 +1,11 @@
-"""The model and the MCP servers of an agent, before its transcript names them.
+"""Find the model and the MCP servers of an agent before its transcript names them.
 
-A hook names the model when a session starts, often before the session is bound to a conversation.
-Therefore the model is stored in a file until then. The tool's own settings name the MCP servers.
-Both go into `agent_config` of `session.json`, where unknown values stay null.
+A hook names the model when a session starts. At that time, the session is often not bound to a
+conversation. Therefore the model is stored in a file until the session ends. The tool's own
+settings name the MCP servers. The model and the servers are written into `agent_config` of
+`session.json`. Unknown values stay null there.
 
-The head of a conversation is everything of its session but the messages.
+The head of a conversation is its session without the messages.
 """
 
 from __future__ import annotations
@@ -12,21 +13,22 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import NamedTuple
+
+import msgspec
 
 from cortext import paths
 from cortext.durability.read_files import read_file
 from cortext.durability.replace_file import remove_if_there, replace
 from cortext.features.capture.transcripts import find_model
-from cortext.features.resume.handoff_files import MODELS, folder_of, prepare_handoff_dir
+from cortext.features.resume.agent_temp_files import MODELS, folder_of, prepare_handoff_dir
 from cortext.model.session import Session
 from cortext.stores.workspace_layout import ConversationPath
-from cortext.tools.mcp_servers import mcp_servers, merge_tools, record_tools
-from cortext.tools.tool_context import here
+from cortext.tools.mcp_server_names import mcp_servers, merge_tools, record_tools
+from cortext.tools.surrounding_session import here
 from cortext.workspace.workspace import Workspace
 
 
-class AgentConfig(NamedTuple):
+class AgentConfig(msgspec.Struct, frozen=True):
     """The AI tool of a session, and the known part of its configuration.
 
     `agent` is the name of the AI tool. `model` is "" if it is unknown. `tools` holds the names of
@@ -50,9 +52,9 @@ def find_config(tool: str, session_id: str = "", *, model: str = "", cwd: str = 
 
 
 def fill_in(session: Session, known: AgentConfig) -> bool:
-    """Add the agent, model and MCP servers that the head of a conversation lacks.
+    """Add the agent, model and MCP servers in `known` to a session that lacks them.
 
-    A model that the head already has stays. Return whether the head changed.
+    A model that the session already has stays. Return whether the session changed.
     """
     before = session.agent, session.model, session.tools
     session.agent = session.agent or known.agent
@@ -62,9 +64,9 @@ def fill_in(session: Session, known: AgentConfig) -> bool:
 
 
 def note_config(workspace: Workspace, place: ConversationPath, known: AgentConfig) -> None:
-    """Write the agent, model and MCP servers that the stored head of a conversation lacks.
+    """Add the agent, model and MCP servers in `known` to the `session.json` of a conversation.
 
-    Nothing is written if the head has all of them.
+    Add only values that the file lacks. If the file lacks none of them, do not write it.
     """
     if not fill_in(workspace.store.head_at(place), known):
         return
@@ -76,7 +78,7 @@ def note_config(workspace: Workspace, place: ConversationPath, known: AgentConfi
     workspace.change(place, change)
 
 
-def note_config_here(workspace: Workspace, session: Session) -> None:
+def note_current_config(workspace: Workspace, session: Session) -> None:
     """Write the model and the MCP servers of the current AI tool into a new conversation.
 
     The current tool is the tool that started this process. Outside a tool, nothing is written.

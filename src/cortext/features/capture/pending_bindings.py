@@ -1,9 +1,10 @@
 """Pending bindings: a conversation waits until the session of a tool's process is known.
 
-Some tools do not pass the id of the session to the commands that they run. Then the binding names
-the process until the session is known. For each process, a file below `running/waiting` names the
-conversation that waits. Our command prints a nonce, a random text that appears in exactly one
-transcript. The session whose transcript contains the nonce is the session of the command.
+A binding links a conversation to a tool session. Some tools do not pass the id of the session to
+the commands that they run. Then the binding names the tool's process until the session is known.
+For each process, a file below `running/waiting` names the conversation that waits. Our command
+prints a nonce, a random text that appears in exactly one transcript. The session whose transcript
+contains the nonce is the session of the command.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from cortext.features.capture.bindings import (
     find_exchange_start,
     link_session,
 )
-from cortext.features.capture.consent import allow, is_allowed
+from cortext.features.capture.capture_permission import allow, is_allowed
 from cortext.features.capture.model_and_servers import find_config
 from cortext.features.capture.transcripts import find_transcript
-from cortext.formats.message_history import is_abandoned
+from cortext.formats.history_parts import is_abandoned
 from cortext.model import record_dicts
 from cortext.model.json_values import parse_time
 from cortext.model.session import Session
@@ -41,15 +42,15 @@ from cortext.tools.processes import Process, find_process, folder_of
 from cortext.tools.reader_protocol import TranscriptSource
 from cortext.tools.registry import is_tool, open_bridge
 from cortext.tools.running_sessions import TICK, still_runs
-from cortext.tools.tool_context import Inside, holding, went_elsewhere, written_at
+from cortext.tools.surrounding_session import Inside, holding, may_have_changed_session, written_at
 from cortext.workspace.workspace import Workspace
 
 _log = logging.getLogger("cortext.features")
-_COMMAND = "/workspace."
-_BEFORE = timedelta(seconds=5)
+_COMMAND_PREFIX = "/workspace."
+_MAX_REQUEST_AGE = timedelta(seconds=5)
 """The maximum time between the user's request and the start of our command."""
-_AFTER = timedelta(minutes=2)
-"""The maximum time between the binding and the beginning of its session."""
+_MAX_SESSION_DELAY = timedelta(minutes=2)
+"""The maximum time from the moment a pending binding is made until its session begins."""
 
 
 class _ExchangeStart(Struct, frozen=True):
@@ -68,23 +69,23 @@ def bind_process(
     the nonce is bound.
     """
     ref = ConversationRef(conversation.workspace, conversation.place)
-    had = Workspace(ref.root).store.read(ref.path)[0].messages
+    stored = Workspace(ref.root).store.read(ref.path)[0].messages
     binding = ToolBinding(
         tool=tool,
-        start=record_dicts.iso(clock.now() - _BEFORE),
+        start=record_dicts.iso(clock.now() - _MAX_REQUEST_AGE),
         end="",
         pid=process.pid,
         process_start=process.started,
         cwd=folder_of(process.pid),
         nonce=nonce or None,
-        seen_digest=digest_ids(message.id for message in had if not is_abandoned(message)),
+        seen_digest=digest_ids(message.id for message in stored if not is_abandoned(message)),
     )
     allow(ref.place, tool, _process_label(binding))
     add_binding(ref, binding, find_config(tool, cwd=binding.cwd or ""))
     path = _process_file(tool, process)
     resolve_pending_all(tool)
     make_private_dir(os.path.dirname(path))
-    _delete_ended(os.path.dirname(path))
+    _delete_ended_files(os.path.dirname(path))
     replace(path, [os.fsencode(f"{ref.root}\n{ref.path}\n")])
 
 
@@ -111,7 +112,7 @@ def resolve_pending(
     """
     ref = find_pending(tool, process)
     if ref is not None:
-        _resolve(ref, tool, session_id, path, process)
+        _bind_pending(ref, tool, session_id, path, process)
     return ref
 
 
@@ -129,54 +130,58 @@ def resolve_pending_all(tool: str) -> None:
             try:
                 resolve_pending_by_content(ref)
             except CortextError as error:
-                _log.warning("%s still waits for its session: %s", ref.place.folder, error)
+                _log.warning("could not find the tool session of %s: %s", ref.place.folder, error)
 
 
 def resolve_pending_by_content(ref: ConversationRef) -> None:
     """Find the sessions of a conversation's pending bindings in the transcripts, and bind them.
 
-    The session of a binding contains its nonce. Otherwise, it is the only session that began after
-    the process started, and not long after the binding was made. If it is uncertain, the binding
-    stays pending.
+    The session whose transcript contains the binding's nonce (a random text that our command
+    printed) is bound. If no transcript contains the nonce, the start times decide: exactly one
+    session must have begun after the process started and soon after the binding was made. If the
+    session stays uncertain, the binding stays pending.
     """
-    for binding in _pending_at(ref):
+    for binding in _pending_bindings(ref):
         sources = list(open_bridge(binding.tool).sources())
         in_folder = [source for source in sources if _is_in_folder(source, binding)]
-        found = _with_nonce(sources, in_folder, binding)
+        found = _sessions_with_nonce(sources, in_folder, binding)
         process = _process_of(binding)
         if not found and not (binding.nonce and find_process(process.pid)):
             # While a process with a nonce runs, it may still write its session.
             found = [source for source in in_folder if _began_in_process(source, binding)]
         if len(found) == 1:
-            _resolve(ref, binding.tool, found[0].id, found[0].path, process, binding.nonce or "")
+            _bind_pending(
+                ref, binding.tool, found[0].id, found[0].path, process, binding.nonce or ""
+            )
 
 
 def describe_pending(ref: ConversationRef) -> list[str]:
     """Return a note for the user about each pending binding of a conversation."""
     return [
-        f"which {binding.tool} session this is cannot be told; nothing was taken from it"
-        for binding in _pending_at(ref)
+        f"the {binding.tool} session of this conversation is unknown; nothing was captured from it"
+        for binding in _pending_bindings(ref)
     ]
 
 
 def note_nonce(tool: str, process: Process, nonce: str) -> bool:
-    """Store the nonce that our command printed in a tool's process.
+    """Store the nonce, the random text that our command printed while a tool's process ran it.
 
-    Return whether the nonce is the first of this process.
+    Return whether this is the first nonce of the process.
     """
     path = _process_file(tool, process, "asked")
     first = not os.path.exists(path)
     make_private_dir(os.path.dirname(path))
-    _delete_ended(os.path.dirname(path))
+    _delete_ended_files(os.path.dirname(path))
     replace(path, [nonce.encode()])
     return first
 
 
 def disambiguate_session(inside: Inside) -> Inside:
-    """Reduce several possible sessions to the session in which the user last ran our command.
+    """Return `inside` with only the session in which the user last ran a command of cortext.
 
-    A command that an agent runs is a result of the user's last command, so both have the same
-    session. If the session stays uncertain, return `inside` unchanged.
+    `inside` describes the tool that runs this command, and the sessions that may be the current
+    session. If an agent runs this command, the user's last command is the reason. Therefore both
+    commands run in the same session. If the session stays uncertain, return `inside` unchanged.
     """
     if inside.id or not inside.ids or inside.process is None:
         return inside
@@ -187,16 +192,17 @@ def disambiguate_session(inside: Inside) -> Inside:
 def find_current_session(inside: Inside) -> str:
     """Return the id of the session in which the user last ran a command of cortext.
 
-    The result is "" if the session is uncertain, or if the tool may have left it since.
+    The result is "" if the session is uncertain, or if the tool may have changed to another session
+    after that command.
     """
     id, when = _find_commanded_session(inside)
-    return id if id and not went_elsewhere(inside, id, when) else ""
+    return id if id and not may_have_changed_session(inside, id, when) else ""
 
 
 def _find_commanded_session(inside: Inside) -> tuple[str, float]:
-    """Return the id of the session of our last command, or "", and the time of the command.
+    """Return the id of the session in which our command last ran, and the time of the command.
 
-    The time is in seconds since 1970.
+    The id is "" if the session is uncertain. The time is in seconds since 1970.
     """
     if inside.process is None:
         return "", 0.0
@@ -222,7 +228,7 @@ def is_process_running(binding: ToolBinding) -> bool:
     return _is_pending(binding) and still_runs(process.pid, process.started)
 
 
-def _pending_at(ref: ConversationRef) -> list[ToolBinding]:
+def _pending_bindings(ref: ConversationRef) -> list[ToolBinding]:
     bindings = bindings_of(FolderStore(ref.root).head_at(ref.place))
     return [each for each in bindings if _is_pending(each) and is_bound_here(ref.place, each)]
 
@@ -236,17 +242,21 @@ def _process_of(binding: ToolBinding) -> Process:
 
 
 def _process_label(binding: ToolBinding) -> str:
-    """Return the name for a session without an id, to record the consent to capture it."""
+    """Return a label for the unknown session of a pending binding.
+
+    The consent to capture the session is recorded under this label.
+    """
     process = _process_of(binding)
     return f"process {process.pid} {process.started:.2f}"
 
 
-def _with_nonce(
+def _sessions_with_nonce(
     sources: list[TranscriptSource], in_folder: list[TranscriptSource], binding: ToolBinding
 ) -> list[TranscriptSource]:
-    """Return the sessions of the binding's folder that contain its nonce.
+    """Return the sessions whose transcripts contain the nonce of a binding.
 
-    If there are none, search all folders: a tool may work in another folder than its process.
+    `in_folder` are the sessions of the binding's folder, which are searched first. Then the other
+    `sources` are searched, because a tool may work in another folder than its process.
     """
     if not binding.nonce:
         return []
@@ -260,20 +270,20 @@ def _with_nonce(
     return holding(others, binding.nonce)
 
 
-def _resolve(
+def _bind_pending(
     ref: ConversationRef, tool: str, id: str, path: str, process: Process, nonce: str = ""
 ) -> None:
-    start = _find_start(tool, id, path, ref, process) if nonce else None
+    start = _find_command_start(tool, id, path, ref, process) if nonce else None
     allow(ref.place, tool, id)
 
-    def is_meant(binding: ToolBinding) -> bool:
-        is_of_process = binding.tool == tool and _is_of(binding, process)
+    def is_target(binding: ToolBinding) -> bool:
+        is_of_process = binding.tool == tool and _is_of_process(binding, process)
         return is_of_process and nonce in ("", binding.nonce)
 
     def change(session: Session) -> bool:
         known = {"start": start.id, "start_time": start.time} if start else {}
-        gone = dict.fromkeys(("pid", "process_start", "nonce", "cwd"))
-        change_bindings(session, is_meant, session_id=id, path=path, **known, **gone)
+        cleared = dict.fromkeys(("pid", "process_start", "nonce", "cwd"))
+        change_bindings(session, is_target, session_id=id, path=path, **known, **cleared)
         return False
 
     if start and start.id:
@@ -286,11 +296,16 @@ def _resolve(
         remove_if_there(_process_file(tool, process))
 
 
-def _find_start(
+def _find_command_start(
     tool: str, id: str, path: str, ref: ConversationRef, process: Process
 ) -> _ExchangeStart | None:
-    """Return the last message before the exchange in which our command ran, or None."""
-    began = next((each.start for each in _pending_at(ref) if _is_of(each, process)), "")
+    """Return the last message before the exchange in which our command ran, or None.
+
+    `ref` is the conversation that waits for the session of `process`.
+    """
+    began = next(
+        (each.start for each in _pending_bindings(ref) if _is_of_process(each, process)), ""
+    )
     found = find_transcript(tool, id, path)
     try:
         messages = found[0].decode(found[1], longest=1000).session.messages if found else []
@@ -298,8 +313,8 @@ def _find_start(
     except (OSError, CortextError, ValueError):
         return None
     for number, message in enumerate(messages, 1):
-        asks = message.role == "user" and message.content.startswith(_COMMAND)
-        if asks and message.timestamp > since:
+        is_command = message.role == "user" and message.content.startswith(_COMMAND_PREFIX)
+        if is_command and message.timestamp > since:
             start = find_exchange_start(messages[:number])
             times = {m.id: record_dicts.iso(m.timestamp) for m in messages[:number]}
             return _ExchangeStart(start, times.get(start, ""))
@@ -307,7 +322,7 @@ def _find_start(
 
 
 def _is_in_folder(source: TranscriptSource, binding: ToolBinding) -> bool:
-    """Return whether a session took place in the binding's folder. An unknown folder counts."""
+    """Return whether a session took place in the binding's folder. An unknown folder matches."""
     if not (binding.cwd and source.cwd):
         return True
     return os.path.realpath(source.cwd) == os.path.realpath(binding.cwd)
@@ -320,14 +335,14 @@ def _began_in_process(source: TranscriptSource, binding: ToolBinding) -> bool:
     """
     try:
         began = open_bridge(source.tool).glance(source).started_at
-        latest = parse_time(binding.start) + _AFTER
+        latest = parse_time(binding.start) + _MAX_SESSION_DELAY
     except (OSError, CortextError, ValueError):
         return False
     started = _process_of(binding).started
     return began is not None and started - 1 <= began.timestamp() <= latest.timestamp()
 
 
-def _is_of(binding: ToolBinding, process: Process) -> bool:
+def _is_of_process(binding: ToolBinding, process: Process) -> bool:
     started = binding.process_start
     same = started is not None and abs(started - process.started) < TICK
     return same and binding.pid == process.pid
@@ -338,8 +353,8 @@ def _process_file(tool: str, process: Process, folder: str = "waiting") -> str:
     return os.path.join(paths.running(), folder, name)
 
 
-def _delete_ended(folder: str) -> None:
-    """Delete the files of ended processes, which get no new sessions."""
+def _delete_ended_files(folder: str) -> None:
+    """Delete the files about ended processes. An ended process gets no new sessions."""
     for name in os.listdir(folder):
         pid = name.split("-")[1] if name.count("-") > 1 else ""
         if pid.isdecimal() and find_process(int(pid)) is None:

@@ -1,17 +1,23 @@
 """Reconcile: compare the messages of tool sessions with the stored messages of a conversation.
 
-The live branch of a session is the branch that the user sees now. The user abandons messages by
-going back to an earlier message. The ledger lists the messages that were captured.
+If the user goes back to an earlier message in the tool, the session gets a new branch, and the
+later messages are abandoned. The live branch is the branch that the user sees now. The ledger is
+the list of captured messages.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
-from cortext.features.capture.capture_state import CapturedMessage, message_fingerprint
-from cortext.formats.message_history import is_abandoned
+import msgspec
+
+from cortext.features.capture.capture_progress_and_ledger import (
+    CapturedMessage,
+    message_fingerprint,
+)
+from cortext.formats.history_parts import is_abandoned
 from cortext.model import record_dicts
 from cortext.model.message import SessionMessage
 
@@ -20,12 +26,12 @@ Change = dict[str, Any]
 Ledger = Mapping[str, CapturedMessage]
 
 
-class ToolTranscript(NamedTuple):
+class ToolTranscript(msgspec.Struct, frozen=True):
     """The current content of a tool session.
 
     `session` is the label of the session. `own` holds the messages that belong to the conversation.
-    `live` holds the ids of all messages on the live branch. `sound` is whether the transcript is
-    undamaged.
+    `live` holds the ids of all messages on the live branch, which the user sees now. `sound` says
+    whether the transcript is undamaged.
     """
 
     session: str
@@ -35,28 +41,29 @@ class ToolTranscript(NamedTuple):
 
 
 class Copies:
-    """A finder of copied messages. Some tools copy messages into a fork and give them new ids.
+    """Recognises messages that are copies of the given messages, the originals.
 
-    `messages` are the originals.
+    Some tools copy messages into a fork of a session and give the copies new ids.
     """
 
     def __init__(self, messages: Iterable[SessionMessage]) -> None:
         self._messages = list(messages)
-        self._there: Counter[tuple[object, ...]] | None = None
+        self._counts: Counter[tuple[object, ...]] | None = None
 
     def take(self, message: SessionMessage) -> bool:
-        """Return whether a message is a copy of an original, which may be redacted.
+        """Return whether a message is a copy of an original, and do not use that original again.
 
-        Each original matches only once. A second equal message is not a copy but new.
+        Each original matches only one message, so a second equal message counts as new. An original
+        that was redacted matches too.
         """
         if not self._messages:
             return False
-        if self._there is None:
-            self._there = Counter(map(_likeness, self._messages))
-        likeness = _likeness(message)
-        if self._there[likeness] <= 0:
+        if self._counts is None:
+            self._counts = Counter(map(_comparison_key, self._messages))
+        key = _comparison_key(message)
+        if self._counts[key] <= 0:
             return False
-        self._there[likeness] -= 1
+        self._counts[key] -= 1
         return True
 
 
@@ -65,27 +72,31 @@ def find_changes(
 ) -> dict[str, Change]:
     """Return the changes to make to stored messages, by message id.
 
-    A message has changed if its text has grown in the tool, or if the user abandoned the message or
-    returned to it. `reads` are the bound tool sessions.
+    A stored message must change if its text has grown in the tool, or if the user abandoned the
+    message or returned to it. `ledger` lists the captured messages, and `reads` are the bound tool
+    sessions.
     """
-    there = {message.id: message for message in stored}
-    found: dict[str, Change] = {}
+    stored_by_id = {message.id: message for message in stored}
+    changes: dict[str, Change] = {}
     for read in reads:
         for message in read.own:
-            had = there.get(message.id)
-            if had and _is_more(message, had) and _may_grow(had, ledger, read):
-                found.setdefault(message.id, {}).update(record_dicts.message_to_dict(message))
+            old = stored_by_id.get(message.id)
+            if old and _extends(message, old) and _may_extend(old, ledger, read):
+                changes.setdefault(message.id, {}).update(record_dicts.message_to_dict(message))
     for message in stored:
         if is_abandoned(message) and any(message.id in read.live for read in reads):
-            found.setdefault(message.id, {})["abandoned"] = None
+            changes.setdefault(message.id, {})["abandoned"] = None
     for id in (id for read in reads if read.sound for id in _find_abandoned(read, ledger, stored)):
-        if not is_abandoned(there[id]):
-            found.setdefault(id, {})["abandoned"] = True
-    return found
+        if not is_abandoned(stored_by_id[id]):
+            changes.setdefault(id, {})["abandoned"] = True
+    return changes
 
 
 def apply_changes(changed: dict[str, Change]) -> Callable[[Any], Any]:
-    """Return a function for `FolderStore.rewrite_at` that changes the stored messages."""
+    """Return a function for `FolderStore.rewrite_at` that changes the stored messages.
+
+    `changed` holds the changes by message id.
+    """
 
     def change(value: Any) -> Any:
         if not isinstance(value, dict):
@@ -102,10 +113,11 @@ def apply_changes(changed: dict[str, Change]) -> Callable[[Any], Any]:
 def _find_abandoned(
     read: ToolTranscript, ledger: Ledger, stored: Sequence[SessionMessage]
 ) -> Iterator[str]:
-    """Yield the ids of captured messages that are no longer on the live branch of a session.
+    """Yield the ids of captured messages that the user abandoned by going back in the session.
 
-    The branch must continue after the last common message. If the transcript only lost messages at
-    its end, the user abandoned none.
+    These messages are no longer on the live branch of `read`, which the user sees now. The live
+    branch must have new messages instead. If messages are only missing at the end of the
+    transcript, yield nothing.
     """
     live, common = set(read.live), ""
     for message in stored:
@@ -116,32 +128,36 @@ def _find_abandoned(
             yield message.id
 
 
-def _may_grow(had: SessionMessage, ledger: Ledger, read: ToolTranscript) -> bool:
-    """Return whether a stored message is unchanged since its capture, so it may be extended.
+def _may_extend(stored: SessionMessage, ledger: Ledger, read: ToolTranscript) -> bool:
+    """Return whether new text from the tool may replace the text of the message `stored`.
 
-    If the ledger lacks the message, only the last message of the session may be extended.
+    The ledger is the list of captured messages. If the message is in the ledger, the result is True
+    if nobody changed the message since its capture. If the message is not in the ledger, the result
+    is True if it is the last message of the session.
     """
-    captured = ledger.get(had.id)
+    captured = ledger.get(stored.id)
     if captured is None:
-        return had.id == read.live[-1]
-    return captured.fingerprint == message_fingerprint(had)
+        return stored.id == read.live[-1]
+    return captured.fingerprint == message_fingerprint(stored)
 
 
-def _likeness(message: SessionMessage) -> tuple[object, ...]:
-    """Return a key that is equal for a message, its copy in a fork, and its redacted form."""
+def _comparison_key(message: SessionMessage) -> tuple[object, ...]:
+    """Return a key that is equal for a message, its copy in a fork, and its redacted version."""
     calls = tuple(str(call.get("id")) for call in message.tool_calls or ())
-    from cortext.model.secrets.detector import mask_text, without_prints
+    from cortext.model.secrets.detector import mask_text, without_fingerprints
 
-    said = without_prints(mask_text(message.content)[0])
-    return message.role, message.timestamp, message.tool_call_id, calls, said
+    text = without_fingerprints(mask_text(message.content)[0])
+    return message.role, message.timestamp, message.tool_call_id, calls, text
 
 
-def _is_more(said: SessionMessage, there: SessionMessage) -> bool:
-    """Return whether the tool's message `said` extends the stored message `there`.
+def _extends(new: SessionMessage, stored: SessionMessage) -> bool:
+    """Return whether the tool's message `new` is `stored` with more text or tool calls at its end.
 
-    A tool may write an answer in parts. A message that the user or a redaction changed does not
-    match.
+    This happens when a tool writes an answer in parts. The result is False if the user or a
+    redaction changed the stored message.
     """
-    calls, had = said.tool_calls or [], there.tool_calls or []
-    longer = len(said.content) > len(there.content) or len(calls) > len(had)
-    return longer and said.content.startswith(there.content) and calls[: len(had)] == had
+    calls, old_calls = new.tool_calls or [], stored.tool_calls or []
+    longer = len(new.content) > len(stored.content) or len(calls) > len(old_calls)
+    return (
+        longer and new.content.startswith(stored.content) and calls[: len(old_calls)] == old_calls
+    )

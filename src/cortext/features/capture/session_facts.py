@@ -1,6 +1,6 @@
 """The facts in a transcript besides its messages: title, model, tools and token counts.
 
-They go into the head of a conversation, which is everything of its session but the messages.
+They go into the head of a conversation, which is its session without the messages.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cortext.model.tool_binding import ToolBinding, bindings_of, set_bindings
 from cortext.stores.folder import FolderStore
 from cortext.stores.workspace_layout import ConversationPath
 from cortext.tools import transcript_folders
-from cortext.tools.mcp_servers import mcp_servers, merge_tools, record_tools, server_alone
+from cortext.tools.mcp_server_names import mcp_servers, merge_tools, parse_server_name, record_tools
 from cortext.tools.registry import find_tool
 from cortext.workspace.workspace import Workspace
 
@@ -47,17 +47,18 @@ def facts_of_session(
     """
     servers = mcp_servers(session.agent, session.working_dir)
     tools = tuple(record_tools(session.agent, _called_tools(messages), servers))
-    whole = len(messages) == len(session.messages)
-    tokens = (session.total_prompt_tokens, session.total_completion_tokens) if whole else (0, 0)
+    is_whole = len(messages) == len(session.messages)
+    tokens = (session.total_prompt_tokens, session.total_completion_tokens) if is_whole else (0, 0)
     return TranscriptFacts(session.title, session.model, tools, tokens, path)
 
 
 def facts_of_messages(
     binding: ToolBinding, head: Session, messages: Sequence[SessionMessage], model: str
 ) -> TranscriptFacts:
-    """Return the model and the called tools of new messages.
+    """Return the facts of new messages: their model and the tools that they call.
 
-    The title and the tokens stay empty, because they are known only for a whole session.
+    `head` is the conversation's session without its messages. The title and the token counts stay
+    empty, because they are known only for a whole session.
     """
     facts = TranscriptFacts(model=model, path=binding.path)
     called = _called_tools(messages)
@@ -66,7 +67,7 @@ def facts_of_messages(
     marked = find_tool(binding.tool).marks_mcp_tools
     servers = () if marked else mcp_servers(binding.tool, head.working_dir)
     names = record_tools(binding.tool, called, servers)
-    tools = tuple(name for name in names if not server_alone(name))
+    tools = tuple(name for name in names if not parse_server_name(name))
     return structs.replace(facts, tools=tools)
 
 
@@ -81,19 +82,25 @@ def default_title(tool: str, session_id: str) -> str:
 
 
 def note_facts(root: str, place: ConversationPath, found: Sequence[FactsOfBinding]) -> None:
-    """Write the facts of bound sessions into the head of a conversation, if they change it."""
-    if not found or not _apply(FolderStore(root).head_at(place), found):
+    """Write the facts of bound sessions into `session.json` of a conversation, if they change it.
+
+    The facts are title, model, tools and token counts.
+    """
+    if not found or not _apply_facts(FolderStore(root).head_at(place), found):
         return
 
     def change(session: Session) -> bool:
-        _apply(session, found)
+        _apply_facts(session, found)
         return False
 
     Workspace(root).change(place, change)
 
 
-def _apply(session: Session, found: Iterable[FactsOfBinding]) -> bool:
-    """Add the facts of bound sessions to a head, and return whether the head changed."""
+def _apply_facts(session: Session, found: Iterable[FactsOfBinding]) -> bool:
+    """Add the facts (title, model, tools, tokens) of bound sessions to a conversation's session.
+
+    Return whether the session changed.
+    """
     before = session.to_dict()
     for binding, facts in found:
         session.model = facts.model or session.model
@@ -103,7 +110,7 @@ def _apply(session: Session, found: Iterable[FactsOfBinding]) -> bool:
         if session.title == default_title(binding.tool, binding.session_id):
             session.title = facts.title or session.title
         set_bindings(session, (_with_facts(b, binding, facts) for b in bindings_of(session)))
-    counted = [own.tokens for own in bindings_of(session) if own.tokens]
+    counted = [each.tokens for each in bindings_of(session) if each.tokens]
     if counted:
         session.total_prompt_tokens = sum(prompt for prompt, _ in counted)
         session.total_completion_tokens = sum(completion for _, completion in counted)
@@ -111,7 +118,11 @@ def _apply(session: Session, found: Iterable[FactsOfBinding]) -> bool:
 
 
 def _with_facts(own: ToolBinding, binding: ToolBinding, facts: TranscriptFacts) -> ToolBinding:
-    """Return the binding `own` with the path and tokens in `facts`, if it equals `binding`."""
+    """Return a copy of the binding `own` with the path and the tokens from `facts`.
+
+    The facts belong to the binding `binding`. If `own` is not the same binding, return `own`
+    unchanged.
+    """
     if not own.is_of(binding.tool, binding.session_id) or own.start != binding.start:
         return own
     archived = transcript_folders.home_of(own.tool, facts.path) is not None

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import os
 
-from cortext.errors import CortextError
+from cortext.errors import CortextError, is_temporary
 from cortext.tools import transcript_folders
 from cortext.tools.new_messages import (
     FilePosition,
     Follows,
     FollowsRows,
     MessageDelta,
-    end_of,
+    end_position,
     since,
 )
 from cortext.tools.reader_protocol import Bridge, NamesFiles, TranscriptSource
@@ -31,11 +31,13 @@ def find_transcript(tool: str, id: str, path: str = "", *, search: bool = False)
     the archive. If `search` is true, the tool's current file comes first, because the tool may have
     continued in another file.
     """
-    there = _at(tool, id, path)
-    if there and not search:
-        return there
+    named = _transcript_in_file(tool, id, path)
+    if named and not search:
+        return named
     return (
-        own_transcript(tool, id) or there or _among(tool, id, transcript_folders.archive_home(tool))
+        own_transcript(tool, id)
+        or named
+        or _search_home(tool, id, transcript_folders.archive_home(tool))
     )
 
 
@@ -44,14 +46,13 @@ def own_transcript(tool: str, id: str, path: str = "") -> Found | None:
 
     If the tool has several files of the session, the file at `path` is preferred.
     """
-    return _among(tool, id, None, path)
+    return _search_home(tool, id, None, path)
 
 
 def transcript_at(tool: str, id: str, path: str) -> Found | None:
-    """Return the transcript at `path`, as `find_transcript` does.
+    """Return the transcript of a session: the file at `path`, or the result of `find_transcript`.
 
-    If `path` is a database, the session is not searched in it, because that is slow. So the session
-    may not exist.
+    If `path` is a database, it is returned without the slow check that it contains the session.
     """
     if find_tool(tool).has_databases and path.endswith(".db") and is_own(tool, path):
         return open_bridge(tool, transcript_folders.home_of(tool, path)), TranscriptSource(
@@ -63,7 +64,7 @@ def transcript_at(tool: str, id: str, path: str) -> Found | None:
 def is_own(tool: str, path: str) -> bool:
     """Return whether a file is in the folder of a tool, or in the archived copy of that folder.
 
-    No other file may be read, because the path may come from a workspace that somebody else wrote.
+    Only such files may be read, because the path may come from a workspace of another person.
     """
     real = os.path.realpath(path)
     homes = [transcript_folders.own_home(tool), transcript_folders.archive_home(tool)]
@@ -91,9 +92,9 @@ def read_new_messages(
     """
     if isinstance(bridge, FollowsRows):
         return bridge.changed(source, mark)
-    if not isinstance(bridge, Follows) or (lately := since(source.path, mark)) is None:
+    if not isinstance(bridge, Follows) or (recent := since(source.path, mark)) is None:
         return None
-    return bridge.follow(source, lately) if lately.after else MessageDelta((), (), lately.mark)
+    return bridge.follow(source, recent) if recent.after else MessageDelta((), (), recent.mark)
 
 
 def current_position(bridge: Bridge, source: TranscriptSource) -> FilePosition | None:
@@ -102,37 +103,44 @@ def current_position(bridge: Bridge, source: TranscriptSource) -> FilePosition |
     The result is None if the reader cannot continue from this position.
     """
     if isinstance(bridge, Follows):
-        return end_of(source.path)
+        return end_position(source.path)
     return bridge.latest(source) if isinstance(bridge, FollowsRows) else None
 
 
 def beside(bridge: Bridge, source: TranscriptSource) -> str | None:
-    """Return a fingerprint of a session's sub-agents, as `Follows.beside` defines, or None."""
+    """Return a fingerprint of the transcripts of a session's sub-agents.
+
+    The fingerprint changes when one of these transcripts changes. The result is None if the reader
+    of the tool can find the sub-agents only by decoding the session.
+    """
     return bridge.beside(source) if isinstance(bridge, Follows | FollowsRows) else None
 
 
-def _at(tool: str, id: str, path: str) -> Found | None:
-    """Return the transcript in the file `path`, or None if the file is of another session."""
+def _transcript_in_file(tool: str, id: str, path: str) -> Found | None:
+    """Return the transcript in the file `path`, or None if the file belongs to another session."""
     if not path or not is_own(tool, path):
         return None
     bridge = open_bridge(tool, transcript_folders.home_of(tool, path))
     if not isinstance(bridge, NamesFiles):
         return None
     try:
-        found = os.stat(path)
-        named = bridge.is_transcript_of(id, path)
-    except OSError:
+        status = os.stat(path)
+        is_own_file = bridge.is_transcript_of(id, path)
+    except OSError as error:
+        if is_temporary(error.errno):
+            raise
         return None
-    if not named:
+    if not is_own_file:
         return None
-    mark = f"{found.st_mtime_ns}-{found.st_size}-{found.st_ino}"
-    return bridge, TranscriptSource(tool, id, path, found.st_size, mark)
+    fingerprint = f"{status.st_mtime_ns}-{status.st_size}-{status.st_ino}"
+    return bridge, TranscriptSource(tool, id, path, status.st_size, fingerprint)
 
 
-def _among(tool: str, id: str, home: str | None, path: str = "") -> Found | None:
+def _search_home(tool: str, id: str, home: str | None, path: str = "") -> Found | None:
     """Return the transcript of a session below the folder `home`, or None.
 
-    The file at `path` is preferred, then the largest file.
+    If the session has several files, choose the file at `path`. If none of them is at `path`,
+    choose the largest file.
     """
     bridge = open_bridge(tool, home)
     found = [source for source in bridge.sources() if source.id == id]

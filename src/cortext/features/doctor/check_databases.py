@@ -17,7 +17,10 @@ from cortext.catalog.database import remove_database
 from cortext.features.doctor.problem import NOTHING, WARNING, CheckResult, Problem, Repair, Repaired
 
 _LARGE = 64 << 20
-"""The size in bytes from which only a deep check reads the whole database, not just its header."""
+"""The size in bytes above which only a deep check reads the whole database.
+
+Other checks read only the header of such a database.
+"""
 
 
 def list_databases(folders: Iterable[str]) -> Iterator[str]:
@@ -31,28 +34,29 @@ def list_databases(folders: Iterable[str]) -> Iterator[str]:
 
 
 def check_database(path: str, *, deep: bool = False) -> CheckResult:
-    """Return the problem of a damaged database; its repair removes the database.
+    """Check a database, and return a problem if it is damaged.
 
-    A busy or locked database is no problem. With `deep`, a large database is read as a whole.
+    The repair deletes the database, and cortext builds it again when needed. A busy or locked
+    database is no problem. If `deep` is false, only the header of a large database is read.
     """
-    why = _why_not(path, deep=deep)
+    why = _find_damage(path, deep=deep)
     if not why:
         return NOTHING
     text = f"{path} is damaged: {why}"
-    mend = f"remove {path}: it is made anew from the conversations when it is needed"
-    hint = "nothing is lost by it: everything in it is made from the conversations"
+    mend = f"remove {path}; cortext builds it again from the conversations when needed"
+    hint = "nothing is lost: cortext builds this database from the conversations"
     problem = Problem(text, hint, WARNING, path, mend=mend)
     return CheckResult([problem], Repair(mend, partial(_repair, path)))
 
 
-def _why_not(path: str, *, deep: bool) -> str:
-    how = "quick_check(1)" if deep or os.path.getsize(path) < _LARGE else "schema_version"
+def _find_damage(path: str, *, deep: bool) -> str:
+    pragma = "quick_check(1)" if deep or os.path.getsize(path) < _LARGE else "schema_version"
     if not os.path.getsize(path):
         return ""  # Another process is creating the database.
     try:
         db = sqlite3.connect(f"file:{quote(os.fsencode(path))}?mode=ro", uri=True, timeout=1)
         try:
-            answer = db.execute(f"PRAGMA {how}").fetchone()[0]
+            answer = db.execute(f"PRAGMA {pragma}").fetchone()[0]
             db.execute("SELECT count(*) FROM sqlite_master").fetchone()
         finally:
             db.close()
@@ -64,7 +68,7 @@ def _why_not(path: str, *, deep: bool) -> str:
 
 
 def _repair(path: str) -> Repaired | None:
-    if not os.path.exists(path) or not _why_not(path, deep=True):
+    if not os.path.exists(path) or not _find_damage(path, deep=True):
         return None
     remove_database(path)
-    return Repaired(f"{path} was removed, and will be made anew", [])
+    return Repaired(f"{path} was removed; cortext builds it again when needed", [])

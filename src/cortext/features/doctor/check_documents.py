@@ -22,6 +22,7 @@ from cortext.durability.replace_file import (
 )
 from cortext.errors import NewerVersionError
 from cortext.features.doctor.problem import (
+    CONFLICT,
     NOTHING,
     WARNING,
     CheckResult,
@@ -35,6 +36,14 @@ from cortext.features.doctor.problem import (
     reword_decode_error,
 )
 from cortext.features.doctor.repair import ensure_nothing_lost
+from cortext.features.doctor.salvage.damaged_text import (
+    HALF,
+    convert_to_utf8,
+    decode_text,
+    describe_bad_text,
+    repair_value_characters,
+    split_conflict,
+)
 from cortext.features.doctor.salvage.missing_results import (
     describe_missing_results,
     stub_missing_results,
@@ -47,14 +56,6 @@ from cortext.features.doctor.salvage.salvage_heads import (
     merge_fitting_fields,
     version_at_start,
 )
-from cortext.features.doctor.salvage.text_encoding import (
-    HALF,
-    convert_to_utf8,
-    decode_text,
-    describe_bad_text,
-    repair_value_characters,
-    split_conflict,
-)
 from cortext.formats import document
 from cortext.formats.document import EncodedRecords
 from cortext.model.message import SessionMessage
@@ -62,14 +63,14 @@ from cortext.model.session import Session
 from cortext.stores.damage_report import refuse_newer
 from cortext.stores.document import SessionStorage
 
-_WHERE = re.compile(r" at (?:character|byte) (\d+)")
+_POSITION = re.compile(r" at (?:character|byte) (\d+)")
 _NULS = re.compile(rb"\0+")
 
 
 class _DocumentState(NamedTuple):
     """The readable contents of a session document, and its damage.
 
-    `session` is None if nothing can be read. `stubs` are the results to add for tool calls without
+    `session` is None if nothing can be read. `stubs` are the messages to add for tool calls without
     a result.
     """
 
@@ -83,25 +84,28 @@ class _DocumentState(NamedTuple):
 
 
 def check_document(folder: str, id: str) -> CheckResult:
-    """Return the problems of the session document `{folder}/{id}.json`, and their repair."""
+    """Check the session document `{folder}/{id}.json`.
+
+    Return its problems, and a repair if one is possible.
+    """
     path = f"{folder}/{id}.json"
     try:
-        state = _look(folder, id)
+        state = _read_state(folder, id)
     except (NewerVersionError, OSError) as error:
         return report_unreadable(path, error)
     troubles = [*state.troubles, *describe_missing_results(state.stubs)]
     if not troubles:
         return NOTHING
     count = pluralize(len(state.session.messages) if state.session else 0, "message")
-    sentence = f"write {path} anew, with the {count} that can be read"
+    sentence = f"rewrite {path} with the {count} that can be read"
     if not state.to_write:
-        sentence = f"add that there was no result to {path}" if state.stubs else ""
+        sentence = f"record missing tool results in {path}" if state.stubs else ""
     problems = [describe_trouble(path, trouble, sentence) for trouble in troubles]
     mends = any(problem.mend for problem in problems)
     return CheckResult(problems, Repair(sentence, partial(_repair, folder, id)) if mends else None)
 
 
-def _look(folder: str, id: str) -> _DocumentState:
+def _read_state(folder: str, id: str) -> _DocumentState:
     """Read a document and return its contents and damage. Raises NewerVersionError or OSError."""
     path = f"{folder}/{id}.json"
     data, _ = read_file_and_stat(path)
@@ -109,14 +113,14 @@ def _look(folder: str, id: str) -> _DocumentState:
     try:
         session = document.decode(data).session
     except ValueError as error:
-        return _rescue(folder, id, data, str(error))
+        return _salvage_state(folder, id, data, str(error))
     troubles = list[Trouble]()
     if b'"messages"' not in data:
-        troubles.append(Trouble("its messages are missing"))
+        troubles.append(Trouble("the messages are missing"))
         _add_missing(session, salvage_records(data, id))
         session = _with_backup(session, folder, id)
     if HALF.search(data):
-        session = _whole(session, troubles)
+        session = _repair_surrogates(session, troubles)
     _drop_repeated(session, troubles)
     return _DocumentState(session, troubles, _missing_results(session))
 
@@ -126,46 +130,48 @@ def _missing_results(session: Session) -> list[SessionMessage]:
     return stub_missing_results(session.messages, answered, session.pending)
 
 
-def _whole(session: Session, troubles: list[Trouble]) -> Session:
+def _repair_surrogates(session: Session, troubles: list[Trouble]) -> Session:
     data = session.to_dict()
     better = repair_value_characters(data)
     if better == data:
         return session
-    troubles.append(Trouble("a character is cut in the middle", severity=WARNING))
+    troubles.append(Trouble("a character is incomplete", severity=WARNING))
     return Session.from_decoded(cast("dict[str, Any]", better))
 
 
 def _drop_repeated(session: Session, troubles: list[Trouble]) -> None:
-    """Remove the second of two equal messages from the session, and report it."""
-    once = {message.id: message for message in reversed(session.messages)}
-    kept = [m for m in session.messages if once[m.id] is m or once[m.id] != m]
-    count = len(session.messages) - len(kept)
+    """Remove repeated messages from the session, and add a description of them to `troubles`."""
+    first_by_id = {message.id: message for message in reversed(session.messages)}
+    remaining = [m for m in session.messages if first_by_id[m.id] is m or first_by_id[m.id] != m]
+    count = len(session.messages) - len(remaining)
     if count:
-        what = "1 message stands" if count == 1 else f"{count} messages stand"
-        troubles.append(Trouble(f"{what} in it twice", severity=WARNING))
-        session.messages = kept
+        what = "1 message occurs" if count == 1 else f"{count} messages occur"
+        troubles.append(Trouble(f"{what} twice", severity=WARNING))
+        session.messages = remaining
 
 
-def _rescue(folder: str, id: str, data: bytes, why: str) -> _DocumentState:
+def _salvage_state(folder: str, id: str, data: bytes, why: str) -> _DocumentState:
     if not data.strip(b"\0 \t\r\n"):
-        return _empty(folder, id, data)
+        return _salvage_empty(folder, id, data)
     troubles, ours, lines = _read_as_text(data)
     try:
         session = document.decode(ours).session
     except ValueError:
-        session = _of_several(ours, troubles)
+        session = _merge_documents(ours, troubles)
     if session is None:
-        session = _salvaged(folder, id, lines, troubles, why)
+        session = _salvage_session(folder, id, lines, troubles, why)
     else:
         _add_missing(session, salvage_records(lines, id))
     if session is None:
         return _DocumentState(
             None,
-            [Trouble(f"nothing of it can be read: {reword_decode_error(why)}", mends=False)],
+            [Trouble(f"nothing in the file can be read: {reword_decode_error(why)}", mends=False)],
             (),
         )
     session.id = id
-    session = _whole(session, troubles) if HALF.search(lines) else session  # `data` may be UTF-16
+    session = (
+        _repair_surrogates(session, troubles) if HALF.search(lines) else session
+    )  # `data` may be UTF-16
     if any(trouble.severity != WARNING for trouble in troubles):
         session = _with_backup(session, folder, id)
     _drop_repeated(session, troubles)
@@ -173,14 +179,15 @@ def _rescue(folder: str, id: str, data: bytes, why: str) -> _DocumentState:
 
 
 def _read_as_text(data: bytes) -> tuple[list[Trouble], bytes, bytes]:
-    """Return the damage of a document's text, our side of a git conflict, and both sides.
+    """Decode a document as text. Return its damage, and two texts in UTF-8.
 
-    Without a conflict, both texts have the whole document.
+    If the document has git conflict markers, the first text contains only our side of the conflict,
+    and the second text contains both sides. Otherwise both texts are the whole document.
     """
     troubles = list[Trouble]()
     data, was = convert_to_utf8(data)
     if was:
-        troubles.append(Trouble(f"it is written in {was}", severity=WARNING))
+        troubles.append(Trouble(f"the text is encoded as {was}", severity=WARNING))
     if b"\0" in data:
         line = data.count(b"\n", 0, data.find(b"\0")) + 1
         troubles.append(Trouble(describe_nuls(data.count(0)), line))
@@ -188,7 +195,7 @@ def _read_as_text(data: bytes) -> tuple[list[Trouble], bytes, bytes]:
         troubles.append(Trouble(describe_bad_text(data), _first_bad_line(data), WARNING))
     sides = split_conflict(data)
     if sides:
-        text = "git left conflict markers in it: our head is used, the messages of both sides stay"
+        text = f"{CONFLICT}; our head is used, and the messages of both sides are kept"
         troubles.append(Trouble(text, sides.lines[0]))
     ours, both = (sides.ours, sides.both) if sides else (data, data)
     # Text after a gap of NUL bytes starts a new line.
@@ -196,23 +203,26 @@ def _read_as_text(data: bytes) -> tuple[list[Trouble], bytes, bytes]:
     return troubles, decode_text(_NULS.sub(b"", ours))[0].encode("utf-8"), lines
 
 
-def _empty(folder: str, id: str, data: bytes) -> _DocumentState:
-    """Return the state of an empty document, with the messages of its backup or set-aside files."""
+def _salvage_empty(folder: str, id: str, data: bytes) -> _DocumentState:
+    """Return the state of an empty document, with messages from its backup or from old versions.
+
+    Old versions are files that an earlier repair kept under another name.
+    """
     path = f"{folder}/{id}.json"
-    found = _backup(folder, id)
-    for aside in all_set_aside(path):
-        session = _of_aside(read_file(aside), id)
+    found = _read_backup(folder, id)
+    for old_file in all_set_aside(path):
+        session = _read_set_aside(read_file(old_file), id)
         if session is not None:
-            found = _merged(found, session)
-    text = f"it holds {len(data)} NUL bytes, and nothing else" if data.strip() else "it is empty"
+            found = _merge(found, session)
+    text = f"the file contains only {len(data)} NUL bytes" if data.strip() else "the file is empty"
     if found is None:
-        return _DocumentState(None, [Trouble(f"{text}: what it held is not here", mends=False)], ())
+        return _DocumentState(None, [Trouble(f"{text}; no copy was found", mends=False)], ())
     found.id = id
     text += f"; its backup has {pluralize(len(found.messages), 'message')}"
     return _DocumentState(found, [Trouble(text)], _missing_results(found))
 
 
-def _of_aside(data: bytes, id: str) -> Session | None:
+def _read_set_aside(data: bytes, id: str) -> Session | None:
     try:
         return document.decode(data).session
     except ValueError:
@@ -220,11 +230,11 @@ def _of_aside(data: bytes, id: str) -> Session | None:
         return found if found.messages else None
 
 
-def _merged(one: Session | None, other: Session) -> Session:
-    if one is None:
+def _merge(session: Session | None, other: Session) -> Session:
+    if session is None:
         return other
-    _add_missing(one, other)
-    return one
+    _add_missing(session, other)
+    return session
 
 
 def _first_bad_line(data: bytes) -> int:
@@ -235,10 +245,10 @@ def _first_bad_line(data: bytes) -> int:
     return 1
 
 
-def _of_several(data: bytes, troubles: list[Trouble]) -> Session | None:
+def _merge_documents(data: bytes, troubles: list[Trouble]) -> Session | None:
     """Return the newest of several sessions in one file, with the messages of the others added.
 
-    Return None if the file does not contain several sessions.
+    Return None if the file does not contain several sessions. `data` is the file in UTF-8.
     """
     found = [one for one in decode_objects(data.decode("utf-8")) if "created_at" in one]
     try:
@@ -247,44 +257,54 @@ def _of_several(data: bytes, troubles: list[Trouble]) -> Session | None:
         return None
     if len(sessions) < 2:
         return None
-    troubles.append(Trouble(f"it holds {len(sessions)} documents: the newest head counts"))
+    troubles.append(
+        Trouble(f"the file contains {len(sessions)} documents; the newest head is used")
+    )
     best = sessions[found.index(choose_newest(found))]
     for other in sessions:
         _add_missing(best, other)
     return best
 
 
-def _salvaged(
+def _salvage_session(
     folder: str, id: str, data: bytes, troubles: list[Trouble], why: str
 ) -> Session | None:
     session, damages = document.salvage(data, id)
     _add_missing(session, salvage_records(data, id))
-    backup = _backup(folder, id)
+    backup = _read_backup(folder, id)
     if not session.messages and not session.tool_history and backup is None:
         return None
     troubles.append(
-        Trouble(f"it cannot be read whole: {reword_decode_error(why)}", _line_of(why, data))
+        Trouble(
+            f"the file cannot be read completely: {reword_decode_error(why)}", _find_line(why, data)
+        )
     )
     troubles += [Trouble(reword_decode_error(damage.detail), damage.line) for damage in damages]
     known = backup or make_up_session(id, session.messages, session.created_at)
-    head = merge_fitting_fields(salvage_head_fields(data), _only_head(known), Session.from_decoded)
+    head = merge_fitting_fields(
+        salvage_head_fields(data), _head_fields(known), Session.from_decoded
+    )
     found = Session.from_decoded(head)
     found.messages, found.tool_history = session.messages, session.tool_history
     return found
 
 
-def _only_head(session: Session) -> dict[str, Any]:
+def _head_fields(session: Session) -> dict[str, Any]:
     lists = ("messages", "tool_history")
     return {name: value for name, value in session.to_dict().items() if name not in lists}
 
 
-def _line_of(why: str, data: bytes) -> int | None:
-    """Return the number of the line that a decoder's error message refers to."""
-    found = _WHERE.search(why)
+def _find_line(why: str, data: bytes) -> int | None:
+    """Return the number of the line at which a JSON decoder failed, or None if it is unknown.
+
+    `why` is the decoder's error message, which may contain a position (such as "at byte 120").
+    `data` is the whole document.
+    """
+    found = _POSITION.search(why)
     return data.count(b"\n", 0, int(found[1])) + 1 if found else None
 
 
-def _backup(folder: str, id: str) -> Session | None:
+def _read_backup(folder: str, id: str) -> Session | None:
     try:
         return document.decode(read_file(f"{folder}/{id}.backup")).session
     except (OSError, ValueError):
@@ -293,7 +313,7 @@ def _backup(folder: str, id: str) -> Session | None:
 
 def _with_backup(session: Session, folder: str, id: str) -> Session:
     """Return the session with the messages that only its backup has."""
-    backup = _backup(folder, id)
+    backup = _read_backup(folder, id)
     if backup is not None:
         _add_missing(session, backup)
     return session
@@ -311,24 +331,24 @@ def _add_missing(session: Session, other: Session) -> None:
 
 def _repair(folder: str, id: str) -> Repaired | None:
     path = f"{folder}/{id}.json"
-    state = _look(folder, id)
+    state = _read_state(folder, id)
     if not state.to_write:
         if not state.stubs:
             return None
         SessionStorage(folder).append(id, *state.stubs)
-        return Repaired(f"{path} says that there was no result", [f"{folder}/{id}.backup"])
+        return Repaired(f"{path} records the missing tool results", [f"{folder}/{id}.backup"])
     lock = FileLock(f"{side_dir(folder)}/locks/{id}.lock", guards=path)
-    with storage_errors("mend", path), lock:
-        session, troubles, stubs = state = _look(folder, id)
+    with storage_errors("repair", path), lock:
+        session, troubles, stubs = state = _read_state(folder, id)
         if session is None or not (troubles and state.to_write):
             return None
         session.messages = [*session.messages, *stubs]
         refuse_link(path)
-        now = SessionStorage(folder)
-        ensure_nothing_lost(path, lambda: now.read(id).session.messages, session.messages)
-        kept = set_aside(path, "corrupt")
+        storage = SessionStorage(folder)
+        ensure_nothing_lost(path, lambda: storage.read(id).session.messages, session.messages)
+        old_file = set_aside(path, "corrupt")
         messages = EncodedRecords().extended(session.messages)
         chunks = document.encode(session, messages, EncodedRecords().extended(session.tool_history))
         replace(path, chunks, temp_dir=side_dir(folder))
     count = pluralize(len(session.messages), "message")
-    return Repaired(f"{path} was written anew, with {count}", [kept])
+    return Repaired(f"{path} was rewritten with {count}", [old_file])

@@ -1,7 +1,7 @@
 """Check session logs, such as those of `aur spawn`.
 
-A log is a file `{id}.jsonl`. Line 1 is the head, which is everything of a session but its messages.
-Each other line is one message.
+A log is a file `{id}.jsonl`. Line 1 is the head: the session without its messages. Each other line
+is one message.
 """
 
 from __future__ import annotations
@@ -33,13 +33,8 @@ from cortext.features.doctor.problem import (
     report_unreadable,
 )
 from cortext.features.doctor.repair import ensure_nothing_lost
+from cortext.features.doctor.salvage.damaged_text import HALF, repair_characters
 from cortext.features.doctor.salvage.json_scan import may_be_object
-from cortext.features.doctor.salvage.line_records import (
-    SalvagedLines,
-    describe_readable,
-    describe_written,
-    read_sound_lines,
-)
 from cortext.features.doctor.salvage.missing_results import (
     describe_append,
     describe_missing_results,
@@ -57,7 +52,12 @@ from cortext.features.doctor.salvage.salvage_heads import (
     salvage_head,
 )
 from cortext.features.doctor.salvage.salvage_lines import salvage_lines, unify_text
-from cortext.features.doctor.salvage.text_encoding import HALF, repair_characters
+from cortext.features.doctor.salvage.salvaged_lines_result import (
+    SalvagedLines,
+    describe_readable,
+    describe_written,
+    read_sound_lines,
+)
 from cortext.formats import log
 from cortext.formats.head_and_lines import StoredRecords, join
 from cortext.formats.log import LOG
@@ -70,8 +70,9 @@ from cortext.stores.log import LogStore
 class _LogState(NamedTuple):
     """The readable contents of a log, and its damage.
 
-    `first` is the first line if it is a sound head and the only head; otherwise b"". `rescued` are
-    the records. `stubs` are the results to add for tool calls without a result.
+    `first` is the first line of the file if it is an undamaged head and the only head; otherwise
+    b"". `rescued` holds the messages. `stubs` are the messages to add for tool calls without a
+    result.
     """
 
     head: SalvagedHead
@@ -95,36 +96,42 @@ class _LogState(NamedTuple):
 
 
 def check_log(folder: str, id: str) -> CheckResult:
-    """Return the problems of the session log `{folder}/{id}.jsonl`, and their repair."""
+    """Check the session log `{folder}/{id}.jsonl`.
+
+    Return its problems, and a repair if one is possible.
+    """
     path = f"{folder}/{id}.jsonl"
     try:
-        state = _look(path)
+        state = _read_state(path)
     except (NewerVersionError, OSError) as error:
         return report_unreadable(path, error)
     if not state.troubles:
         return NOTHING
-    sentence = _sentence(state, path)
+    sentence = _describe_repair(state, path)
     problems = [describe_trouble(path, trouble, sentence) for trouble in state.troubles]
     mends = any(problem.mend for problem in problems)
     return CheckResult(problems, Repair(sentence, partial(_repair, folder, id)) if mends else None)
 
 
-def _sentence(state: _LogState, path: str) -> str:
+def _describe_repair(state: _LogState, path: str) -> str:
     if state.to_write:
-        return f"write {path} anew, with {describe_readable(state.rescued)}"
-    done = [f"move the torn end of {path} away"] if state.rescued.torn else []
-    done += [f"add that there was no result to {path}"] if state.stubs else []
+        return f"rewrite {path}{describe_readable(state.rescued)}"
+    done = [f"set aside the incomplete last line of {path}"] if state.rescued.torn else []
+    done += [f"record missing tool results in {path}"] if state.stubs else []
     return " and ".join(done)
 
 
-def _look(path: str) -> _LogState:
-    """Read a log and return its state. Raises NewerVersionError or OSError."""
+def _read_state(path: str) -> _LogState:
+    """Read a log and return its contents and damage. Raises NewerVersionError or OSError."""
     data = read_file(path)
-    return _sound(data, path) or _salvaged(data, path)
+    return _read_sound(data, path) or _salvage_state(data, path)
 
 
-def _sound(data: bytes, path: str) -> _LogState | None:
-    """Return the state of a log that is sound apart from a torn last line; otherwise None."""
+def _read_sound(data: bytes, path: str) -> _LogState | None:
+    """Return the state of a log that has no damage, or only an incomplete last line.
+
+    Return None if the log has any other damage.
+    """
     first, newline, rest = data.partition(b"\n")
     rescued = read_sound_lines(rest, LOG.records, first=2)
     if rescued is None or not newline or HALF.search(first):
@@ -138,23 +145,22 @@ def _sound(data: bytes, path: str) -> _LogState | None:
     return _LogState(SalvagedHead(head, ()), first, rescued, stubs)
 
 
-def _salvaged(data: bytes, path: str) -> _LogState:
-    """Return the state of a damaged log."""
+def _salvage_state(data: bytes, path: str) -> _LogState:
     refuse_newer_head(data.partition(b"\n")[0], path)
     if not data.strip(b"\0 \t\r\n"):
-        return _empty(path)
+        return _salvage_empty(path)
     data, troubles = unify_text(data)
     first, newline, rest = data.partition(b"\n")
     if newline and _is_head(first):
         head = salvage_head(first, _decode, 1)
         refuse_newer(head.head, path)
         rescued = salvage_lines(rest, LOG.records, _is_head, first=2)
-        state = _one_of(head, rescued, path, first)
+        state = _choose_head(head, rescued, path, first)
     else:
         state = _without_head(data, path, ours=any(each.is_conflict for each in troubles))
     rescued = state.rescued
     if rescued.nothing and not state.first:
-        state = state._replace(head=_left(state.head))
+        state = state._replace(head=_mark_unrepairable(state.head))
         troubles = [trouble._replace(mends=False) for trouble in troubles]
     return state._replace(
         rescued=rescued._replace(troubles=[*troubles, *rescued.troubles]),
@@ -164,30 +170,39 @@ def _salvaged(data: bytes, path: str) -> _LogState:
     )
 
 
-def _left(head: SalvagedHead) -> SalvagedHead:
-    """Mark the damage of a head as not repairable, because no message can be read."""
+def _mark_unrepairable(head: SalvagedHead) -> SalvagedHead:
+    """Return a copy of a log's head (its first line) whose damage is marked as not repairable.
+
+    A log in which no message can be read must not be changed.
+    """
     return head._replace(troubles=[trouble._replace(mends=False) for trouble in head.troubles])
 
 
-def _empty(path: str) -> _LogState:
-    """Return the state of an empty log, with the messages of versions that were set aside."""
-    aside = read_set_aside(path, LOG.records, _is_head)
-    found = [_rescued(line) for _, line in aside.heads] if aside else []
-    text = "it is empty: what it held is not here"
-    trouble = Trouble(text, None, PROBLEM, mends=aside is not None)
+def _salvage_empty(path: str) -> _LogState:
+    """Return the state of an empty log, with the messages from its old versions.
+
+    Old versions are files that an earlier repair kept under another name.
+    """
+    old_versions = read_set_aside(path, LOG.records, _is_head)
+    found = [_salvage_head_line(line) for _, line in old_versions.heads] if old_versions else []
+    text = "the file is empty" if old_versions else "the file is empty; no copy was found"
+    trouble = Trouble(text, None, PROBLEM, mends=old_versions is not None)
     head = SalvagedHead(choose_newest(found) if found else {}, [trouble])
-    return _LogState(head, b"", aside or SalvagedLines([], [], [], b"", []), ())
+    return _LogState(head, b"", old_versions or SalvagedLines([], [], [], b"", []), ())
 
 
-def _one_of(head: SalvagedHead, rescued: SalvagedLines, path: str, first: bytes) -> _LogState:
-    """Return the state of a log with a head on line 1. If there are several, use the newest."""
+def _choose_head(head: SalvagedHead, rescued: SalvagedLines, path: str, first: bytes) -> _LogState:
+    """Return the state of a log whose line 1 is a head, the session without its messages.
+
+    If the log has several heads, use the newest.
+    """
     if not rescued.heads:
         return _LogState(head, b"" if head.troubles else first, rescued, ())
-    others = [_rescued(line) for _, line in rescued.heads]
+    others = [_salvage_head_line(line) for _, line in rescued.heads]
     for other in others:
         refuse_newer(other, path)
     line = rescued.heads[0][0]
-    trouble = Trouble("a second head stands here: the newest counts", line)
+    trouble = Trouble("the file has a second head here; the newest head is used", line)
     both = SalvagedHead(choose_newest([head.head, *others]), [*head.troubles, trouble])
     return _LogState(both, b"", rescued, ())
 
@@ -195,16 +210,16 @@ def _one_of(head: SalvagedHead, rescued: SalvagedLines, path: str, first: bytes)
 def _without_head(data: bytes, path: str, *, ours: bool) -> _LogState:
     """Return the state of a log whose first line is not a head.
 
-    The newest head on another line is used. With `ours`, which is set after a git conflict, the
-    first head is used.
+    A head is a session without its messages. Use the newest head elsewhere in the log. If `ours` is
+    true, use the first head instead: the file had a git conflict, and our side comes first.
     """
     rescued = salvage_lines(data, LOG.records, _is_head)
-    found = [_rescued(line) for _, line in rescued.heads]
+    found = [_salvage_head_line(line) for _, line in rescued.heads]
     for one in found:
         refuse_newer(one, path)
     if found:
         number = rescued.heads[0][0]
-        text = "the head is not on line 1" if number > 1 else "the head is not on a line alone"
+        text = "the head is not on line 1" if number > 1 else "the head is not on its own line"
         head = SalvagedHead(choose_newest(found), [Trouble(text, number)])
         return _LogState(SalvagedHead(found[0], []) if ours else head, b"", rescued, ())
     part, rest, number = _before_records(data)
@@ -217,15 +232,18 @@ def _without_head(data: bytes, path: str, *, ours: bool) -> _LogState:
         return _LogState(head, b"", rescued if more else others, ())
     text = "the head is missing"
     if not rescued.nothing and not part.strip():
-        text = "the head is missing, and there are messages"
+        text = "the head is missing, but there are messages"
     elif not rescued.nothing:
-        text = "the head cannot be read, and is made anew from the messages"
+        text = "the head cannot be read; it is rebuilt from the messages"
     trouble = Trouble(text, 1, mends=not rescued.nothing)
     return _LogState(SalvagedHead({}, [trouble]), b"", rescued, ())
 
 
 def _before_records(data: bytes) -> tuple[bytes, bytes, int]:
-    """Return the bytes before the first record, the rest, and the line number of the rest."""
+    """Split a log before its first message.
+
+    Return the bytes before it, the rest, and the line number where the rest starts.
+    """
     lines = data.split(b"\n")
     for place, line in enumerate(lines):
         if not may_be_object(line):
@@ -238,7 +256,7 @@ def _before_records(data: bytes) -> tuple[bytes, bytes, int]:
     return data, b"", len(lines)
 
 
-def _rescued(line: bytes) -> Head:
+def _salvage_head_line(line: bytes) -> Head:
     return salvage_head(line, _decode).head
 
 
@@ -258,11 +276,11 @@ def _decode(line: bytes) -> Head:
 
 def _repair(folder: str, id: str) -> Repaired | None:
     path = f"{folder}/{id}.jsonl"
-    store, state = LogStore(folder), _look(path)
+    store, state = LogStore(folder), _read_state(path)
     if not state.to_write:
         return _append(store, id, path, state)
-    with storage_errors("mend", path), store.changing(id):
-        state = _look(path)
+    with storage_errors("repair", path), store.changing(id):
+        state = _read_state(path)
         if not state.to_write:
             return None
         refuse_link(path)
@@ -270,20 +288,26 @@ def _repair(folder: str, id: str) -> Repaired | None:
         lines = [_head_line(id, path, state)]
         lines += [line + b"\n" for line in state.rescued.lines]
         lines += [encode_record(stub, LOG.records) for stub in state.stubs]
-        kept = set_aside(path, "corrupt")
+        old_file = set_aside(path, "corrupt")
         replace(path, lines, temp_dir=side_dir(folder))
-    return Repaired(f"{path} was written anew, {describe_written(state.rescued)}", [kept])
+    return Repaired(f"{path} was rewritten {describe_written(state.rescued)}", [old_file])
 
 
 def _append(store: LogStore, id: str, path: str, state: _LogState) -> Repaired | None:
-    """Append stubs for missing results. An append also moves a torn last line away."""
+    """Append a placeholder result for each tool call without a result.
+
+    An append also moves an incomplete last line to another file. Return the result of the repair,
+    or None if nothing had to be done.
+    """
     if not state.rescued.torn and not state.stubs:
         return None
     before = all_set_aside(path)
     store.append(id, *state.stubs)
     store.close()
-    kept = [one for one in all_set_aside(path) if one not in before]
-    return Repaired(describe_append(path, torn=bool(state.rescued.torn), stubs=state.stubs), kept)
+    old_files = [one for one in all_set_aside(path) if one not in before]
+    return Repaired(
+        describe_append(path, torn=bool(state.rescued.torn), stubs=state.stubs), old_files
+    )
 
 
 def _head_line(id: str, path: str, state: _LogState) -> bytes:

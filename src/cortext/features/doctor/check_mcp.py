@@ -23,9 +23,9 @@ from cortext.tools.settings import server_file
 PRESENT, MISSING, OTHER, GONE = "present", "missing", "another program", "its program is gone"
 OFF, UNREADABLE = "turned off", "settings cannot be read"
 _NAMES = ("cortext", "cortext-sessions")
-_BOUND = 20.0
+_START_SECONDS = 20.0
 """Seconds that the server may take to start. Tools allow 5 to 60 seconds, most of them 30."""
-_HELLO = {
+_INITIALIZE_PARAMS = {
     "protocolVersion": "2025-06-18",
     "capabilities": {},
     "clientInfo": {"name": "cortext doctor", "version": "1"},
@@ -33,10 +33,10 @@ _HELLO = {
 
 
 class FoundMcpEntry(NamedTuple):
-    """The entry for an MCP server called `cortext` in the settings of a tool.
+    """The entry for an MCP server called `cortext` in the settings of an AI tool.
 
-    `state` is PRESENT, MISSING, OTHER, GONE, OFF or UNREADABLE. `command` is the command line of
-    the server. `why` is the reason if the settings cannot be read.
+    `state` is one of the constants PRESENT, MISSING, OTHER, GONE, OFF and UNREADABLE. `command` is
+    the command line of the server. `why` is the reason if the settings cannot be read.
     """
 
     state: str
@@ -91,8 +91,8 @@ def entry_path(tool: str) -> str:
 def start_server(health: ServerHealth, entries: Sequence[FoundMcpEntry]) -> None:
     """Start our MCP server with the command of each entry, and write the outcome to `health`.
 
-    Only a program named `cortext` or `cortext-sessions` is started. The first failure ends the
-    test.
+    `entries` come from the settings of the AI tools. Only programs named `cortext` or
+    `cortext-sessions` are started. Stop at the first failure.
     """
     commands = {tuple(one.command): None for one in entries if one.state == PRESENT}
     for command in commands:
@@ -106,10 +106,10 @@ def start_server(health: ServerHealth, entries: Sequence[FoundMcpEntry]) -> None
 
 
 def probe_server(command: Sequence[str]) -> tuple[int, str]:
-    """Start an MCP server; return the number of MCP tools that it offers, and "".
+    """Start an MCP server, and return the number of MCP tools that it offers, and an error message.
 
-    On failure, return 0 and the reason. The server is killed afterwards. It never gets the
-    `initialized` notification, so it reads no conversations.
+    If the server works, the message is "". Otherwise the number is 0. The server is killed
+    afterwards. It never gets the `initialized` notification, so it reads no conversations.
     """
     try:
         process = subprocess.Popen(
@@ -117,13 +117,15 @@ def probe_server(command: Sequence[str]) -> tuple[int, str]:
         )
     except OSError as error:
         return 0, f"{command[0]}: {error.strerror}"
-    end = time.monotonic() + _BOUND
+    end = time.monotonic() + _START_SECONDS
     stdin = cast("IO[bytes]", process.stdin)
-    lines, words = (_lines(cast("IO[bytes]", out)) for out in (process.stdout, process.stderr))
+    lines, errors = (
+        _read_lines(cast("IO[bytes]", out)) for out in (process.stdout, process.stderr)
+    )
     with process:
         try:
-            hello = _asked(stdin, lines, end, 1, "initialize", _HELLO)
-            found = hello and _asked(stdin, lines, end, 2, "tools/list", {})
+            hello = _request(stdin, lines, end, 1, "initialize", _INITIALIZE_PARAMS)
+            found = hello and _request(stdin, lines, end, 2, "tools/list", {})
         finally:
             process.kill()
             # Closing stdin also ends any process that the server started.
@@ -132,24 +134,29 @@ def probe_server(command: Sequence[str]) -> tuple[int, str]:
     tools: list[Any] = found.get("result", {}).get("tools", []) if found else []
     if tools:
         return len(tools), ""
-    said = words.get().decode("utf-8", "replace").strip().removeprefix("error: ")
-    late = f"it did not answer within {_BOUND:.0f} seconds" if time.monotonic() > end else ""
-    return 0, said or late or "it said nothing and ended"
+    message = errors.get().decode("utf-8", "replace").strip().removeprefix("error: ")
+    timeout = (
+        f"the server did not answer within {_START_SECONDS:.0f} seconds"
+        if time.monotonic() > end
+        else ""
+    )
+    return 0, message or timeout or "the server ended without an error message"
 
 
-def _asked(
+def _request(
     stdin: IO[bytes],
     lines: Queue[bytes],
     end: float,
     id: int,
     method: str,
-    given: dict[str, Any],
+    params: dict[str, Any],
 ) -> dict[str, Any] | None:
     """Send a JSON-RPC request to the server and return the response.
 
-    Return None if no valid response arrives before `end`, a time of the monotonic clock.
+    `lines` holds the lines that the server writes. Return None if no valid response arrives before
+    `end`, a time of the monotonic clock.
     """
-    request = {"jsonrpc": "2.0", "id": id, "method": method, "params": given}
+    request = {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
     try:
         stdin.write(json.dumps(request).encode() + b"\n")
         stdin.flush()
@@ -162,13 +169,17 @@ def _asked(
     return None
 
 
-def _lines(stream: IO[bytes]) -> Queue[bytes]:
-    """Return a queue of the lines of a stream, filled by a thread. An entry b"" marks the end."""
+def _read_lines(stream: IO[bytes]) -> Queue[bytes]:
+    """Start a thread that reads the lines of a stream into a queue, and return the queue.
+
+    The entry b"" marks the end of the stream.
+    """
     found: Queue[bytes] = Queue()
 
     def read() -> None:
-        for line in stream:
-            found.put(line)
+        with suppress(ValueError):  # the stream was closed meanwhile
+            for line in stream:
+                found.put(line)
         found.put(b"")
 
     threading.Thread(target=read, daemon=True).start()

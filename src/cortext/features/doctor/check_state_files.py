@@ -1,7 +1,7 @@
 """Check the files in which cortext stores its own state.
 
-These are the lists of known folders, the notes about copies in the archive, the list of deleted
-sessions, the list of redactions, the redaction key and exported indexes.
+These are the lists of known folders, the cache about the copies in the archive, the list of deleted
+sessions, the list of redactions, the redaction key, the setup record and exported indexes.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from msgspec import DecodeError, ValidationError
 from msgspec.json import decode
 
 from cortext import paths
-from cortext.catalog.document_index import SessionIndex
+from cortext.catalog.documents.document_index import SessionIndex
 from cortext.durability.file_lock import FileLock
 from cortext.durability.gzip_members import read_packed
 from cortext.durability.incremental_copy import CopyState
 from cortext.durability.read_files import read_file
 from cortext.durability.replace_file import remove_if_there, replace, set_aside, storage_errors
 from cortext.errors import CortextError
-from cortext.features.archive.archive_copies import folder_of
+from cortext.features.archive.archive_copy_states import folder_of
 from cortext.features.archive.archive_sync import archive_lock
 from cortext.features.doctor.problem import (
     NOTHING,
@@ -37,22 +37,25 @@ from cortext.features.doctor.problem import (
     report_unreadable,
 )
 from cortext.features.secrets.purge_index import is_unfinished, purge_words
-from cortext.features.secrets.redact_value import redaction_key
 from cortext.features.secrets.redaction_record import (
     ArchiveRedactions,
     archive_name,
     find_fingerprints,
 )
+from cortext.features.secrets.redactor import redaction_key
 from cortext.model import json_codec, record_dicts
 from cortext.stores.document import SessionStorage
-from cortext.tools import deleted_sessions
+from cortext.tools import forgotten_sessions
 from cortext.tools.registry import tool_names
 
 
 def check_exports(documents: Iterable[str]) -> Iterator[CheckResult]:
-    """Yield the problems of the exported `index.json` in each folder of session documents."""
+    """Yield the problems of the file `index.json` in each folder of session documents.
+
+    The file is an export of the folder's index. `documents` are the folders.
+    """
     for folder in documents:
-        yield _of(f"{folder}/index.json", _is_object, partial(_export, folder))
+        yield _check_file(f"{folder}/index.json", _is_object, partial(_report_export, folder))
 
 
 def check_own_files() -> Iterator[CheckResult]:
@@ -61,30 +64,35 @@ def check_own_files() -> Iterator[CheckResult]:
     The setup record says what `cortext setup` wrote into the user's tools.
     """
     for path in (paths.known_workspaces(), paths.known_programs(), paths.known_documents()):
-        yield _of(path, lambda data: not _bad_lines(data), _folders)
-    yield _of(paths.setup_record(), _is_object, _setup)
-    yield _key()
+        yield _check_file(path, lambda data: not _bad_folder_lines(data), _report_folder_list)
+    yield _check_file(paths.setup_record(), _is_object, _report_setup_record)
+    yield _check_key()
 
 
 def check_archive_notes() -> Iterator[CheckResult]:
-    """Yield the problems of the saved states of archive copies, and of the deleted sessions."""
+    """Yield the problems of the files in the archive that are not copies of transcripts.
+
+    These files are a cache about the copies of each tool, and the list of deleted sessions.
+    """
     for tool in tool_names():
         path = os.path.join(paths.archive(), ".known", f"{tool}.json")
-        yield _of(path, _is_known, _known)
-    yield _of(deleted_sessions.path(), lambda data: not _cut_lines(data), _forgotten)
+        yield _check_file(path, _is_sound_cache, _report_cache)
+    yield _check_file(
+        forgotten_sessions.path(), lambda data: not _incomplete_lines(data), _report_deleted_list
+    )
 
 
-def _of(
-    path: str, is_sound: Callable[[bytes], bool], tell: Callable[[str, bytes], CheckResult]
+def _check_file(
+    path: str, is_sound: Callable[[bytes], bool], report: Callable[[str, bytes], CheckResult]
 ) -> CheckResult:
     try:
         data = read_file(path)
     except OSError as error:
         return report_unreadable(path, error)
-    return NOTHING if is_sound(data) else tell(path, data)
+    return NOTHING if is_sound(data) else report(path, data)
 
 
-def _is_known(data: bytes) -> bool:
+def _is_sound_cache(data: bytes) -> bool:
     try:
         msgspec.json.decode(data, type=dict[str, CopyState])
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -92,24 +100,27 @@ def _is_known(data: bytes) -> bool:
     return True
 
 
-def _known(path: str, data: bytes) -> CheckResult:
-    mend = f"remove {path}: the next sync finds out again by comparing"
-    text = f"{path} is not written to its end: what is known of copies, to save time"
-    hint = "nothing is lost by it: the next sync finds out again"
+def _report_cache(path: str, data: bytes) -> CheckResult:
+    mend = f"remove {path}; the next sync writes it again"
+    text = f"{path}, a cache about the copies in the archive, is incomplete"
+    hint = "nothing is lost: the next sync writes the file again"
     problem = Problem(text, hint, WARNING, path, mend=mend)
 
-    def do() -> Repaired | None:
-        with storage_errors("mend", path), archive_lock(10.0):
-            if not os.path.exists(path) or _is_known(read_file(path)):
+    def repair() -> Repaired | None:
+        with storage_errors("repair", path), archive_lock(10.0):
+            if not os.path.exists(path) or _is_sound_cache(read_file(path)):
                 return None
             remove_if_there(path)
-        return Repaired(f"{path} was removed, and will be made anew", [])
+        return Repaired(f"{path} was removed; the next sync writes it again", [])
 
-    return CheckResult([problem], Repair(mend, do))
+    return CheckResult([problem], Repair(mend, repair))
 
 
-def _bad_lines(data: bytes) -> list[int]:
-    """Return the numbers of the lines in a list of folders that are not the path of a folder."""
+def _bad_folder_lines(data: bytes) -> list[int]:
+    """Return the numbers of the invalid lines in a file with one folder path per line.
+
+    `data` is the contents of the file.
+    """
     *lines, last = data.split(b"\n")
     bad = [n for n, line in enumerate(lines, 1) if line and (line[:1] != b"/" or b"\0" in line)]
     if last and (b"\0" in last or not os.path.isdir(os.fsdecode(last))):
@@ -117,37 +128,37 @@ def _bad_lines(data: bytes) -> list[int]:
     return bad
 
 
-def _folders(path: str, data: bytes) -> CheckResult:
-    bad = _bad_lines(data)
-    mend = f"take {pluralize(len(bad), 'line')} out of {path}"
-    text = f"{path}, line {bad[0]}: this is no folder"
-    text += f", and {pluralize(len(bad) - 1, 'more line')}" if len(bad) > 1 else ""
-    hint = "a workspace that is missing there is known again when you use cortext in it"
+def _report_folder_list(path: str, data: bytes) -> CheckResult:
+    bad = _bad_folder_lines(data)
+    mend = f"remove {pluralize(len(bad), 'line')} from {path}"
+    text = f"{path}, line {bad[0]}: this is not the path of a folder"
+    text += f" (and {pluralize(len(bad) - 1, 'more line')})" if len(bad) > 1 else ""
+    hint = "if a workspace is missing from the list, use cortext in it to add it again"
     problem = Problem(text, hint, WARNING, path, bad[0], mend)
 
-    def do() -> Repaired | None:
-        with storage_errors("mend", path), FileLock(f"{path}.lock", guards=path):
+    def repair() -> Repaired | None:
+        with storage_errors("repair", path), FileLock(f"{path}.lock", guards=path):
             data = read_file(path)
-            bad = set(_bad_lines(data))
+            bad = set(_bad_folder_lines(data))
             if not bad:
                 return None
-            kept = set_aside(path, "corrupt")
+            old_file = set_aside(path, "corrupt")
             lines = enumerate(data.split(b"\n"), 1)
             replace(path, [line + b"\n" for n, line in lines if line and n not in bad])
-        return Repaired(f"{path} names folders alone again", [kept])
+        return Repaired(f"{path} contains only folders again", [old_file])
 
-    return CheckResult([problem], Repair(mend, do))
+    return CheckResult([problem], Repair(mend, repair))
 
 
-def _cut_lines(data: bytes) -> list[int]:
+def _incomplete_lines(data: bytes) -> list[int]:
     lines = data.split(b"\n")
     return [n for n, line in enumerate(lines, 1) if line and (line.count(b"\t") < 2 or 0 in line)]
 
 
-def _forgotten(path: str, data: bytes) -> CheckResult:
-    line = _cut_lines(data)[0]
-    text = f"{path}, line {line}: which session was deleted cannot be read"
-    hint = "if it comes back with a sync, delete it again with `cortext delete`"
+def _report_deleted_list(path: str, data: bytes) -> CheckResult:
+    line = _incomplete_lines(data)[0]
+    text = f"{path}, line {line}: the id of a deleted session cannot be read"
+    hint = "if the session comes back after a sync, delete it again with `cortext delete`"
     return CheckResult([Problem(text, hint, WARNING, path, line)])
 
 
@@ -159,17 +170,17 @@ def _is_object(data: bytes) -> bool:
     return True
 
 
-def _setup(path: str, data: bytes) -> CheckResult:
-    text = f"{path} cannot be read: what `cortext setup` put into your tools"
-    return CheckResult([Problem(text, "`cortext setup` writes it anew", WARNING, path)])
+def _report_setup_record(path: str, data: bytes) -> CheckResult:
+    text = f"{path}, the record of the changes that `cortext setup` made, cannot be read"
+    return CheckResult([Problem(text, "run `cortext setup` to write it again", WARNING, path)])
 
 
-def _export(folder: str, path: str, data: bytes) -> CheckResult:
-    mend = f"make {path} anew from the sessions"
-    hint = "nothing is lost by it: everything in it is made from the sessions"
-    problem = Problem(f"{path} is damaged: it is no JSON object", hint, WARNING, path, mend=mend)
+def _report_export(folder: str, path: str, data: bytes) -> CheckResult:
+    mend = f"build {path} again from the sessions"
+    hint = "nothing is lost: cortext builds this file from the sessions"
+    problem = Problem(f"{path} is damaged: not a JSON object", hint, WARNING, path, mend=mend)
 
-    def do() -> Repaired | None:
+    def repair() -> Repaired | None:
         if _is_object(read_file(path)):
             return None
         index = SessionIndex(SessionStorage(folder))
@@ -177,18 +188,18 @@ def _export(folder: str, path: str, data: bytes) -> CheckResult:
             count = index.rebuild()
         finally:
             index.close()
-        return Repaired(f"{path} was made anew, of {pluralize(count, 'session')}", [])
+        return Repaired(f"{path} was built again from {pluralize(count, 'session')}", [])
 
-    return CheckResult([problem], Repair(mend, do))
+    return CheckResult([problem], Repair(mend, repair))
 
 
-def _key() -> CheckResult:
+def _check_key() -> CheckResult:
     path = paths.redaction_key()
     if not os.path.exists(path):
         return NOTHING
     if not os.path.isfile(path):
-        text = f"{path} is no file, and was to hold the key of redaction"
-        hint = "look what it is, and move it away: what is masked then gets new marks"
+        text = f"{path} should be the file with the redaction key, but is not a file"
+        hint = "check what it is, and move it away; new redactions then get new fingerprints"
         return CheckResult([Problem(text, hint, PROBLEM, path)])
     try:
         redaction_key()
@@ -198,26 +209,27 @@ def _key() -> CheckResult:
 
 
 CopyPaths = Iterable[tuple[str, str]]
-"""Pairs of a tool and the path of one of its copies."""
+"""Pairs of a tool's name and the path of an archive copy of one of its transcripts."""
 
 
 def record_redactions(tool: str, path: str, data: bytes) -> None:
-    """Record the redactions in an archive copy, so that the next sync redacts the same texts.
+    """Add the redactions in an archive copy to the archive's list of redactions.
 
-    `path` is the path of the copy and `data` its contents. The caller holds the lock of the
-    archive. Raises CortextError if the record cannot be written.
+    The next sync then redacts the same texts again. `path` is the path of the copy and `data` its
+    contents. The caller holds the lock of the archive. Raises CortextError if the list cannot be
+    written.
     """
-    marks = find_fingerprints(data)
-    if marks:
-        masks = ArchiveRedactions(tool)
-        masks.add(archive_name(path, folder_of(tool)), marks)
-        masks.save()
+    fingerprints = find_fingerprints(data)
+    if fingerprints:
+        redactions = ArchiveRedactions(tool)
+        redactions.add(archive_name(path, folder_of(tool)), fingerprints)
+        redactions.save()
 
 
 def check_archive_redactions(copies: CopyPaths) -> CheckResult:
-    """Check the list of redactions in the archive. A missing list is no problem.
+    """Check the file in the archive that lists the redactions. A missing file is no problem.
 
-    The repair reads the redactions from `copies` again.
+    The repair builds the list again from the redactions that `copies` contain.
     """
     path = os.path.join(paths.archive(), ".masked")
     try:
@@ -226,12 +238,14 @@ def check_archive_redactions(copies: CopyPaths) -> CheckResult:
         return NOTHING
     except OSError as error:
         text = f"{path} cannot be read: {error.strerror}"
-        return CheckResult([Problem(text, "without it, a sync may bring back what you masked")])
+        return CheckResult(
+            [Problem(text, "without this list, a sync may bring back redacted secrets")]
+        )
     if not bad:
         return NOTHING
-    mend = f"write {path} anew, by what is masked in the copies"
-    text = f"{path}, line {bad[0]}: of {pluralize(len(bad), 'line')} nobody knows what was masked"
-    hint = "`cortext doctor --fix` finds out from the copies"
+    mend = f"rewrite {path} from the redactions in the copies"
+    text = f"{path}, line {bad[0]}: {pluralize(len(bad), 'redaction')} cannot be read"
+    hint = "`cortext doctor --fix` restores the list from the copies"
     problem = Problem(text, hint, path=path, line=bad[0], mend=mend)
     return CheckResult([problem], Repair(mend, partial(_repair_redactions, path, list(copies))))
 
@@ -248,20 +262,20 @@ def _bad_redaction_lines(data: bytes) -> list[int]:
 
 
 def _repair_redactions(path: str, copies: list[tuple[str, str]]) -> Repaired | None:
-    with storage_errors("mend", path), archive_lock(10.0):
+    with storage_errors("repair", path), archive_lock(10.0):
         data = read_file(path)
         bad = set(_bad_redaction_lines(data))
         if not bad:
             return None
-        kept = set_aside(path, "corrupt")
+        old_file = set_aside(path, "corrupt")
         lines = enumerate(data.split(b"\n"), 1)
         replace(path, [line + b"\n" for number, line in lines if line and number not in bad])
-        unread = [copy for tool, copy in copies if not _noted(tool, copy)]
+        unread = [copy for tool, copy in copies if not _record_copy(tool, copy)]
     more = f"; these copies could not be read: {', '.join(unread)}" if unread else ""
-    return Repaired(f"{path} was written anew{more}", [kept])
+    return Repaired(f"{path} was rewritten{more}", [old_file])
 
 
-def _noted(tool: str, copy: str) -> bool:
+def _record_copy(tool: str, copy: str) -> bool:
     try:
         record_redactions(tool, copy, b"".join(read_packed(copy)))
     except (OSError, CortextError):
@@ -272,14 +286,14 @@ def _noted(tool: str, copy: str) -> bool:
 def check_unfinished_redact() -> CheckResult:
     """Return a problem if `cortext redact` was killed before it cleared the search index.
 
-    A redaction that is running now is no problem.
+    A `cortext redact` that is still running is no problem.
     """
     path = paths.unfinished_redact()
     if is_absent(path) or not is_unfinished():
         return NOTHING
-    text = f"{path}: a redact was killed before lists and search index forgot what it masked"
-    hint = "`cortext doctor --fix` has them forget it, and so does the next `cortext redact`"
-    mend = "have lists and search index forget what a redact masked that was killed"
+    text = f"{path}: `cortext redact` was killed before it cleared the lists and the search index"
+    hint = "`cortext doctor --fix` clears them, and so does the next `cortext redact`"
+    mend = "remove redacted words from the lists and the search index"
     problem = Problem(text, hint, WARNING, path, mend=mend)
     return CheckResult([problem], Repair(mend, _finish_redact))
 
@@ -288,4 +302,4 @@ def _finish_redact() -> Repaired | None:
     if not is_unfinished():
         return None
     purge_words()
-    return Repaired("lists and search index have forgotten what was masked", [])
+    return Repaired("redacted words were removed from the lists and the search index", [])

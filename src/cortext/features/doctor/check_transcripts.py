@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from functools import partial
-from typing import NamedTuple
+
+import msgspec
 
 from cortext.durability.read_files import open_file
 from cortext.errors import CortextError, reason_of
@@ -17,50 +18,55 @@ from cortext.features.doctor.problem import (
     pluralize,
     report_unreadable,
 )
+from cortext.formats.record_lines import Damage
 from cortext.tools.archive_items import archive_source
 from cortext.tools.descriptor import Tool
+from cortext.tools.reader_protocol import TranscriptSource
 from cortext.tools.registry import open_bridge
 
 _BLOCK = 1 << 20
+_LONGEST_RESULT = 200  # characters of a tool result; its text is not needed
+_MAX_DAMAGES = 3  # for each transcript
 _HINT = (
-    "a tool's own file is never changed by us; `cortext show` gives what can be read of it, and "
-    "`cortext resume` goes on with that"
+    "cortext never changes a tool's transcript; `cortext show` and `cortext resume` use the part "
+    "that can be read"
 )
 
 
-class TranscriptFile(NamedTuple):
-    """One transcript file of a tool."""
+class TranscriptFile(msgspec.Struct, frozen=True):
+    """One transcript file of a tool. `sources` are the sessions in the file, usually one."""
 
     tool: str
     path: str
+    sources: list[TranscriptSource]
 
 
 def list_transcripts(tool: Tool, failures: dict[str, str]) -> Iterator[TranscriptFile]:
-    """Yield every transcript file of a tool. A tool with a database has no such files.
+    """Yield every transcript file of a tool. Yield nothing for a tool that uses a database.
 
-    A folder or database that cannot be read is added to `failures`, with the reason.
+    If a folder or database cannot be read, add its path and the reason to `failures`.
     """
-    _name_closed(tool, failures)
+    _find_unreadable(tool, failures)
     if not os.path.isdir(tool.home):
         return
     if tool.has_databases:  # Only the database as a whole can be unreadable.
         for _ in archive_source(tool.name).items(failures):
             pass
         return
+    files: dict[str, list[TranscriptSource]] = {}
     try:
-        paths = {source.path for source in open_bridge(tool.name).sources()}
+        for source in open_bridge(tool.name).sources():
+            files.setdefault(source.path, []).append(source)
     except (CortextError, OSError) as error:
         failures[tool.home] = str(error)
         return
-    yield from (
-        TranscriptFile(tool.name, path) for path in sorted(paths) if path.endswith(".jsonl")
-    )
+    yield from (TranscriptFile(tool.name, path, files[path]) for path in sorted(files))
 
 
-def _name_closed(tool: Tool, failures: dict[str, str]) -> None:
-    """Add transcript folders that cannot be read to `failures`.
+def _find_unreadable(tool: Tool, failures: dict[str, str]) -> None:
+    """Add each unreadable transcript folder of a tool to `failures`, with the reason.
 
-    The bridge, which reads a tool's transcripts, skips such folders silently.
+    This extra check is needed because the reader of the transcripts skips such folders silently.
     """
 
     def fail(error: OSError) -> None:
@@ -73,18 +79,46 @@ def _name_closed(tool: Tool, failures: dict[str, str]) -> None:
 
 
 def check_transcript(history: TranscriptFile) -> CheckResult:
-    """Return the problem of a transcript that cannot be read or contains NUL bytes."""
+    """Return a problem for each damage of a transcript, and if it cannot be read.
+
+    The damage is the same that `cortext stats`, `cortext show` and the web page report.
+    """
+    count = 0
     try:
-        count = _zeros(history.path)
+        if history.path.endswith(".jsonl"):
+            count = _count_nuls(history.path)
+        damages = _find_damages(history)
+    except CortextError as error:
+        return CheckResult([Problem(f"{history.path}: {error}", _HINT, NOTE, history.path)])
     except OSError as error:
         return report_unreadable(history.path, error)
-    if not count:
+    texts: list[str] = []
+    if count:
+        nuls = pluralize(count, "NUL byte")
+        texts.append(f"{history.path}: the transcript of {history.tool} contains {nuls}")
+        damages = [damage for damage in damages if "NUL" not in damage.detail]
+    for damage in damages[:_MAX_DAMAGES]:
+        path = damage.path or history.path
+        where = path if damage.line is None else f"{path}, line {damage.line}"
+        texts.append(f"{where}: {damage.detail}")
+    if more := len(damages[_MAX_DAMAGES:]):
+        texts.append(f"{history.path}: {pluralize(more, 'more damaged place')}")
+    if not texts:
         return NOTHING
-    text = f"{history.path}: {pluralize(count, 'NUL byte')} in what {history.tool} wrote"
-    return CheckResult([Problem(text, _HINT, NOTE, history.path)])
+    return CheckResult([Problem(text, _HINT, NOTE, history.path) for text in texts])
 
 
-def _zeros(path: str) -> int:
+def _find_damages(history: TranscriptFile) -> list[Damage]:
+    """Return the damages of a transcript. An incomplete last line of a live session counts too."""
+    bridge = open_bridge(history.tool)
+    return [
+        damage
+        for source in history.sources
+        for damage in bridge.decode(source, longest=_LONGEST_RESULT).damages
+    ]
+
+
+def _count_nuls(path: str) -> int:
     fd = open_file(path)
     try:
         return sum(block.count(0) for block in iter(partial(os.read, fd, _BLOCK), b""))

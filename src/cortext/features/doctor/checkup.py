@@ -16,11 +16,11 @@ from cortext import paths
 from cortext.config import user_file
 from cortext.durability.read_files import read_file
 from cortext.durability.replace_file import make_private_dir, replace
-from cortext.features.archive.archive_copies import temp_dir
-from cortext.features.doctor import check_leftovers, check_machine
+from cortext.features.archive.archive_copy_states import temp_dir
+from cortext.features.doctor import check_programs_and_disks, check_temp_files_and_modes
 from cortext.features.doctor.check_archive import list_copies
 from cortext.features.doctor.check_databases import check_database, list_databases
-from cortext.features.doctor.check_locks import check_locks, list_lock_files
+from cortext.features.doctor.check_held_locks import check_locks, list_lock_files
 from cortext.features.doctor.check_state_files import (
     check_archive_notes,
     check_archive_redactions,
@@ -45,20 +45,20 @@ from cortext.features.doctor.problem import (
     report_unforeseen,
 )
 from cortext.features.setup.install_manifest import SetupRecord
-from cortext.stores.fingerprints import Fingerprint
+from cortext.stores.file_fingerprint import Fingerprint
 from cortext.tools.registry import tool_names
 from cortext.tools.transcript_folders import folders, own_home
 
 _log = logging.getLogger("cortext.health")
 _TRIES = 2
-_MOMENT = 0.05
+_RETRY_SECONDS = 0.05
 _SETTLED_NS = 3600 * 1_000_000_000
-"""Nanoseconds after which an unchanged file counts as settled.
+"""Nanoseconds without a change after which a file counts as settled.
 
-A file that is not settled is read again in the next run, because the result of a tool call counts
-as missing only after an hour.
+A file that is not settled is read again in the next run. The result of a tool call counts as
+missing only after an hour, so an earlier run cannot report it.
 """
-_CLOSED = "look what is there, who owns it and its permissions"
+_UNREADABLE_HINT = "check what is at this path, its owner and its permissions"
 Progress = Callable[[int, int], None]
 """A callback that gets the number of bytes checked so far and the total number of bytes."""
 Fingerprints = list[tuple[int, int, int]]
@@ -67,8 +67,8 @@ Fingerprints = list[tuple[int, int, int]]
 class SoundFiles:
     """The list of files in which earlier runs of `cortext doctor` found no problem.
 
-    A listed file is read again only after it changed. The list is stored in a file that can be
-    deleted; then the next run reads everything. With `deep`, the stored list is ignored.
+    A listed file is read again only after it changed. If the stored list is deleted, or if `deep`
+    is true, every file is read.
     """
 
     def __init__(self, *, deep: bool = False) -> None:
@@ -81,7 +81,7 @@ class SoundFiles:
                 self._before = {}  # Without a readable list, every file is read.
 
     def has(self, item: CheckItem) -> bool:
-        """Return whether an item's files are unchanged since a run found no problem in them."""
+        """Return whether an item had no problem in an earlier run, and its files are unchanged."""
         known = self._before.get(item.name)
         if known is None or known != fingerprints_of(item.files):
             return False
@@ -89,16 +89,19 @@ class SoundFiles:
         return True
 
     def add(self, item: CheckItem, before: Fingerprints) -> None:
-        """Record that the files of an item have no problem.
+        """Record that a check found no problem in the files of an item.
 
-        `before` are their fingerprints before the check. Record nothing if the files changed since
-        then or within the last hour.
+        `before` are the fingerprints of these files before the check. Record nothing if a file
+        changed during the check, or in the last hour.
         """
-        if before and before == fingerprints_of(item.files) and _settled(before):
+        if before and before == fingerprints_of(item.files) and _are_settled(before):
             self._now[item.name] = before
 
     def save(self) -> None:
-        """Write the list of sound files. If that fails, raise OSError and leave the old list."""
+        """Write the list of files without problems to disk.
+
+        If that fails, raise OSError and keep the old list.
+        """
         if self._now != self._before:
             path = paths.checked()
             make_private_dir(os.path.dirname(path))
@@ -106,17 +109,17 @@ class SoundFiles:
 
 
 def fingerprints_of(files: Sequence[str]) -> Fingerprints:
-    """Return inode, size and modification time of each file; an empty list if a file is missing."""
+    """Return the inode, size and modification time of each file; [] if any file is missing."""
     found = [Fingerprint.at(path) for path in files]
     return [(one.inode, one.size, one.mtime_ns) for one in found if one] if all(found) else []
 
 
-def _settled(fingerprints: Fingerprints) -> bool:
+def _are_settled(fingerprints: Fingerprints) -> bool:
     return all(time.time_ns() - mtime > _SETTLED_NS for _, _, mtime in fingerprints)
 
 
 class Check(NamedTuple):
-    """One check: the path that it is about, and the function that runs it."""
+    """One check. `place` is the path that is checked, and `run` is the function that checks it."""
 
     place: str
     run: Callable[[], Iterable[CheckResult]]
@@ -124,13 +127,13 @@ class Check(NamedTuple):
     def results(self) -> list[CheckResult]:
         """Run the check and return its results.
 
-        An exception in the check is reported as one more problem, so the other checks still run.
+        If the check raises an exception, the results contain a problem that reports it.
         """
         found: list[CheckResult] = []
         try:
             found.extend(self.run())
         except Exception as error:  # noqa: BLE001  an unforeseen file must not hide the others
-            _log.info("%s could not be looked at", self.place, exc_info=True)
+            _log.info("could not check %s", self.place, exc_info=True)
             found.append(report_unforeseen(self.place, error))
         return found
 
@@ -138,8 +141,8 @@ class Check(NamedTuple):
 class Checkup:
     """All checks of `cortext doctor`, and their results.
 
-    `conversations` is the number of conversations. `read` is the number of conversations that this
-    run read; the others are unchanged since an earlier run found no problem in them.
+    `conversations` is the number of all conversations. `read` is the number of conversations that
+    this run read. The other conversations had no problem in an earlier run and are unchanged.
     """
 
     def __init__(self, conversations: int) -> None:
@@ -162,7 +165,7 @@ class Checkup:
         self.add(Check(place, check))
 
     def add(self, check: Check, results: list[CheckResult] | None = None) -> None:
-        """Store a check with its results. Without results, run the check first."""
+        """Store a check with its results. If `results` is None, run the check first."""
         self._checks.append(check)
         self._results.append(check.results() if results is None else results)
 
@@ -176,7 +179,7 @@ class Checkup:
 def run_checkup(*, deep: bool = False, progress: Progress | None = None) -> Checkup:
     """Run every check of `cortext doctor` and return the results.
 
-    With `deep`, also read files that are unchanged since a run found no problem in them.
+    A file that passed an earlier check and did not change is skipped, unless `deep` is set.
     """
     found = find_stores()
     all_items = list(list_conversation_items(found))
@@ -188,18 +191,18 @@ def run_checkup(*, deep: bool = False, progress: Progress | None = None) -> Chec
         checkup.run(data, check_archive_notes)
     checkup.run(data, check_own_files)
     checkup.run(data, lambda: [check_unfinished_redact()])
-    inner = list(list_adapter_items(found))
-    others = [*list_transcript_items(found), *inner]
+    adapter_items = list(list_adapter_items(found))
+    others = [*list_transcript_items(found), *adapter_items]
     _check_items(checkup, all_items, others, SoundFiles(deep=deep), progress)
-    closed = [
-        CheckResult([Problem(f"{folder} cannot be looked into: {why}", _CLOSED, path=folder)])
+    unreadable = [
+        CheckResult([Problem(f"{folder} cannot be read: {why}", _UNREADABLE_HINT, path=folder)])
         for folder, why in found.failures.items()
     ]
-    checkup.run(data, lambda: closed)
+    checkup.run(data, lambda: unreadable)
     for path in list_databases(found.shelves):
         checkup.run(path, lambda path=path: [check_database(path, deep=deep)])
     checkup.run(paths.document_dir(), lambda: check_exports(found.documents))
-    _check_surroundings(checkup, found, [*all_items, *inner])
+    _check_surroundings(checkup, found, [*all_items, *adapter_items])
     return checkup
 
 
@@ -209,19 +212,23 @@ def _check_surroundings(checkup: Checkup, found: Stores, all_items: list[CheckIt
     shelves = found.shelves
 
     def modes() -> Iterable[CheckResult]:
-        for what, there in _open_to_others(found, all_items).items():
-            yield check_leftovers.check_modes(what, sorted(there))
+        for what, open_paths in _find_open_to_others(found, all_items).items():
+            yield check_temp_files_and_modes.check_modes(what, sorted(open_paths))
 
     locks = [*list_lock_files(shelves), *_own_locks()]
     disks = [*shelves, paths.archive(), paths.words()]
     checkup.run(data, lambda: [CheckResult(check_locks(locks))])
-    checkup.run(data, lambda: [check_leftovers.check_temp_files(_abandoned(found))])
+    checkup.run(
+        data, lambda: [check_temp_files_and_modes.check_temp_files(_find_abandoned_temps(found))]
+    )
     checkup.run(data, modes)
     if not is_absent(paths.trash()):
-        checkup.run(paths.trash(), lambda: [CheckResult(check_leftovers.check_trash())])
-    checkup.run("PATH", lambda: [CheckResult(check_machine.check_program_names())])
-    checkup.run(data, lambda: [CheckResult(check_machine.check_writable(paths.archive()))])
-    checkup.run(data, lambda: [CheckResult(check_machine.check_network_disks(disks))])
+        checkup.run(paths.trash(), lambda: [CheckResult(check_temp_files_and_modes.check_trash())])
+    checkup.run("PATH", lambda: [CheckResult(check_programs_and_disks.check_program_names())])
+    checkup.run(
+        data, lambda: [CheckResult(check_programs_and_disks.check_writable(paths.archive()))]
+    )
+    checkup.run(data, lambda: [CheckResult(check_programs_and_disks.check_network_disks(disks))])
 
 
 def _check_items(
@@ -231,7 +238,11 @@ def _check_items(
     sound: SoundFiles,
     progress: Progress | None,
 ) -> None:
-    """Check the conversations and transcripts that changed, and update the list of sound files."""
+    """Check the items that changed, store the results, and update the list of sound files.
+
+    `others` are the items that are not conversations, such as transcripts. `sound` is the list of
+    files in which earlier runs found no problem.
+    """
     new = [item for item in conversations if not sound.has(item)]
     checkup.read = len(new)
     new += [item for item in others if not sound.has(item)]
@@ -248,21 +259,21 @@ def _check_items(
         done += size
         if progress:
             progress(done, total)
-    _check_again(new, checks, all_results)
+    _repeat_fresh_checks(new, checks, all_results)
     for check, results in zip(checks, all_results, strict=True):
         checkup.add(check, results)
     try:
         sound.save()
     except OSError as error:
-        _log.info("the list of sound files could not be written: %s", error)
+        _log.info("could not write the list of sound files: %s", error)
 
 
-def _check_again(
+def _repeat_fresh_checks(
     new: list[CheckItem], checks: list[Check], results: list[list[CheckResult]]
 ) -> None:
-    """Repeat checks that found a problem in a file written within the last two seconds.
+    """Repeat the checks that found a problem in a file written within the last two seconds.
 
-    The damage may be a write in progress.
+    Another process may still be writing such a file. Replace the entries in `results`.
     """
     for _ in range(_TRIES):
         fresh = [
@@ -272,7 +283,7 @@ def _check_again(
         ]
         if not fresh:
             return
-        time.sleep(_MOMENT)
+        time.sleep(_RETRY_SECONDS)
         for number in fresh:
             results[number] = checks[number].results()
 
@@ -284,7 +295,7 @@ def _own_locks() -> list[str]:
         for path in (paths.known_workspaces(), paths.known_programs(), paths.known_documents())
     ]
     setup = f"{paths.setup_record()}.lock"
-    return [os.path.join(paths.archive(), ".lock"), *lists, setup, paths.watch_mark()]
+    return [os.path.join(paths.archive(), ".lock"), *lists, setup, paths.watch_lock_file()]
 
 
 def _is_fresh(files: Iterable[str]) -> bool:
@@ -296,49 +307,56 @@ def _size(files: Iterable[str]) -> int:
     return sum(size for path in files for _, size, _ in fingerprints_of([path]))
 
 
-def _abandoned(found: Stores) -> list[str]:
-    """Return temp files that killed processes left, also in the folders of the AI tools."""
+def _find_abandoned_temps(found: Stores) -> list[str]:
+    """Return the temp files that killed cortext processes left, also in folders of the AI tools."""
     try:
-        others = [] if is_absent(paths.setup_record()) else SetupRecord.load().half_written()
+        others = (
+            [] if is_absent(paths.setup_record()) else SetupRecord.load().abandoned_temp_files()
+        )
     except OSError:
         others = []  # `check_own_files` reports a record that cannot be read.
-    return check_leftovers.find_temp_files(_temp_folders(found), others)
+    return check_temp_files_and_modes.find_temp_files(_temp_folders(found), others)
 
 
 def _temp_folders(found: Stores) -> list[str]:
     """Return the folders in which cortext writes temp files before it renames them."""
     data = os.path.dirname(paths.archive())
-    ours = [data, os.path.dirname(paths.words()), paths.archive(), paths.running()]
-    ours.append(os.path.dirname(user_file()))
-    ours += [os.path.join(paths.running(), "captured"), os.path.join(paths.archive(), ".known")]
-    ours += [] if is_absent(paths.archive()) else [temp_dir()]
+    temp_folders = [data, os.path.dirname(paths.words()), paths.archive(), paths.running()]
+    temp_folders.append(os.path.dirname(user_file()))
+    temp_folders += [
+        os.path.join(paths.running(), "captured"),
+        os.path.join(paths.archive(), ".known"),
+    ]
+    temp_folders += [] if is_absent(paths.archive()) else [temp_dir()]
     for shelf in found.shelves:
-        ours += [shelf, f"{shelf}/.cortext", f"{shelf}/.cortext/locks"]
+        temp_folders += [shelf, f"{shelf}/.cortext", f"{shelf}/.cortext/locks"]
     # A move between disks writes its temp file in the target folder.
-    ours += list_day_folders(found)
+    temp_folders += list_day_folders(found)
     # A session that is written for a tool gets its temp file in the tool's folder.
-    ours += [folder for tool in tool_names() for folder in folders(tool, own_home(tool))]
-    return list(dict.fromkeys(ours))
+    temp_folders += [folder for tool in tool_names() for folder in folders(tool, own_home(tool))]
+    return list(dict.fromkeys(temp_folders))
 
 
-def _open_to_others(found: Stores, all_items: Iterable[CheckItem]) -> dict[str, set[str]]:
-    """Return the paths that other users may read or change.
+def _find_open_to_others(found: Stores, all_items: Iterable[CheckItem]) -> dict[str, set[str]]:
+    """Return the paths that other users may read or change, by the kind of their contents.
 
-    The keys are "conversations" and "keys", the kinds of contents.
+    The kinds are "conversations" and "keys".
     """
     data = os.path.dirname(paths.archive())
-    spoken = set(
-        check_leftovers.filter_readable_by_others(
+    conversations = set(
+        check_temp_files_and_modes.filter_readable_by_others(
             path for item in all_items for path in item.private
         )
     )
-    spoken.update(
-        check_leftovers.filter_readable_by_others(
+    conversations.update(
+        check_temp_files_and_modes.filter_readable_by_others(
             [*found.logs, data, os.path.dirname(paths.words())]
         )
     )
-    spoken.update(check_leftovers.filter_readable_by_others([paths.words(), paths.catalog()]))
-    spoken.update(check_leftovers.find_readable_by_others([paths.archive()]))
-    keys = set(check_leftovers.find_readable_by_others([paths.service_tokens()]))
-    keys.update(check_leftovers.filter_readable_by_others([paths.redaction_key()]))
-    return {"conversations": spoken, "keys": keys}
+    conversations.update(
+        check_temp_files_and_modes.filter_readable_by_others([paths.words(), paths.catalog()])
+    )
+    conversations.update(check_temp_files_and_modes.find_readable_by_others([paths.archive()]))
+    keys = set(check_temp_files_and_modes.find_readable_by_others([paths.service_tokens()]))
+    keys.update(check_temp_files_and_modes.filter_readable_by_others([paths.redaction_key()]))
+    return {"conversations": conversations, "keys": keys}

@@ -1,6 +1,7 @@
 """The inventory of `cortext doctor`: every file that it checks, and the check for each.
 
-The folder of a store is called shelf: it contains sessions and a folder `.cortext/`.
+A shelf is a folder that contains sessions. It may have a subfolder `.cortext/` for locks and
+indexes.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from cortext.features.doctor.check_documents import check_document
 from cortext.features.doctor.check_logs import check_log
 from cortext.features.doctor.check_transcripts import check_transcript, list_transcripts
 from cortext.features.doctor.problem import CheckResult, is_absent
-from cortext.features.listing.standalone_sessions import log_folders, shelves
-from cortext.features.secrets.adapter_files import inner_folders
+from cortext.features.listing.spawn_and_program_sessions import log_folders, shelves
+from cortext.features.secrets.adapter_side_files import adapter_folders
 from cortext.stores import workspace_layout
-from cortext.stores.session_file_names import session_names
+from cortext.stores.ids_in_folder import session_names
 from cortext.tools.registry import tools
 from cortext.workspace.known_folders import known_workspaces, program_folders
 
@@ -58,18 +59,18 @@ class Stores(NamedTuple):
 
     @property
     def shelves(self) -> list[str]:
-        """The folders with sessions. Each may have a folder `.cortext/` for locks and indexes."""
+        """All folders that contain sessions. Each may have a subfolder `.cortext/`."""
         spaces = [workspace_layout.conversations_dir(root) for root in self.workspaces]
         return [*spaces, *self.logs, *self.documents]
 
 
 def list_day_folders(found: Stores) -> list[str]:
-    """Return the day folders of all workspaces, which contain the conversations."""
+    """Return the day folders of all workspaces. A day folder has the conversations of one day."""
     return [
         f"{shelf}/{day}"
         for root in found.workspaces
         for shelf in workspace_layout.shelves(root)
-        for day in _names(workspace_layout.days, shelf, found.failures)
+        for day in _list_names(workspace_layout.days, shelf, found.failures)
     ]
 
 
@@ -79,8 +80,8 @@ def find_stores() -> Stores:
     Known workspaces that were moved or deleted are left out.
     """
     failures: dict[str, str] = {}
-    here = paths.workspace_root()
-    known = dict.fromkeys([*known_workspaces(), here])
+    current = paths.workspace_root()
+    known = dict.fromkeys([*known_workspaces(), current])
     roots = [root for root in known if _is_folder(root, failures)]
     logs = [paths.spawn_sessions(), *program_folders()]
     try:
@@ -90,10 +91,12 @@ def find_stores() -> Stores:
     else:
         logs += log_folders(config)
         documents = [shelf.folder for shelf in shelves(config, roots)]
-    return Stores(roots, _there(logs, failures), _there(documents, failures), failures)
+    return Stores(
+        roots, _existing_folders(logs, failures), _existing_folders(documents, failures), failures
+    )
 
 
-def _there(folders: Iterable[str], failures: dict[str, str]) -> list[str]:
+def _existing_folders(folders: Iterable[str], failures: dict[str, str]) -> list[str]:
     return [folder for folder in dict.fromkeys(folders) if _is_folder(folder, failures)]
 
 
@@ -110,15 +113,17 @@ def _is_folder(path: str, failures: dict[str, str]) -> bool:
         failures[path] = reason_of(error)
         return False
     if not stat.S_ISDIR(found.st_mode):
-        failures[path] = "it is no folder"
+        failures[path] = "it is not a folder"
     return stat.S_ISDIR(found.st_mode)
 
 
 def list_conversation_items(found: Stores) -> Iterator[CheckItem]:
     """Yield a check item for each conversation, session log, session document and archive copy."""
-    yield from _each(found, found.workspaces, partial(_conversations, failures=found.failures))
-    yield from _each(found, found.logs, _logs)
-    yield from _each(found, found.documents, _documents)
+    yield from _collect_items(
+        found, found.workspaces, partial(_conversation_items, failures=found.failures)
+    )
+    yield from _collect_items(found, found.logs, _log_items)
+    yield from _collect_items(found, found.documents, _document_items)
     for copy in () if is_absent(paths.archive()) else list_copies(found.failures):
         yield CheckItem(copy.path, (copy.path,), partial(check_copy, copy))
 
@@ -126,10 +131,10 @@ def list_conversation_items(found: Stores) -> Iterator[CheckItem]:
 def list_adapter_items(found: Stores) -> Iterator[CheckItem]:
     """Yield a check item for each extra log that a framework adapter stores beside its sessions.
 
-    Examples are the checkpoints of LangGraph, the state that ADK sessions share, and the sessions
-    of sub-agents.
+    An adapter stores the sessions of an agent framework. Examples of extra logs are the checkpoints
+    of LangGraph, the state that ADK sessions share, and the sessions of sub-agents.
     """
-    yield from _each(found, inner_folders(), _logs)
+    yield from _collect_items(found, adapter_folders(), _log_items)
 
 
 def list_transcript_items(found: Stores) -> Iterator[CheckItem]:
@@ -139,30 +144,34 @@ def list_transcript_items(found: Stores) -> Iterator[CheckItem]:
             yield CheckItem(history.path, (history.path,), partial(check_transcript, history))
 
 
-def _each(
-    found: Stores, folders: Iterable[str], look: Callable[[str], Iterable[CheckItem]]
+def _collect_items(
+    found: Stores, folders: Iterable[str], list_items: Callable[[str], Iterable[CheckItem]]
 ) -> Iterator[CheckItem]:
     for folder in folders:
         try:
-            yield from look(folder)
+            yield from list_items(folder)
         except (CortextError, OSError) as error:
-            said = reason_of(error) if isinstance(error, OSError) else str(error)
-            found.failures[folder] = said
+            reason = reason_of(error) if isinstance(error, OSError) else str(error)
+            found.failures[folder] = reason
 
 
-def _places(root: str, failures: dict[str, str]) -> Iterator[workspace_layout.ConversationPath]:
+def _list_conversations(
+    root: str, failures: dict[str, str]
+) -> Iterator[workspace_layout.ConversationPath]:
     """Yield the path of each conversation of a workspace, and skip folders that cannot be read."""
     for shelf in workspace_layout.shelves(root):
-        for day in _names(workspace_layout.days, shelf, failures):
-            for name in _names(workspace_layout.folders, f"{shelf}/{day}", failures):
+        for day in _list_names(workspace_layout.days, shelf, failures):
+            for name in _list_names(workspace_layout.folders, f"{shelf}/{day}", failures):
                 yield workspace_layout.ConversationPath(shelf, day, name)
 
 
-def _names(look: Callable[[str], list[str]], folder: str, failures: dict[str, str]) -> list[str]:
+def _list_names(
+    list_names: Callable[[str], list[str]], folder: str, failures: dict[str, str]
+) -> list[str]:
     if not _is_folder(folder, failures):
         return []
     try:
-        return look(folder)
+        return list_names(folder)
     except (CortextError, OSError) as error:
         number = getattr(error, "errno", None)
         failures[folder] = os.strerror(number).lower() if number else str(error)
@@ -180,7 +189,7 @@ def _has_session(place: workspace_layout.ConversationPath, failures: dict[str, s
         except FileNotFoundError:
             continue
         except NotADirectoryError:
-            failures[place.session] = "it is no folder"
+            failures[place.session] = "it is not a folder"
             return False
         except OSError as error:
             failures[place.session] = reason_of(error)
@@ -189,11 +198,11 @@ def _has_session(place: workspace_layout.ConversationPath, failures: dict[str, s
     return False
 
 
-def _conversations(root: str, failures: dict[str, str]) -> Iterator[CheckItem]:
-    for place in _places(root, failures):
+def _conversation_items(root: str, failures: dict[str, str]) -> Iterator[CheckItem]:
+    for place in _list_conversations(root, failures):
         if workspace_layout.is_name(place.name) and _has_session(place, failures):
             files = (place.head, place.lines)
-            # Conversations that came by git have git's permissions, and other people have them too.
+            # A conversation that came with git is not private: other people have it too.
             private = (place.session, *files) if _began_here(root, place) else ()
             yield CheckItem(place.folder, files, partial(check_conversation, root, place), private)
 
@@ -208,11 +217,11 @@ def _began_here(root: str, place: workspace_layout.ConversationPath) -> bool:
     return os.path.isdir(f"{side}/numbers/{place.day}/{number}")
 
 
-def _logs(folder: str) -> Iterator[CheckItem]:
-    ours = folder in (paths.spawn_sessions(), paths.program_sessions())
+def _log_items(folder: str) -> Iterator[CheckItem]:
+    is_own_folder = folder in (paths.spawn_sessions(), paths.program_sessions())
     for id in session_names(folder, ".jsonl"):
         path = f"{folder}/{id}.jsonl"
-        if ours or _is_log(path):
+        if is_own_folder or _is_log(path):
             yield CheckItem(path, (path,), partial(check_log, folder, id), (path,))
 
 
@@ -225,7 +234,7 @@ def _is_log(path: str) -> bool:
         return True  # The check of the file reports why it cannot be read.
 
 
-def _documents(folder: str) -> Iterator[CheckItem]:
+def _document_items(folder: str) -> Iterator[CheckItem]:
     for id in session_names(folder, ".json"):
         if id != "index":
             path = f"{folder}/{id}.json"

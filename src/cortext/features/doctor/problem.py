@@ -13,14 +13,14 @@ import msgspec
 from cortext.errors import CortextError, NewerVersionError, reason_of
 
 PROBLEM, WARNING, NOTE = "problem", "warning", "note"
-"""The severities.
+"""The severities of a `Problem`.
 
-A problem is something damaged or not working. A warning may cause trouble later. A note is only
-information.
+PROBLEM means that something is damaged or does not work. WARNING means that it may cause trouble
+later. NOTE is only information.
 """
 
-CONFLICT = "git left conflict markers in it"
-UNFORESEEN = "it is as it was; please tell us of this file: doctor is to look at any"
+CONFLICT = "the file contains git conflict markers"
+UNFORESEEN = "the file was not changed; please report this as a bug in `cortext doctor`"
 
 
 class Problem(msgspec.Struct):
@@ -41,11 +41,27 @@ class Problem(msgspec.Struct):
 class Repaired(msgspec.Struct):
     """The result of a repair.
 
-    `did` is a sentence about what was done. `kept` are the paths where the previous files are.
+    `did` is a sentence that says what the repair did. `kept` are the paths of the old files, which
+    are kept under other names.
     """
 
     did: str
     kept: list[str]
+
+
+_TORN_FILE = re.compile(r"\.torn(?:-\d+)?$")
+
+
+def describe_kept(kept: Sequence[str]) -> str:
+    """Return a clause that names the old files that a repair kept. Return "" if there are none.
+
+    A `.torn` file has only the cut line, not the whole original.
+    """
+    torn = [path for path in kept if _TORN_FILE.search(path)]
+    originals = [path for path in kept if path not in torn]
+    clauses = [f"; original kept: {', '.join(originals)}"] if originals else []
+    clauses += [f"; the cut line is kept in {', '.join(torn)}"] if torn else []
+    return "".join(clauses)
 
 
 class Repair(NamedTuple):
@@ -61,7 +77,10 @@ class Repair(NamedTuple):
 
 
 class CheckResult(NamedTuple):
-    """The problems that one check found, and one repair for all of them that can be repaired."""
+    """The problems that one check found, and the repair for them.
+
+    `mend` repairs every problem that can be repaired. It is None if no problem can be repaired.
+    """
 
     problems: Sequence[Problem] = ()
     mend: Repair | None = None
@@ -82,45 +101,45 @@ def is_absent(path: str) -> bool:
 
 
 def pluralize(number: int, word: str) -> str:
-    """Return a number with its noun, such as "1 line" or "3 lines"."""
+    """Return a number with a noun, such as "1 line" or "3 lines". `word` is the singular."""
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 def describe_nuls(count: int) -> str:
     """Return a clause that reports `count` NUL bytes in a file."""
-    stand = "NUL byte stands" if count == 1 else "NUL bytes stand"
-    return f"{count} {stand} where something was written"
+    return f"found {pluralize(count, 'NUL byte')} in place of data"
 
 
 _TYPE = re.compile(r"Expected `(\w+)[^`]*`, got `(\w+)` - at `\$\.([^`]+)`")
 _VALUE = re.compile(r"Invalid enum value ('.*') - at `\$\.([^`]+)`")
 _FIELD = re.compile(r"Object missing required field `(\w+)`.*")
-_WORDS = {
+_TYPE_NAMES = {
     "str": "text", "int": "a number", "float": "a number", "bool": "yes or no", "null": "nothing",
     "array": "a list", "object": "an object", "datetime": "a time",
 }  # fmt: skip
 
 
 def reword_decode_error(why: str) -> str:
-    """Return the error message `why` of a JSON decoder in words that users understand."""
-    why = _TYPE.sub(_of_type, why)
-    why = _VALUE.sub(r"its `\2` is \1, which is none that we know", why)
-    why = _FIELD.sub(r"it has no `\1`", why)
+    """Translate the error message `why` of a JSON decoder into words that users understand."""
+    why = _TYPE.sub(_reword_type_error, why)
+    why = _VALUE.sub(r"`\2` has the unknown value \1", why)
+    why = _FIELD.sub(r"the field `\1` is missing", why)
     return why.replace(" at at ", " at ").removeprefix("is not a session: ")
 
 
-def _of_type(found: re.Match[str]) -> str:
-    wanted, got = (_WORDS.get(found[at], found[at]) for at in (1, 2))
-    return f"its `{found[3]}` is {got}, and should be {wanted}"
+def _reword_type_error(found: re.Match[str]) -> str:
+    wanted, actual = (_TYPE_NAMES.get(found[group], found[group]) for group in (1, 2))
+    return f"`{found[3]}` is {actual}, but should be {wanted}"
 
 
 def report_unreadable(path: str, error: OSError | NewerVersionError) -> CheckResult:
     """Return the problem of a file that cannot be read because of `error`.
 
-    A file that was deleted meanwhile is no problem. A file of a newer release is only a note.
+    Return no problem if the file was deleted meanwhile. Return only a note if a newer release of
+    cortext wrote the file.
     """
     if isinstance(error, FileNotFoundError):
-        return _leads_nowhere(path) if os.path.islink(path) else NOTHING
+        return _report_broken_link(path) if os.path.islink(path) else NOTHING
     if isinstance(error, NewerVersionError):
         return CheckResult([Problem(str(error), error.hint, NOTE, error.path)])
     where = error.filename if isinstance(error.filename, str) else path
@@ -128,30 +147,30 @@ def report_unreadable(path: str, error: OSError | NewerVersionError) -> CheckRes
     return CheckResult([Problem(text, _hint_of(error), path=where)])
 
 
-def _leads_nowhere(path: str) -> CheckResult:
-    text = f"{path} is a link that leads nowhere: {os.readlink(path)}"
-    return CheckResult([Problem(text, "remove it, or put back what it leads to", path=path)])
+def _report_broken_link(path: str) -> CheckResult:
+    text = f"{path} is a link to a file that does not exist: {os.readlink(path)}"
+    return CheckResult([Problem(text, "remove the link, or restore that file", path=path)])
 
 
 def _hint_of(error: OSError) -> str:
     if error.errno in (errno.EISDIR, errno.ENOTDIR):
-        return "something else is in its place: look what it is, and move it away"
+        return "something else is at this path; check what it is, and move it away"
     if error.errno in (errno.EACCES, errno.EPERM):
-        return "check who owns it and its permissions"
+        return "check its owner and permissions"
     if error.errno == errno.ELOOP:
-        return "it is a link that leads to itself: remove it"
+        return "the link points to itself; remove the link"
     if error.errno == errno.EIO:
-        return "the disk may be failing: copy what is on it to another one first"
-    return "look whether the disk that it is on works"
+        return "the disk may be failing; first copy its contents to another disk"
+    return "check that the disk works"
 
 
 def report_unforeseen(path: str, error: Exception) -> CheckResult:
-    """Return the problem of a path whose check raised the exception `error`."""
+    """Return the problem to report if the check of a path raised the exception `error`."""
     if isinstance(error, OSError):
         return report_unreadable(path, error)
     if isinstance(error, CortextError):
         return CheckResult([Problem(str(error), error.hint or UNFORESEEN, path=path)])
-    text = f"{path} cannot be looked at: {type(error).__name__}: {error!s:.200}"
+    text = f"could not check {path}: {type(error).__name__}: {error!s:.200}"
     return CheckResult([Problem(text, UNFORESEEN, path=path)])
 
 
@@ -175,12 +194,22 @@ class Trouble(NamedTuple):
 def describe_trouble(path: str, trouble: Trouble, mend: str = "", hint: str = "") -> Problem:
     """Return the problem that reports one piece of damage in a file.
 
-    `mend` says what `--fix` would do. It is ignored if the damage cannot be repaired. `hint`
-    replaces the usual hint.
+    `mend` says what `--fix` would do. It is ignored if the damage cannot be repaired. If `hint` is
+    given, it replaces the usual hint.
     """
     where = path if trouble.line is None else f"{path}, line {trouble.line}"
     mend = mend if trouble.mends else ""
-    usual = f"`cortext doctor --fix` {'mends it' if mend else 'leaves it as it is'}"
+    usual = "`cortext doctor --fix` repairs it" if mend else _no_repair_hint(trouble)
     return Problem(
         f"{where}: {trouble.text}", hint or usual, trouble.severity, path, trouble.line, mend
+    )
+
+
+def _no_repair_hint(trouble: Trouble) -> str:
+    """Return the hint for damage that `--fix` cannot repair."""
+    if trouble.severity == NOTE:
+        return "you need not do anything; `cortext doctor --fix` does not change it"
+    return (
+        "`cortext doctor --fix` does not change it; look at the file, and restore it from a backup "
+        "or from git"
     )

@@ -9,12 +9,12 @@ import msgspec
 
 from cortext.errors import CortextError, SessionStorageError
 from cortext.features.doctor.problem import UNFORESEEN, Problem, Repair, Repaired, pluralize
-from cortext.features.doctor.salvage.text_encoding import repair_value_characters
+from cortext.features.doctor.salvage.damaged_text import repair_value_characters
 from cortext.model.message import SessionMessage
 
 
 class FailedRepair(msgspec.Struct):
-    """A repair that failed and changed nothing. `step` says what it was to do."""
+    """A repair that failed and changed nothing. `step` is its sentence from the repair plan."""
 
     step: str
     why: str
@@ -43,7 +43,7 @@ def run_repairs(mends: Iterable[Repair]) -> RepairOutcome:
         except OSError as error:
             outcome.failed.append(FailedRepair(mend.sentence, error.strerror or str(error)))
         except Exception as error:  # noqa: BLE001  one failed repair must not stop the others
-            why = f"it cannot be done: {type(error).__name__}: {error!s:.200}"
+            why = f"the repair failed: {type(error).__name__}: {error!s:.200}"
             outcome.failed.append(FailedRepair(mend.sentence, why, UNFORESEEN))
         else:
             if done is not None:
@@ -62,39 +62,43 @@ def ensure_nothing_lost(
     A repair calls this function before it changes anything.
     """
     try:
-        now = {repair_value_characters(message.id) for message in read()}
+        current_ids = {repair_value_characters(message.id) for message in read()}
     except CortextError:
         return  # Nothing can be read now, so nothing can be lost.
-    missing = now - {message.id for message in new}
+    missing = current_ids - {message.id for message in new}
     if missing:
         what = pluralize(len(missing), "message")
-        text = f"{path} was left as it is: {what} that can be read would not be in it any more"
+        text = f"{path} was not changed: the repair would lose {what} that can be read"
         raise SessionStorageError(text, path=path, hint=UNFORESEEN)
 
 
 MANY = 20
-"""With more damaged files than this, the report names one file for each frequent problem."""
-_SOME = 10
-_PARTICULAR = re.compile(r"'[^']*'|\"[^\"]*\"|\([^()]*\)|\d+")
+"""The number of damaged files up to which the report names every file.
+
+With more damaged files, the report names only one file for each frequent kind of problem.
+"""
+_FREQUENT = 10
+_VARIABLE_TEXT = re.compile(r"'[^']*'|\"[^\"]*\"|\([^()]*\)|\d+")
 
 
 def problem_kind(problem: Problem) -> str:
-    """Return the text of a problem without path, names and numbers.
+    """Return the kind of a problem: its text without the path, names and numbers.
 
-    Problems with the same text are of the same kind, and the report groups them.
+    The report groups problems of the same kind.
     """
     text = problem.text.replace(problem.path, "") if problem.path else problem.text
-    return f"{problem.severity} {_PARTICULAR.sub('#', text)}"
+    return f"{problem.severity} {_VARIABLE_TEXT.sub('#', text)}"
 
 
 def count_repeated_kinds(problems: Sequence[Problem]) -> dict[str, int]:
-    """Return in how many files each kind of problem occurs, for kinds with more than 10 files.
+    """Return the number of files with each frequent kind of problem.
 
-    Return {} if at most 20 files have problems. `problem_kind` returns the kind of a problem.
+    The keys are kinds, as `problem_kind` returns them. A kind is frequent if more than 10 files
+    have it. Return {} if at most 20 files have problems.
     """
     files: dict[str, set[str]] = {}
     for problem in problems:
         files.setdefault(problem_kind(problem), set()).add(problem.path)
     if len({problem.path for problem in problems}) <= MANY:
         return {}
-    return {kind: len(paths) for kind, paths in files.items() if len(paths) > _SOME}
+    return {kind: len(paths) for kind, paths in files.items() if len(paths) > _FREQUENT}

@@ -1,23 +1,23 @@
-"""Make a conversation of a workspace from a session that belongs to no workspace ("adopt" it).
+"""Adopt a session that belongs to no workspace: make a conversation of a workspace from it.
 
-A tool session is bound to the conversation: its later messages belong to the conversation. A
-session of `aur spawn` or of a program is copied, and the `parent_id` of the copy names the session
-as TOOL:ID. The session itself does not change. Its later messages are copied when it is adopted
-again.
+A tool session is bound to the conversation, so its later messages are captured too. A session of
+`aur spawn` or of a program is copied, and the `parent_id` of the copy names the session as TOOL:ID.
+The session itself does not change. Its later messages are copied when it is adopted again.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import NamedTuple
+
+import msgspec
 
 from cortext import paths
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.row import ConversationRow
 from cortext.features.capture.bindings import ConversationRef, row_of
-from cortext.features.capture.consent import allow, is_allowed
-from cortext.features.capture.current_session import make_conversation
+from cortext.features.capture.capture_permission import allow, is_allowed
+from cortext.features.capture.current_conversation import make_conversation
 from cortext.features.listing.session_of_row import read_all
 from cortext.model.session import Session
 from cortext.stores.workspace_layout import ConversationPath
@@ -25,10 +25,11 @@ from cortext.workspace.known_folders import known_workspaces
 from cortext.workspace.workspace import Workspace
 
 
-class AdoptedConversation(NamedTuple):
+class AdoptedConversation(msgspec.Struct, frozen=True):
     """The conversation that a session was copied into.
 
-    `is_new` is False if the conversation existed before. `notes` describe what could not be read.
+    `is_new` is False if the conversation existed before. `notes` name the lines that could not be
+    read.
     """
 
     ref: ConversationRef
@@ -41,45 +42,46 @@ class AdoptedConversation(NamedTuple):
 
 
 def keep(row: ConversationRow, root: str = "") -> AdoptedConversation:
-    """Copy the messages of a session of `aur spawn` or a program into a conversation.
+    """Copy the messages of a standalone session into a conversation, and return the conversation.
 
-    Return the conversation. If the session was not copied before, make the conversation in the
-    workspace `root`, by default the workspace where the session took place.
+    A standalone session comes from `aur spawn` or from a program, not from an AI tool. If the
+    session was not copied before, create the conversation in the workspace `root`. If `root` is "",
+    use the workspace where the session took place.
     """
     session, damages, _, _ = read_all(row)
     notes = [f"{d.path}{f', line {d.line}' if d.line else ''}: {d.detail}" for d in damages]
-    made = _find_copy(row)
-    ref = made or _begin(row, session, root or _workspace_of(row))
+    copy = _find_copy(row)
+    ref = copy or _create_conversation(row, session, root or _workspace_of(row))
     _add_messages(Workspace(ref.root), ref.place, session)
-    if made is None:
-        _name_source(row, ref, session)
-    return AdoptedConversation(ref, made is None, notes)
+    if copy is None:
+        _write_source(row, ref, session)
+    return AdoptedConversation(ref, copy is None, notes)
 
 
 def as_conversation(row: ConversationRow, *, at_rest: bool = False) -> ConversationRow:
     """Return the row of the conversation that a session belongs to.
 
-    If there is no conversation yet, make one in the workspace where the session took place. If
+    If there is no conversation yet, create it in the workspace where the session took place. If
     `row` is a conversation, return it unchanged. `at_rest` means that no tool has the session open;
-    the conversation then gets the times of the session.
+    the new conversation then gets the times of the session.
     """
     if not row.tool:
         return row
     if row.is_standalone:
         return keep(row).row
-    made = make_conversation(_workspace_of(row), row.tool, row.key, row.path, at_rest=at_rest)
-    return row_of(made)
+    ref = make_conversation(_workspace_of(row), row.tool, row.key, row.path, at_rest=at_rest)
+    return row_of(ref)
 
 
 def _workspace_of(row: ConversationRow) -> str:
-    there = row.working_dir and os.path.isdir(row.working_dir)
-    return paths.workspace_root(row.working_dir) if there else paths.personal_workspace()
+    has_folder = row.working_dir and os.path.isdir(row.working_dir)
+    return paths.workspace_root(row.working_dir) if has_folder else paths.personal_workspace()
 
 
 def _find_copy(row: ConversationRow) -> ConversationRef | None:
     """Return the conversation that a session was copied into on this machine, or None.
 
-    A conversation from another machine, which came by git, does not count.
+    A conversation that came from another machine with git does not count.
     """
     roots = [root for root in known_workspaces() if os.path.isdir(root)]
     with Catalog.at_home() as catalog:
@@ -92,19 +94,23 @@ def _find_copy(row: ConversationRow) -> ConversationRef | None:
     return None
 
 
-def _begin(row: ConversationRow, session: Session, root: str) -> ConversationRef:
+def _create_conversation(row: ConversationRow, session: Session, root: str) -> ConversationRef:
     workspace = Workspace(root)
     ended = max(session.updated_at, row.active_at)
-    made = workspace.chat(
+    conversation = workspace.chat(
         row.title or session.title, {}, cwd=row.working_dir, began=session.created_at, ended=ended
     ).session
-    return ConversationRef(root, workspace.store.place_of(made.id, made))
+    return ConversationRef(root, workspace.store.place_of(conversation.id, conversation))
 
 
 def _add_messages(workspace: Workspace, place: ConversationPath, session: Session) -> None:
-    """Add the messages and tool calls that the conversation lacks, and update its time."""
-    have = {message.id for message in workspace.store.read_what_is_left(place).messages}
-    new = [message for message in session.messages if message.id not in have]
+    """Add the messages and tool calls of `session` to its conversation.
+
+    Messages and tool calls that the conversation already has are skipped. The time of the
+    conversation is updated too.
+    """
+    stored_ids = {message.id for message in workspace.store.read_readable_part(place).messages}
+    new = [message for message in session.messages if message.id not in stored_ids]
     if new:
         workspace.store.append(f"{place.day}/{place.name}", *new)
 
@@ -117,12 +123,13 @@ def _add_messages(workspace: Workspace, place: ConversationPath, session: Sessio
     workspace.change(place, change)
 
 
-def _name_source(row: ConversationRow, made: ConversationRef, session: Session) -> None:
-    """Write the source and status of the session into the head of its new conversation.
+def _write_source(row: ConversationRow, ref: ConversationRef, session: Session) -> None:
+    """Write the fields of a copied session into `session.json` of its new conversation.
 
-    This is the last step: a conversation that names its source is complete.
+    The field `parent_id` names the copied session. This is the last step, so a conversation that
+    names its source has all messages.
     """
-    allow(made.place, row.tool, row.key)
+    allow(ref.place, row.tool, row.key)
 
     def change(head: Session) -> bool:
         for name in ("agent", "model", "owner", "summary", "tags", "tools", "stop_reason"):
@@ -134,4 +141,4 @@ def _name_source(row: ConversationRow, made: ConversationRef, session: Session) 
         head.parent_id = f"{row.tool}:{row.key}"
         return False
 
-    Workspace(made.root).change(made.place, change)
+    Workspace(ref.root).change(ref.place, change)

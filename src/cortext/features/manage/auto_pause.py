@@ -1,8 +1,8 @@
-"""Pause conversations that had no activity for `sessions.pause_minutes`.
+"""Pause idle conversations: those without activity for `sessions.pause_minutes`, a setting.
 
-Hooks start a background process that pauses them. `cortext watch` pauses them when it is time, and
-so does a list before it says "auto-saved and paused". New messages are captured before the pause.
-Nothing is committed to git.
+Hooks start a background process that pauses idle conversations. `cortext watch` and `cortext list`
+pause them too; the list then shows "auto-saved and paused". New messages are captured before the
+pause. Nothing is committed to git.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cortext.catalog.catalog import Catalog
 from cortext.catalog.row import ConversationRow
 from cortext.config import Config
 from cortext.errors import CortextError, SessionLockedError
-from cortext.features.archive.background_sync import is_time, start_detached
+from cortext.features.archive.background_sync import claim_start, start_detached
 from cortext.features.capture.capture import capture
 from cortext.features.capture.pending_bindings import is_bound_here, is_process_running
 from cortext.features.errors_log import write_error
@@ -26,17 +26,17 @@ from cortext.model.session import Session
 from cortext.model.tool_binding import ToolBinding, bindings_of
 from cortext.stores.workspace_layout import ConversationPath
 from cortext.tools.running_sessions import live_sessions
-from cortext.workspace.inactivity import REASON, find_auto_paused, find_idle, latest_idle
+from cortext.workspace.idle_conversations import REASON, find_auto_paused, find_idle, idle_limit
 from cortext.workspace.workspace import Workspace
 
 EVERY = 60.0
-"""The least number of seconds between two starts of the background process for a workspace."""
+"""The minimum number of seconds between two starts of the background process for a workspace."""
 _PATIENCE = 1.0
-"""The most seconds that one list spends on pausing conversations. The next list continues."""
+"""The maximum time in seconds that one list spends on pausing. The next list continues."""
 
 
 class _NotIdleError(Exception):
-    """The conversation is not idle after all."""
+    """The conversation was used again before it could be paused."""
 
 
 def start_pausing(root: str, current: str = "") -> None:
@@ -46,15 +46,15 @@ def start_pausing(root: str, current: str = "") -> None:
     path `current` is never paused.
     """
     name = blake2b(os.fsencode(root), digest_size=16).hexdigest()
-    if is_time(os.path.join(paths.running(), "resting", name), EVERY):
+    if claim_start(os.path.join(paths.running(), "resting", name), EVERY):
         start_detached("-m", __name__, root, current)
 
 
-def pause_resting(root: str, current: str = "") -> None:
-    """Pause the idle conversations of a workspace on disk, except the one at the path `current`.
+def pause_idle_conversations(root: str, current: str = "") -> None:
+    """Pause the idle conversations of a workspace, except the conversation at the path `current`.
 
-    Conversations of other machines and those that a tool has open stay active. A failure goes to
-    the log that `cortext doctor` shows, and the next call tries again.
+    Conversations of other machines stay active. Conversations that a tool has open stay active too.
+    A failure is written to the log that `cortext doctor` shows, and the next call tries again.
     """
     minutes = float(Config.load(root)["sessions.pause_minutes"])
     with Catalog.at_home() as catalog:
@@ -65,23 +65,24 @@ def pause_resting(root: str, current: str = "") -> None:
 
 
 def pause_and_record(catalog: Catalog, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
-    """Pause idle conversations on disk; return the paused ones that were not announced before.
+    """Pause idle conversations. Return the paused conversations that were not announced before.
 
-    The catalog records that they are announced now. It also records conversations of other machines
-    and those that could not be paused, so that lists do not try again. If a tool has a conversation
-    open or locked, or if there was no time, the next list tries again.
+    A list announces each paused conversation to the user once. The catalog records the
+    conversations that are done, so that no list handles them again. A conversation is done if it is
+    paused, belongs to another machine, or cannot be paused. If a conversation is open or locked, or
+    if there was no time for it, the next list tries again.
     """
     minutes = {root: _pause_minutes(root) for root in {row.workspace for row in rows}}
     deadline = time.monotonic() + _PATIENCE
-    settled = {
+    finished_ids = {
         row.identity
         for row in rows
         if row.status == "paused"
         or (time.monotonic() < deadline and _pause(row, minutes[row.workspace]))
     }
-    # Capturing may have added messages that are later than those of the rows.
-    now = [row for row in catalog.list(list(minutes)) if row.identity in settled]
-    return find_auto_paused(catalog.tell_once(now))
+    # The capture may have added new messages, so read the rows again.
+    current = [row for row in catalog.list(list(minutes)) if row.identity in finished_ids]
+    return find_auto_paused(catalog.tell_once(current))
 
 
 def _pause_minutes(root: str) -> float:
@@ -96,10 +97,10 @@ def _pause_minutes(root: str) -> float:
 
 
 def _pause(row: ConversationRow, minutes: float) -> bool:
-    """Pause one idle conversation on disk; return False if the caller must try again later."""
+    """Pause one idle conversation. Return False if the caller must try again later."""
     try:
         return _capture_and_pause(row, minutes)
-    except Exception as error:  # noqa: BLE001  one conversation must not keep the others
+    except Exception as error:  # noqa: BLE001  the other conversations must still be paused
         write_error(f"pausing {row.key}", error)
         return not isinstance(error, SessionLockedError)  # a lock is free again soon
 
@@ -116,9 +117,9 @@ def _capture_and_pause(row: ConversationRow, minutes: float) -> bool:
     capture(row.workspace, row.place)
 
     def change(session: Session) -> bool:
-        said = [message.timestamp for message in session.messages[-1:]]
-        last = max([session.updated_at, *said]).timestamp() * 1_000_000
-        is_idle = session.status == "active" and last < latest_idle(minutes)
+        last_times = [message.timestamp for message in session.messages[-1:]]
+        last = max([session.updated_at, *last_times]).timestamp() * 1_000_000
+        is_idle = session.status == "active" and last < idle_limit(minutes)
         if not is_idle or _is_live(bindings_of(session)):
             raise _NotIdleError
         session.status, session.stop_reason = "paused", REASON
@@ -136,8 +137,8 @@ def _is_of_this_machine(
 ) -> bool:
     """Return whether a conversation took place on this machine.
 
-    A conversation that came by git may still be active on another machine. `bindings` are the tool
-    sessions of the conversation.
+    A conversation that came with git may still be active on another machine. `bindings` are the
+    tool sessions of the conversation.
     """
     if bindings:
         return any(is_bound_here(place, each) for each in bindings)
@@ -159,9 +160,9 @@ def _is_live(bindings: Sequence[ToolBinding]) -> bool:
 
 def _main(root: str, current: str) -> None:
     try:
-        pause_resting(root, current)
+        pause_idle_conversations(root, current)
     except Exception as error:  # noqa: BLE001  only the log shows it
-        write_error("pausing what rests", error)
+        write_error("pausing idle conversations", error)
 
 
 if __name__ == "__main__":

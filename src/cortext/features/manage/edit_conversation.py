@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cortext.catalog.row import ConversationRow, NotOursError
+from cortext.catalog.row import ConversationRow, NotInWorkspaceError
 from cortext.errors import CortextError
 from cortext.features.capture.capture import capture_pending
 from cortext.features.manage.adopt import as_conversation
@@ -12,10 +12,11 @@ from cortext.model.session import Session
 from cortext.workspace.workspace import Started, Workspace
 
 
-def ours(row: ConversationRow) -> ConversationRow:
-    """Return a row that can be edited: the row itself, if it is a conversation of a workspace.
+def ensure_conversation(row: ConversationRow) -> ConversationRow:
+    """Return the row of a conversation that can be edited.
 
-    A session of a tool or program is made into a conversation first.
+    If `row` is a session of a tool or a program, make a conversation from it first. If `row` is
+    already a conversation of a workspace, return it unchanged.
     """
     return as_conversation(row, at_rest=row.status != "active")
 
@@ -27,7 +28,7 @@ def as_title(words: str) -> str:
     """
     text = " ".join(words.split())
     if not text:
-        raise CortextError("a title has at least one character that can be seen")
+        raise CortextError("the title must not be empty")
     return text
 
 
@@ -39,49 +40,50 @@ def rename(row: ConversationRow, title: str) -> Session:
         session.title = text
         return False
 
-    return _workspace(row).change(row.place, change)
+    return _editable_workspace(row).change(row.place, change)
 
 
 def tag(row: ConversationRow, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Session:
-    """Add tags to a conversation, and remove others."""
-    wanted, unwanted = ([_tag(name) for name in names] for names in (add, remove))
+    """Add and remove tags of a conversation, and return its session."""
+    wanted, unwanted = ([_normalize_tag(name) for name in names] for names in (add, remove))
 
     def change(session: Session) -> bool:
-        kept = [name for name in session.tags if _tag(name) not in unwanted]
-        session.tags = [name for name in dict.fromkeys([*kept, *wanted]) if name]
+        remaining = [name for name in session.tags if _normalize_tag(name) not in unwanted]
+        session.tags = [name for name in dict.fromkeys([*remaining, *wanted]) if name]
         return False
 
-    return _workspace(row).change(row.place, change)
+    return _editable_workspace(row).change(row.place, change)
 
 
-def _tag(name: str) -> str:
+def _normalize_tag(name: str) -> str:
     """Return a tag without a leading "#" and extra spaces."""
     return " ".join(name.split()).lstrip("#")
 
 
 def fork(row: ConversationRow, *, at: int | None = None, title: str = "") -> Started:
-    """Start a new conversation with a copy of the messages of another, up to message `at`.
+    """Start a new conversation with a copy of the messages of `row`, up to message number `at`.
 
     By default, all messages are copied. Raises CortextError if there is no message `at`.
     """
     row = capture_pending(row)
-    workspace = _workspace(row)
-    count = len(workspace.store.read_what_is_left(row.place).messages)
+    workspace = _editable_workspace(row)
+    count = len(workspace.store.read_readable_part(row.place).messages)
     if at is not None and at > count:
         raise CortextError(
-            f"{row.key} has {count} messages, so there is no message {at}",
+            f"there is no message {at}; {row.key} has {count} messages",
             hint=f"`cortext show {row.key}` shows them",
         )
     return workspace.fork(row.place, at, key=row.key, title=title)
 
 
-def _workspace(row: ConversationRow) -> Workspace:
-    """Return the workspace of a conversation. A folder without a session file gets one.
+def _editable_workspace(row: ConversationRow) -> Workspace:
+    """Return the workspace of a conversation that the user wants to edit.
 
-    Raises NotOursError for a session of a tool, which only the tool may change.
+    If the conversation has no session file, write one first. Raises NotInWorkspaceError for a
+    session of a tool, because only the tool may change it.
     """
     if row.tool:
-        raise NotOursError(row.tool, row.key)
+        raise NotInWorkspaceError(row.tool, row.key)
     workspace = Workspace(row.workspace)
     if not row.status:
         workspace.adopt(row.place, title=row.title, kind=row.kind)

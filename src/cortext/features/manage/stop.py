@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import msgspec
 
 from cortext.catalog.row import ConversationRow
 from cortext.errors import InvalidTransitionError
 from cortext.features.capture.capture import capture
 from cortext.features.manage.adopt import as_conversation
-from cortext.features.manage.git_commit import Recorder
+from cortext.features.manage.commit_without_secrets import Recorder
 from cortext.model.secrets.detector import mask_text
 from cortext.model.session import Session
 from cortext.workspace.workspace import Workspace
 
 
-class Stopped(NamedTuple):
-    """The title and summary of a stopped conversation, without secrets, and notes for the user."""
+class Stopped(msgspec.Struct, frozen=True):
+    """The title and summary of a stopped conversation, without secrets, and notes for the user.
+
+    `has_messages` is False if the conversation has no messages yet.
+    """
 
     title: str
     summary: str
     notes: list[str]
+    has_messages: bool
 
 
 def stop(row: ConversationRow, *, summary: str | None, completed: bool = False) -> Stopped:
-    """Save a conversation as paused, or as completed, with the new messages from its tools.
+    """Capture the new messages of a conversation, and save it as paused or as completed.
 
-    A tool session is made into a conversation first. Without a summary, one is made from the
-    messages. A folder without a session file gets one. The conversation is committed to git if the
-    settings say so.
+    If `row` is a tool session, make a conversation from it first. If `summary` is None, make a
+    summary from the messages. A conversation folder without a session file gets one. The
+    conversation is committed to git if the settings say so.
     """
     row = as_conversation(row)
     workspace = Workspace(row.workspace)
@@ -44,7 +48,8 @@ def stop(row: ConversationRow, *, summary: str | None, completed: bool = False) 
     try:
         session = workspace.stop(row.place, summary=summary or "", completed=completed, then=commit)
     except InvalidTransitionError as error:
-        again = f"`cortext resume {row.key} --reopen` goes on with it"
-        error.hint = f"{again}, `cortext done {row.key}` saves it as it is"
+        reopen = f"`cortext resume {row.key} --reopen` continues it"
+        error.hint = f"{reopen}; `cortext done {row.key}` saves it and leaves it completed"
         raise
-    return Stopped(mask_text(session.title)[0], mask_text(session.summary)[0], notes)
+    title, outline = mask_text(session.title)[0], mask_text(session.summary)[0]
+    return Stopped(title, outline, notes, has_messages=bool(session.messages))

@@ -15,39 +15,40 @@ from cortext.catalog.row import ConversationRow
 from cortext.durability.replace_file import all_set_aside, remove_if_there, storage_errors
 from cortext.durability.trash_folder import Trash, TrashEntry
 from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
-from cortext.features.resume.handoff_files import delete_handoff_files
+from cortext.features.resume.agent_temp_files import delete_handoff_files
 from cortext.features.search.index_refresh import purge
 from cortext.features.search.search import Search
-from cortext.features.secrets.adapter_files import agents_of, state_of
+from cortext.features.secrets.adapter_side_files import agents_of, checkpoints_of
 from cortext.stores.log import LogStore
-from cortext.workspace.summary_cache_file import remove_summaries
+from cortext.workspace.agent_sdk_summaries_file import remove_summaries
 from cortext.workspace.workspace import Workspace
 
 
 def delete(row: ConversationRow, *, unless: Callable[[], bool] | None = None) -> TrashEntry:
     """Move a conversation's folder to the trash.
 
-    `unless` is called under the lock of the conversation. If it returns true, raise CortextError:
-    the conversation was used after the caller chose it.
+    The function `unless` is called while the conversation is locked. It returns True if the
+    conversation was used after the caller chose it. In that case, raise CortextError and move
+    nothing.
     """
     workspace = Workspace(row.workspace)
     with workspace.changing(row.place):
         if unless is not None and unless():
-            raise CortextError("it was used meanwhile")
+            raise CortextError("the conversation was used in the meantime")
         return _trash().put(f"{row.key}: {row.title}", [row.place.folder])
 
 
 def delete_log(row: ConversationRow) -> TrashEntry:
     """Move a program's session log to the trash, with the files that belong only to that session.
 
-    These are set-aside versions, logs of sub-agents and checkpoints. State that several sessions
-    share is not moved. A program that continues the session starts with an empty session. Raises
-    SessionNotFoundError if the log does not exist.
+    These files are damaged versions that a repair kept, logs of sub-agents, and checkpoints. State
+    that several sessions share is not moved. If a program later continues the session, it finds no
+    messages and starts from the beginning. Raises SessionNotFoundError if the log does not exist.
     """
-    with ExitStack() as held:
-        for path in filter(None, (row.path, state_of(row))):
+    with ExitStack() as locks:
+        for path in filter(None, (row.path, checkpoints_of(row))):
             folder, name = os.path.split(path)
-            held.enter_context(LogStore(folder).changing(name.removesuffix(SUFFIX)))
+            locks.enter_context(LogStore(folder).changing(name.removesuffix(SUFFIX)))
         if not os.path.lexists(row.path):
             raise SessionNotFoundError(row.key, path=row.path)
         label = f"{row.key}: {row.title}" if row.title else row.key
@@ -55,16 +56,16 @@ def delete_log(row: ConversationRow) -> TrashEntry:
 
 
 def files_of_log(row: ConversationRow) -> list[str]:
-    """Return all files that belong only to a program's session: its log first, then the others."""
-    logs = [row.path, state_of(row), *(agent.path for agent in agents_of(row))]
+    """Return the files that belong only to a program's session. The first one is its log."""
+    logs = [row.path, checkpoints_of(row), *(agent.path for agent in agents_of(row))]
     return [file for path in logs if path for file in (path, *all_set_aside(path))]
 
 
-def rests_since(row: ConversationRow, limit: int) -> bool:
-    """Return whether a conversation has no message after `limit`, in microseconds since 1970.
+def is_idle_since(row: ConversationRow, limit: int) -> bool:
+    """Return whether a conversation has no message since `limit`, in microseconds since 1970.
 
-    Also return False if its status is not that of the row. The stored session is read, because the
-    row may be older.
+    The row may be outdated, so the stored session is read. Return False if the stored status
+    differs from the status of the row.
     """
     if row.last_active >= limit:
         return False
@@ -97,15 +98,16 @@ def restore(given: str) -> TrashEntry:
     entry = find_entry(given)
     if entry is None:
         missing = SessionNotFoundError(given)
-        missing.hint = "`cortext trash` lists what can be brought back"
+        missing.args = (f"the trash has no item {given}",)
+        missing.hint = "`cortext trash` lists the items that can be restored"
         raise missing
     return trash.restore(entry.id)
 
 
 def find_entry(given: str) -> TrashEntry | None:
-    """Return the entry of the trash that a text names; None if there is none.
+    """Return the entry of the trash that `given` names; None if there is no such entry.
 
-    The text is the start of the entry's id or of the conversation's id, or words of its label.
+    `given` is the start of the entry's id or of the conversation's id, or words of its label.
     Raises AmbiguousIdError if several entries match.
     """
     entries, words = _trash().list(), given.casefold().split()
@@ -122,7 +124,7 @@ def find_entry(given: str) -> TrashEntry | None:
 
 
 def empty(older_than_days: float = 0) -> list[TrashEntry]:
-    """Delete old entries of the trash for good, and return them.
+    """Delete trash entries that are at least `older_than_days` days old, and return them.
 
     Their texts are removed from the catalog and the search index too. If the index cannot be
     cleared, the entries stay in the trash.
@@ -131,37 +133,37 @@ def empty(older_than_days: float = 0) -> list[TrashEntry]:
     trash = _trash()
     if not any(entry.deleted_at <= limit for entry in trash.list()):
         return []
-    _purge_words()
-    # Files written for agents after the limit have none of these words, and may be in use.
+    _purge_index()
+    # Files written for agents after the limit have no deleted texts, and may be in use.
     delete_handoff_files(limit.timestamp())
-    gone = trash.empty(older_than_days)
-    origins = [origin for entry in gone for origin in entry.origins]
+    deleted = trash.empty(older_than_days)
+    origins = [origin for entry in deleted for origin in entry.origins]
     try:
         with Catalog.at_home() as catalog:
             catalog.purge()
     finally:
-        _purge_lists(origins)
+        _purge_summaries(origins)
         for origin in origins:
-            _forget_locks(origin)
-    return gone
+            _remove_locks(origin)
+    return deleted
 
 
-def _purge_lists(origins: Iterable[str]) -> None:
+def _purge_summaries(origins: Iterable[str]) -> None:
     """Remove the summaries and indexes that are stored beside these session logs."""
     logs = {os.path.dirname(origin) for origin in origins if origin.endswith(SUFFIX)}
     for folder in {paths.spawn_sessions(), *logs}:
-        with storage_errors("empty the trash of", folder):
+        with storage_errors("remove the summaries in", folder):
             remove_summaries(folder)
             remove_former_index(folder)
 
 
-def _purge_words() -> None:
+def _purge_index() -> None:
     with FulltextIndex.at_home() as words:
         purge(words, Search(words).rows)
 
 
-def _forget_locks(folder: str) -> None:
-    """Remove the lock files of a deleted conversation, which are named after it."""
+def _remove_locks(folder: str) -> None:
+    """Remove the lock files of a deleted conversation. `folder` is its former folder."""
     head, name = os.path.split(folder)
     shelf, day = os.path.split(head)
     # A process that has a log open may hold its lock, so a log's lock stays.

@@ -13,15 +13,14 @@ from cortext.catalog.row import ConversationRow
 from cortext.clock import ago
 from cortext.errors import CortextError, InvalidTransitionError
 from cortext.features.listing.session_of_row import read
-from cortext.formats.briefing import context_block, escape_field, escape_lines
+from cortext.formats.framed_history import context_block, escape_field, escape_lines
 from cortext.formats.history_budget import render_briefing_history
-from cortext.model.extractive_summary import digest
 from cortext.model.ids import new_id
 from cortext.model.session import Session
 from cortext.stores.workspace_layout import document_in
-from cortext.tools.mcp_servers import mcp_servers, without_server, without_tool
+from cortext.tools.mcp_server_names import mcp_servers, without_server, without_tool
 from cortext.tools.registry import is_tool, tool_names
-from cortext.workspace.type_templates import Types
+from cortext.workspace.conversation_types import Types
 from cortext.workspace.workspace import Workspace
 
 WAS_COMPLETE = "this conversation was marked complete"
@@ -30,8 +29,8 @@ WAS_COMPLETE = "this conversation was marked complete"
 class Briefing(NamedTuple):
     """The parts of a briefing, in the order in which an agent reads them.
 
-    `command` is the text of the command that began the conversation, `id` is the key of the
-    conversation, and `document` is the path of its markdown. Missing parts are "".
+    `command` is the text of the slash command that began the conversation, `id` is the short id of
+    the conversation, and `document` is the path of its markdown file. Missing parts are "".
     """
 
     warnings: list[str]
@@ -43,7 +42,7 @@ class Briefing(NamedTuple):
 
     @property
     def opening(self) -> str:
-        """The text of the command, the id, the document and the context."""
+        """The first part of the briefing as one text: command, id, document and context."""
         about = [f"The ID of this conversation: {escape_field(self.id)}"]
         if self.document:
             about.append(f"The markdown of this conversation: {escape_field(self.document)}")
@@ -61,23 +60,24 @@ def make_briefing(
 ) -> Briefing:
     """Return the briefing of a conversation, without changing the conversation.
 
-    `budget` limits the length of the history. `tools` are the tools that the agent has now, for a
-    warning about missing tools. If `tools` is None, `servers` returns the agent's configured MCP
-    servers instead. `servers` is called only if the conversation had tools.
+    `budget` limits the length of the history. `tools` are the tools that the agent has now. The
+    briefing warns about tools that the conversation had and the agent lacks. If `tools` is None,
+    the function `servers` returns the agent's MCP servers, and these are compared instead.
+    `servers` is called only if the conversation had tools.
     """
-    session, damages = _read(row)
-    missing = _missing(session, tools, servers)
+    session, damages = _read_session(row)
+    missing = _missing_tools(session, tools, servers)
     return Briefing(
         [*_warnings(row, session, missing), *damages],
-        _command(row, session),
+        _command_text(row, session),
         row.key,
-        _document(row),
+        _document_path(row),
         context_block(
             kind=session.kind or row.kind or "chat",
             title=session.title or row.title,  # from the markdown, if the head is lost
             last_active=ago(row.last_active),
             exchanges=sum(message.role == "user" for message in session.messages),
-            summary=session.summary or digest(session.messages),
+            summary=session.summary or _summarize(session),
         ),
         render_briefing_history(
             session,
@@ -90,11 +90,18 @@ def make_briefing(
     )
 
 
-def activate(row: ConversationRow, *, reopen: bool) -> str:
-    """Set the status of a conversation to active. Return "", or the reason why it cannot change.
+def _summarize(session: Session) -> str:
+    """Return a summary made from the messages of a session."""
+    from cortext.model.extractive_summary import digest
 
-    Raises CortextError for a completed conversation, unless `reopen` is true. For the row of a tool
-    session, which has no status, nothing happens.
+    return digest(session.messages)
+
+
+def activate(row: ConversationRow, *, reopen: bool) -> str:
+    """Set the status of a conversation to active. Return "", or the reason why this is impossible.
+
+    Raises CortextError for a completed conversation, unless `reopen` is true. If `row` is a tool
+    session, do nothing, because a tool session has no status.
     """
     if row.tool:
         return ""
@@ -112,16 +119,14 @@ def activate(row: ConversationRow, *, reopen: bool) -> str:
 
 
 def explain_read_only(row: ConversationRow) -> str:
-    """Return why the folder of a conversation cannot be written, or "" if it is writable.
+    """Return the reason why the folder of a conversation is read-only, or "" if it is writable.
 
     A read-only conversation can be continued, but its new messages are not stored in it.
     """
     if row.tool or os.access(row.place.folder, os.W_OK):
         return ""
-    status = f" {row.status}" if row.status else " as it was"
-    return (
-        f"its folder cannot be written: it stays{status}, and what is said now is not added to it"
-    )
+    status = f"its status stays {row.status}" if row.status else "its status does not change"
+    return f"the conversation's folder is read-only: {status}, and new messages are not saved in it"
 
 
 def refuse_complete(row: ConversationRow, *, reopen: bool) -> None:
@@ -131,35 +136,34 @@ def refuse_complete(row: ConversationRow, *, reopen: bool) -> None:
 
 
 def _completed_error(row: ConversationRow) -> CortextError:
-    return CortextError(
-        f"{row.key} was marked complete", hint="`--reopen` goes on with it all the same"
-    )
+    return CortextError(f"{row.key} was marked complete", hint="`--reopen` resumes it anyway")
 
 
-def _read(row: ConversationRow) -> tuple[Session, list[str]]:
+def _read_session(row: ConversationRow) -> tuple[Session, list[str]]:
     """Return the session of a conversation, and descriptions of its damage.
 
-    If the session was deleted and only the markdown is left, make an empty session from the row.
+    If the session was deleted and only the markdown file is left, return an empty session with the
+    data of the row.
     """
     if not row.status:
         known = row.kind in Types(row.workspace).names()
         command = f"/workspace.{row.kind}" if known else ""
         session = Session(row.id, title=row.title, kind=row.kind, command=command)
-        return session, ["its session was deleted: only its markdown is left"]
+        return session, ["the session of this conversation was deleted; only its markdown is left"]
     session, damages = read(row)
     return session, [
         f"{d.path}{'' if d.line is None else f', line {d.line}'}: {d.detail}" for d in damages
     ]
 
 
-def _command(row: ConversationRow, session: Session) -> str:
-    """Return the current text of the command that began the conversation, or ""."""
+def _command_text(row: ConversationRow, session: Session) -> str:
+    """Return the current text of the slash command that began the conversation, or ""."""
     if row.tool or not session.command:
         return ""
     return Types(row.workspace).command(session.kind)
 
 
-def _document(row: ConversationRow) -> str:
+def _document_path(row: ConversationRow) -> str:
     if row.tool:
         return ""
     name = document_in(row.place.folder)
@@ -177,14 +181,15 @@ def configured_servers(row: ConversationRow, tool: str = "", folder: str = "") -
     return sorted({name for each in tools or tool_names() for name in mcp_servers(each, folder)})
 
 
-def _missing(
+def _missing_tools(
     session: Session,
     tools: Sequence[str] | None,
     servers: Callable[[], Sequence[str]] | None,
 ) -> list[str]:
-    """Return the recorded tools of a conversation that the agent lacks now, if that is known.
+    """Return the tools that the conversation had and the agent does not have now.
 
-    `tools` and `servers` are those of `make_briefing`. With servers, only MCP tools are compared.
+    `tools` are the agent's tools. If `tools` is None, the function `servers` returns the agent's
+    MCP servers, and only MCP tools are compared. Return [] if the agent's tools are unknown.
     """
     if not session.tools or (tools is None and servers is None):
         return []
@@ -197,9 +202,9 @@ def _warnings(row: ConversationRow, session: Session, missing: Sequence[str]) ->
     found: list[str] = []
     if row.status == "completed":
         found.append(WAS_COMPLETE)
-    hashed = "" if row.tool else session.prompt_hash
-    if hashed and hashed != Types(row.workspace).command_hash(session.kind):
+    recorded_hash = "" if row.tool else session.prompt_hash
+    if recorded_hash and recorded_hash != Types(row.workspace).command_hash(session.kind):
         found.append("the agent's instructions have changed since this conversation began")
     if missing:
-        found.append(f"this conversation had tools that are missing now: {', '.join(missing)}")
+        found.append(f"tools of this conversation that are missing now: {', '.join(missing)}")
     return found

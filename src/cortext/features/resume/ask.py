@@ -1,6 +1,7 @@
 """Ask a question about an old conversation.
 
-An AI tool answers the question in a copy of the conversation, and cannot call any tools.
+An AI tool answers the question in a copy of the conversation. The model may not run commands or
+change files.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
+
+import msgspec
 
 from cortext import paths
 from cortext.catalog.row import ConversationRow
@@ -29,20 +32,20 @@ from cortext.features.spawn.agent_process import Talk
 from cortext.tools.launch import (
     LaunchPlan,
     ask_plan,
-    forget_plan,
+    delete_plan,
     launcher_of,
     require,
 )
 from cortext.tools.writer_protocol import Written
 
 log: logging.Logger = logging.getLogger("cortext.features")
-_PATIENCE = 900.0
-_ENDING = (signal.SIGTERM, signal.SIGHUP)
+_TIMEOUT = 900.0
+_END_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 _Handler = Callable[[int, FrameType | None], object] | signal.Handlers
-_LAST = 2000  # characters of a tool's error output that are shown
+_MAX_ERROR = 2000  # characters of an AI tool's error output that are shown
 
 
-class AskResult(NamedTuple):
+class AskResult(msgspec.Struct, frozen=True):
     """The answer of the AI tool, and notes for the user, for example about the folder."""
 
     text: str
@@ -52,7 +55,7 @@ class AskResult(NamedTuple):
 def require_question(text: str) -> None:
     """Raise CortextError if the question is empty."""
     if not text.strip():
-        raise CortextError("there is no question", hint="`cortext ask ID 'Why did we do that?'`")
+        raise CortextError("the question is empty", hint="`cortext ask ID 'Why did we do that?'`")
 
 
 def ask(
@@ -70,7 +73,7 @@ def ask(
     if row.status and not row.tool:
         capture(row.workspace, row.place)
     native = find_native_session(row, tool)
-    with _handling(_end), tempfile.TemporaryDirectory(prefix="cortext-") as folder:
+    with _handle_signals(_exit_on_signal), tempfile.TemporaryDirectory(prefix="cortext-") as folder:
         denying = os.path.join(folder, "deny.toml")
         with open(denying, "xb") as file:
             file.write(launcher.deny_policy())
@@ -85,14 +88,14 @@ def ask(
             plan = ask_plan(tool, written.id, question, cwd, denying=denying, extra=extra)
             return AskResult(_run(plan), notes)
         finally:
-            with _handling(signal.SIG_IGN):
-                _remove(written, forget_plan(tool, written.id, cwd))
+            with _handle_signals(signal.SIG_IGN):
+                _remove(written, delete_plan(tool, written.id, cwd))
                 if not hidden:
                     _hide(written, tool, wait=10.0)
 
 
 @contextmanager
-def _handling(handler: _Handler) -> Generator[None]:
+def _handle_signals(handler: _Handler) -> Generator[None]:
     """Handle SIGTERM and SIGHUP with `handler` inside a `with` block.
 
     Signals that are ignored, as under nohup, stay ignored. Outside the main thread, the handlers do
@@ -100,26 +103,26 @@ def _handling(handler: _Handler) -> Generator[None]:
     """
     numbers: list[signal.Signals] = []
     if threading.current_thread() is threading.main_thread():
-        numbers = [n for n in _ENDING if signal.getsignal(n) is not signal.SIG_IGN]
-    before = [(number, signal.signal(number, handler)) for number in numbers]
+        numbers = [n for n in _END_SIGNALS if signal.getsignal(n) is not signal.SIG_IGN]
+    old_handlers = [(number, signal.signal(number, handler)) for number in numbers]
     try:
         yield
     finally:
-        for number, handled in before:
-            signal.signal(number, handled)
+        for number, old_handler in old_handlers:
+            signal.signal(number, old_handler)
 
 
-def _end(number: int, frame: FrameType | None) -> NoReturn:
-    """Exit with an exception, so that the temporary files for the question are deleted."""
+def _exit_on_signal(number: int, frame: FrameType | None) -> NoReturn:
+    """Raise SystemExit, so that `ask` deletes its temporary files."""
     raise SystemExit(128 + number)
 
 
 def _empty_folder() -> str:
     """Return an empty private folder in which a tool can answer a question.
 
-    It is the same folder each time, because a tool remembers its folders. If a file was left in it,
-    another folder is used. A shared temporary folder is not safe, because tools also read the
-    settings of parent folders.
+    The folder is the same each time, because a tool remembers every folder in which it ran. If the
+    folder is not empty, another folder is used. The folder is not below `/tmp`: tools also read
+    settings in parent folders, and any user can write into `/tmp`.
     """
     number = 0
     while True:
@@ -132,44 +135,45 @@ def _empty_folder() -> str:
 
 
 def _hide(written: Written, tool: str, *, wait: float) -> bool:
-    """Keep the copy for a question out of lists and the archive.
+    """Hide the temporary copy of a conversation: exclude it from lists and from the archive.
 
-    Return False if a running sync prevents that for `wait` seconds.
+    The copy was made for a question. Return False if this fails, for example because the archive is
+    still locked after `wait` seconds.
     """
     try:
         skip_session(tool, written.id, wait=wait)
     except CortextError as error:
-        log.info("%s, a copy for a question, may be listed: %s", written.id, error)
+        log.info("the temporary session %s may appear in lists: %s", written.id, error)
         return False
     return True
 
 
 def _remove(written: Written, plan: LaunchPlan | None) -> None:
-    """Delete the copy that was made for a question, and files that the tool made from the copy.
+    """Delete the copy that was made for a question.
 
-    `plan` is the command with which the tool deletes the copy, or None if the copy is a file.
-    Gemini CLI may continue the copy in a second file.
+    `plan` is the command with which the tool deletes the copy. It is None if the copy is a file. If
+    the tool continued the copy in a second file, as Gemini CLI does, delete that file too.
     """
     if plan:
         try:
             _run(plan, patience=60.0)
         except CortextError as error:
             log.warning(
-                "%s was made for a question, and stays in %s: %s", written.id, plan.tool, error
+                "could not delete the temporary session %s in %s: %s", written.id, plan.tool, error
             )
         return
-    beside = os.path.dirname(written.path)
-    for name in os.listdir(beside):
-        path = os.path.join(beside, name)
-        if path == written.path or (written.id[:8] in name and _is_of(path, written.id)):
+    folder = os.path.dirname(written.path)
+    for name in os.listdir(folder):
+        path = os.path.join(folder, name)
+        if path == written.path or (written.id[:8] in name and _names_session(path, written.id)):
             remove_if_there(path)
 
 
-def _is_of(path: str, id: str) -> bool:
+def _names_session(path: str, id: str) -> bool:
     try:
         return id.encode() in read_first_line(path, 1 << 16)
     except OSError as error:
-        log.warning("%s may be a copy that was made for a question, and stays: %s", path, error)
+        log.warning("%s may be a temporary session, and was not deleted: %s", path, error)
         return False
 
 
@@ -184,31 +188,31 @@ def _run(plan: LaunchPlan, *, patience: float | None = None) -> str:
     except OSError as error:
         why = reason_of(error)
         raise CortextError(f"{plan.tool} cannot be started: {why}") from error
-    patience = patience or _PATIENCE
+    patience = patience or _TIMEOUT
     try:
-        until = time.monotonic() + patience
+        deadline = time.monotonic() + patience
         talk.write((plan.given or "").encode("utf-8", "replace"))
         talk.end_input()
-        answer = b"".join(talk.read(until)).decode("utf-8", "replace")
-        code = talk.wait(until)
+        answer = b"".join(talk.read(deadline)).decode("utf-8", "replace")
+        code = talk.wait(deadline)
         why = talk.complaints() or answer.strip()
     finally:
         talk.stop()
     if code is None:
         raise CortextError(f"{plan.tool} did not answer within {patience:g} s")
     if code:
-        said = f"{plan.tool} failed ({code}): {why[-_LAST:]}"
-        raise CortextError(said, hint=_hint(why))
+        message = f"{plan.tool} failed ({code}): {why[-_MAX_ERROR:]}"
+        raise CortextError(message, hint=_hint(why))
     return answer
 
 
 def _hint(why: str) -> str:
     """Return advice about an error message of a tool, or "" if the error is unknown."""
     if "--skip-git-repo-check" in why:
-        return "Codex answers only in a git repository: `git init` there, or `--tool` another"
+        return "Codex answers only in a git repository: run `git init` there, or use another --tool"
     if "UnknownError" in why or "ModelNotFound" in why:  # OpenCode says nothing more specific
         return (
-            "a question is asked outside the project, whose opencode.json may have named the "
-            "model: name it in your own configuration of OpenCode, or `--tool` another"
+            "cortext asks outside of the project, so OpenCode does not read the project's "
+            "opencode.json: set the model in your own OpenCode configuration, or use another --tool"
         )
     return ""

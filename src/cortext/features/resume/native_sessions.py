@@ -1,6 +1,6 @@
-"""The tool sessions in which a conversation took place.
+"""Find the tool sessions in which a conversation took place.
 
-A tool can resume such a session directly if it has the whole conversation.
+A tool can resume such a session directly if the session has the whole conversation.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from msgspec import Struct
 from cortext.catalog.row import ConversationRow
 from cortext.features.capture.bindings import bound_messages, digest_ids, is_sound
 from cortext.features.capture.transcripts import own_transcript
-from cortext.formats.message_history import is_abandoned
+from cortext.formats.history_parts import is_abandoned
 from cortext.model.json_values import parse_time
 from cortext.model.session import Session
 from cortext.model.tool_binding import ToolBinding, bindings_of
 from cortext.stores.folder import FolderStore
 from cortext.tools.reader_protocol import Bridge, TranscriptSource
+from cortext.workspace.moved_folders import moved_folders
 
-_SHORT = 1000  # characters of a result that are enough to recognize its message
+_MAX_RESULT = 1000  # characters that are read of a tool result; enough to compare messages
 
 
 class NativeSession(Struct, frozen=True):
@@ -46,17 +47,21 @@ def find_native_session(row: ConversationRow, tool: str) -> NativeSession | None
             continue
         bridge, source = found
         folder = bridge.glance(source).cwd or source.cwd
-        if os.path.isdir(folder) and (
-            row.tool or has_whole_conversation(row, binding, bridge, source)
+        # Tools find a session only in its own folder, so a moved session must be written again.
+        is_moved = moved_folders().follow(folder) != folder
+        if (
+            not is_moved
+            and os.path.isdir(folder)
+            and (row.tool or has_whole_conversation(row, binding, bridge, source))
         ):
             return NativeSession(source.id, source.path, folder)
     return None
 
 
 def row_bindings(row: ConversationRow) -> list[ToolBinding]:
-    """Return the bindings of a conversation.
+    """Return the bindings of a conversation, which are its links to tool sessions.
 
-    The row of a tool session without a conversation gets one binding to the whole session.
+    If `row` is a tool session without a conversation, return one binding to the whole session.
     """
     if row.is_standalone:
         return []
@@ -75,21 +80,22 @@ def has_whole_conversation(
 ) -> bool:
     """Return whether a tool session has all messages of a conversation.
 
-    `source` is the transcript of the session. Missing messages come from other sessions. They may
-    be older than the binding, if they came from another machine later.
+    `binding` links the session to the conversation. `source` is the transcript of the session, and
+    `bridge` is its reader. The session may lack messages that came from other sessions. Such a
+    message may be old, because it may have arrived later from another machine.
     """
     session, _ = FolderStore(row.workspace).read(row.path)
-    said = bridge.decode(source, longest=_SHORT).session.messages
+    in_session = bridge.decode(source, longest=_MAX_RESULT).session.messages
     live = [message for message in session.messages if not is_abandoned(message)]
     if binding.seen_digest is not None:
-        own = {message.id for message in bound_messages(binding, said)}
+        own = {message.id for message in bound_messages(binding, in_session)}
         return digest_ids(m.id for m in live if m.id not in own) == binding.seen_digest
-    since = _time(binding.start)
-    have = {message.id for message in said}
+    since = _parse_start(binding.start)
+    have = {message.id for message in in_session}
     return all(m.id in have for m in live if since is None or m.timestamp > since)
 
 
-def _time(text: str | None) -> datetime | None:
+def _parse_start(text: str | None) -> datetime | None:
     try:
         return parse_time(text) if text else None
     except (ValueError, OverflowError):

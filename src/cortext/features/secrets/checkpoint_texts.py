@@ -1,8 +1,8 @@
 """Read the texts in the checkpoints of a LangGraph thread, to scan them for secrets.
 
-LangGraph packs values that are not plain JSON as MessagePack in base64, and names each packed value
-by its content. LangGraph could not find a changed value under its name. This module therefore only
-reads the values.
+LangGraph packs values that are not plain JSON as MessagePack in base64. The name of a packed value
+depends on its content, so LangGraph could not find a redacted value. Therefore this module only
+reads checkpoints.
 """
 
 from __future__ import annotations
@@ -14,64 +14,65 @@ from typing import Any, cast
 import msgspec
 
 from cortext.durability.read_files import read_file
-from cortext.features.secrets.redact_value import may_hold_secret
+from cortext.features.secrets.redactor import may_hold_secret
 from cortext.model import json_codec
 
 _PACKED = frozenset(("msgpack", "json", "bytes", "bytearray", "pickle"))
 _ENCRYPTED = b'["msgpack+'
-_AS_IS = "surrogateescape"
+_ERRORS = "surrogateescape"
 
 
 def checkpoint_values(path: str, unread: list[str]) -> Iterator[Any]:
-    """Yield the unpacked lines of a checkpoint file that may contain a secret.
+    """Read a checkpoint file, and yield each decoded line that may contain a secret.
 
-    If values are encrypted, add the path and this reason to `unread`. Raises OSError.
+    Packed values in the lines are unpacked. If some values are encrypted, add an entry to `unread`
+    that names the file and this reason. Raises OSError if the file cannot be read.
     """
-    hidden = False
+    is_encrypted = False
     for line in read_file(path).split(b"\n"):
         try:
-            value = _opened(json_codec.decode(line)) if line else None
+            value = _unpack_value(json_codec.decode(line)) if line else None
         except (ValueError, RecursionError):
-            value = line.decode("utf-8", _AS_IS)
-        hidden = hidden or _ENCRYPTED in line
-        if value is not None and may_hold_secret(_flat(value)):
+            value = line.decode("utf-8", _ERRORS)
+        is_encrypted = is_encrypted or _ENCRYPTED in line
+        if value is not None and may_hold_secret(_to_bytes(value)):
             yield value
-    if hidden:
-        unread.append(f"{path}: its values are encrypted")
+    if is_encrypted:
+        unread.append(f"{path}: the values are encrypted")
 
 
-def _flat(value: Any) -> bytes:
-    return value.encode("utf-8", _AS_IS) if isinstance(value, str) else json_codec.encode(value)
+def _to_bytes(value: Any) -> bytes:
+    return value.encode("utf-8", _ERRORS) if isinstance(value, str) else json_codec.encode(value)
 
 
-def _opened(value: Any) -> Any:
+def _unpack_value(value: Any) -> Any:
     """Return a JSON value with every packed value in it unpacked."""
     if isinstance(value, dict):
-        return {str(k): _opened(one) for k, one in cast("dict[Any, Any]", value).items()}
+        return {str(k): _unpack_value(one) for k, one in cast("dict[Any, Any]", value).items()}
     if isinstance(value, list | tuple):
         items = cast("list[Any]", value)
         if len(items) == 2 and all(isinstance(one, str) for one in items) and items[0] in _PACKED:
-            return _unpacked(items[1])
-        return [_opened(one) for one in items]
+            return _unpack_text(items[1])
+        return [_unpack_value(one) for one in items]
     if isinstance(value, bytes):
-        return _from_bytes(value)
+        return _unpack_bytes(value)
     return value if isinstance(value, str | int | float | None) else str(value)
 
 
-def _unpacked(text: str) -> Any:
+def _unpack_text(text: str) -> Any:
     try:
-        return _from_bytes(b64decode(text, validate=True))
+        return _unpack_bytes(b64decode(text, validate=True))
     except ValueError:
         return text
 
 
-def _from_bytes(data: bytes) -> Any:
+def _unpack_bytes(data: bytes) -> Any:
     try:
-        return _opened(msgspec.msgpack.decode(data, ext_hook=_extension))
+        return _unpack_value(msgspec.msgpack.decode(data, ext_hook=_extension))
     except (msgspec.MsgspecError, ValueError, TypeError):
-        return data.decode("utf-8", _AS_IS)
+        return data.decode("utf-8", _ERRORS)
 
 
 def _extension(_code: int, data: memoryview) -> Any:
-    """Return the bytes of a packed Python object. They contain its class name and arguments."""
+    """Return the bytes of a packed Python object, which contain its class name and arguments."""
     return bytes(data)

@@ -12,23 +12,23 @@ from cortext.durability.replace_file import all_set_aside
 from cortext.features.secrets.file_readers import (
     TextPiece,
     Unread,
-    noting,
+    collect_unreadable,
     read_document_pieces,
     read_files_pieces,
     read_line_pieces,
 )
 from cortext.features.secrets.leftover_temp_files import is_temp
-from cortext.features.secrets.redact_value import decode_line, may_hold_secret
+from cortext.features.secrets.redactor import decode_line, may_hold_secret
 from cortext.stores.workspace_layout import ConversationPath, conversations_dir
 
 
 def text_files(place: ConversationPath, unread: Unread | None = None) -> Iterator[str]:
     """Yield the paths of all files in the folder of a conversation.
 
-    Files that editors and sync programs left are included. Links and the files of git are left out.
-    A folder that cannot be read is added to `unread`.
+    Files that editors and sync programs left are included. Links and the files of git are skipped.
+    If a folder cannot be read, add it to `unread`.
     """
-    for folder, folders, names in os.walk(place.folder, onerror=noting(unread)):
+    for folder, folders, names in os.walk(place.folder, onerror=collect_unreadable(unread)):
         folders[:] = sorted(name for name in folders if name != ".git")
         for name in sorted(names):
             path = f"{folder}/{name}"
@@ -37,14 +37,18 @@ def text_files(place: ConversationPath, unread: Unread | None = None) -> Iterato
 
 
 def loose_files(row: ConversationRow) -> list[str]:
-    """Return the files that are directly beside a conversation's folder or its day folder."""
+    """Return the files that lie directly in a folder above the conversation's own folder.
+
+    These folders are the day folder (the conversations of one day) and the folders above it, up to
+    `conversations/` of the workspace.
+    """
     place = row.place
     found: list[str] = []
     folders = (conversations_dir(row.workspace), place.shelf, f"{place.shelf}/{place.day}")
     for folder in dict.fromkeys(folders):
         names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
-        whole = (f"{folder}/{name}" for name in names if not is_temp(name))
-        found += [path for path in whole if os.path.isfile(path) and not os.path.islink(path)]
+        candidates = (f"{folder}/{name}" for name in names if not is_temp(name))
+        found += [path for path in candidates if os.path.isfile(path) and not os.path.islink(path)]
     return found
 
 
@@ -61,39 +65,45 @@ def files_beside(path: str) -> list[str]:
     after = re.compile(rf"\.?{re.escape(stem)}(?![\w-])(?P<rest>.*)", re.DOTALL)
     found = {*all_set_aside(path)}
     for other in os.listdir(folder):
-        match, whole = after.fullmatch(other), os.path.join(folder, other)
-        if match is None or other in (name, f"{stem}.backup") or _is_another(match, ending):
+        match, other_path = after.fullmatch(other), os.path.join(folder, other)
+        if match is None or other in (name, f"{stem}.backup") or _is_other_session(match, ending):
             continue
-        if os.path.isfile(whole) and not os.path.islink(whole):
-            found.add(whole)
+        if os.path.isfile(other_path) and not os.path.islink(other_path):
+            found.add(other_path)
     return sorted(found)
 
 
-def _is_another(match: re.Match[str], ending: str) -> bool:
-    """Return whether a file is another session whose id starts with the same characters."""
+def _is_other_session(match: re.Match[str], ending: str) -> bool:
+    """Return whether a file belongs to another session, although its name starts with this id.
+
+    For example, `a.b.jsonl` is the file of the session `a.b`, and not of the session `a`. `match`
+    is the match of the file name, and its group `rest` is the part after the id. `ending` is the
+    suffix of session files. If `rest` contains "conflict" or a space, the file is a copy that a
+    sync program made of this session, and the result is False.
+    """
     rest = match["rest"]
     conflict = "conflict" in rest or " " in rest
     return rest.endswith((ending, ".backup")) and not conflict
 
 
 HEAD, DOCUMENT, BACKUP = "head", "document", "backup"
-"""Roles of texts that are not messages.
+"""Values of `TextPiece.role` for texts that are not messages.
 
-The head is everything of a session but its messages. A document is another text file, and a backup
-is an old version.
+HEAD is a session without its messages. DOCUMENT is another text file in the folder of the
+conversation. BACKUP is an old version of a file.
 """
 NAME = "file name"
-"""The role of a name of a file or folder in a conversation."""
+"""The value of `TextPiece.role` for the name of a file or folder in a conversation."""
 
 
 def read_row_pieces(row: ConversationRow, unread: Unread) -> Iterator[TextPiece]:
-    """Yield the texts that may contain a secret in the files of one conversation.
+    """Read the files of one conversation, and yield the texts that may contain a secret.
 
-    The row is a conversation in a workspace, a session log or a session document. What cannot be
-    read is added to `unread`.
+    `row` is a conversation in a workspace, a session log or a session document. Files that cannot
+    be read are added to `unread`.
     """
     if not row.tool:
-        yield from _of_workspace(row.place, unread)
+        yield from _read_workspace_pieces(row.place, unread)
     elif row.is_log:
         yield from read_line_pieces(row.path, HEAD)
         yield from read_files_pieces(files_beside(row.path), BACKUP, unread)
@@ -102,20 +112,20 @@ def read_row_pieces(row: ConversationRow, unread: Unread) -> Iterator[TextPiece]
         yield from read_files_pieces(files_beside(row.path), BACKUP, unread)
 
 
-def _of_workspace(place: ConversationPath, unread: Unread) -> Iterator[TextPiece]:
+def _read_workspace_pieces(place: ConversationPath, unread: Unread) -> Iterator[TextPiece]:
     if os.path.isfile(place.head) and may_hold_secret(data := read_file(place.head)):
         yield TextPiece(0, HEAD, place.head, decode_line(data))
     if os.path.isfile(place.lines):
         yield from read_line_pieces(place.lines, HEAD)
     others = [path for path in text_files(place, unread) if path not in (place.head, place.lines)]
-    aside = [path for path in others if path.startswith(f"{place.session}/")]
-    yield from read_files_pieces((path for path in others if path not in aside), DOCUMENT, unread)
-    yield from read_files_pieces(aside, BACKUP, unread)
+    backups = [path for path in others if path.startswith(f"{place.session}/")]
+    yield from read_files_pieces((path for path in others if path not in backups), DOCUMENT, unread)
+    yield from read_files_pieces(backups, BACKUP, unread)
     yield from read_name_pieces(place.folder)
 
 
 def read_name_pieces(top: str) -> Iterator[TextPiece]:
-    """Yield the names of files and folders below `top` that may contain a secret.
+    """Search the names of all files and folders below `top`. Yield names that may contain a secret.
 
     Names matter because git stores them too.
     """

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple, cast
 from cortext.durability.gzip_members import SUFFIX, read_packed
 from cortext.durability.read_files import open_file, read_file
 from cortext.errors import reason_of
-from cortext.features.secrets.redact_value import (
+from cortext.features.secrets.redactor import (
     decode_line,
     has_lines,
     may_hold_secret,
     suspect_lines,
 )
 
-_COLD, _ZSTD, _GZIP = ".zst", b"\x28\xb5\x2f\xfd", b"\x1f\x8b\x08"
+_ZSTD_SUFFIX, _ZSTD_MAGIC, _GZIP_MAGIC = ".zst", b"\x28\xb5\x2f\xfd", b"\x1f\x8b\x08"
 
 
 class TextPiece(NamedTuple):
@@ -34,21 +34,23 @@ class TextPiece(NamedTuple):
 
 
 Unread = list[str]
-"""What could not be read, each entry with its path and the reason."""
+"""A list of files and folders that could not be read. Each entry has the path and the reason."""
 
 
 def read_files_pieces(
     paths: Iterable[str], role: str, unread: Unread, *, ours: bool = True, having: bytes = b""
 ) -> Iterator[TextPiece]:
-    """Yield the texts that may contain a secret in files of any kind, also compressed files.
+    """Read files of any kind, also compressed files. Yield the texts that may contain a secret.
 
-    `role` and `ours` are copied to each text. What cannot be read is added to `unread`. Codex has
-    one index file for many sessions: only its lines that contain the session id `having` count.
+    `role` and `ours` become fields of each `TextPiece`. Files that cannot be read are added to
+    `unread`. `having` is the id of a session. The index file of Codex has lines about many
+    sessions. Only its lines with this id are read.
     """
     for path in paths:
         try:
             yield from (
-                TextPiece(0, role, path, value, ours) for value in _values(path, unread, having)
+                TextPiece(0, role, path, value, ours)
+                for value in _read_values(path, unread, having)
             )
         except OSError as error:
             unread.append(f"{path}: {why(error)}")
@@ -59,7 +61,7 @@ def why(error: Exception) -> str:
     return reason_of(error) if isinstance(error, OSError) else str(error)
 
 
-def noting(unread: Unread | None) -> Callable[[OSError], None] | None:
+def collect_unreadable(unread: Unread | None) -> Callable[[OSError], None] | None:
     """Return a callback for `os.walk` that adds unreadable folders to `unread`.
 
     Missing folders and files are not added.
@@ -74,7 +76,7 @@ def noting(unread: Unread | None) -> Callable[[OSError], None] | None:
     return note
 
 
-def _values(path: str, unread: Unread, having: bytes) -> Iterator[Any]:
+def _read_values(path: str, unread: Unread, having: bytes) -> Iterator[Any]:
     data = content(path, unread)
     if not has_lines(path, data):
         yield from [data.decode("utf-8", "surrogateescape")] if may_hold_secret(data) else ()
@@ -86,9 +88,12 @@ def _values(path: str, unread: Unread, having: bytes) -> Iterator[Any]:
 
 
 def content(path: str, unread: Unread) -> bytes:
-    """Return all bytes of a file, uncompressed; add damage of a compressed file to `unread`."""
+    """Return all bytes of a file, uncompressed.
+
+    If the file is compressed and damaged, add the damage to `unread`.
+    """
     if is_zstd(path):
-        return _unpacked(path, unread)
+        return _decompress_zstd(path, unread)
     if is_compressed(path):
         return b"".join(read_packed(path, lambda text: unread.append(f"{path}: {text}")))
     return read_file(path)
@@ -96,15 +101,15 @@ def content(path: str, unread: Unread) -> bytes:
 
 def is_compressed(path: str) -> bool:
     """Return whether a file is compressed like the archive's copies, whatever its name is."""
-    return path.endswith(SUFFIX) or _begins(path, _GZIP)
+    return path.endswith(SUFFIX) or _has_magic(path, _GZIP_MAGIC)
 
 
 def is_zstd(path: str) -> bool:
-    """Return whether a file is compressed with zstd, as Codex does with old sessions."""
-    return path.endswith(_COLD) or _begins(path, _ZSTD)
+    """Return whether a file is compressed with zstd. Codex compresses old sessions in this way."""
+    return path.endswith(_ZSTD_SUFFIX) or _has_magic(path, _ZSTD_MAGIC)
 
 
-def _begins(path: str, magic: bytes) -> bool:
+def _has_magic(path: str, magic: bytes) -> bool:
     fd = open_file(path)
     try:
         return os.pread(fd, len(magic), 0) == magic
@@ -112,23 +117,23 @@ def _begins(path: str, magic: bytes) -> bool:
         os.close(fd)
 
 
-def _unpacked(path: str, unread: Unread) -> bytes:
+def _decompress_zstd(path: str, unread: Unread) -> bytes:
     import subprocess
 
     try:
         done = subprocess.run(["zstd", "-dcq", "--", path], capture_output=True, check=False)
     except FileNotFoundError:
-        unread.append(f"{path}: the program zstd, which unpacks it, is missing")
+        unread.append(f"{path}: cannot unpack the file, because the program zstd is not installed")
         return b""
     if done.returncode:
-        unread.append(f"{path}: it cannot be unpacked whole")
+        unread.append(f"{path}: the file cannot be unpacked completely")
     return done.stdout
 
 
 def read_line_pieces(path: str, head: str) -> Iterator[TextPiece]:
-    """Yield the lines of a session log that may contain a secret.
+    """Read a session log, and yield each line that may contain a secret.
 
-    Lines that are not messages get the role `head`.
+    `head` is the role for lines that are not messages.
     """
     data = read_file(path)
     if not may_hold_secret(data):
@@ -143,9 +148,9 @@ def read_line_pieces(path: str, head: str) -> Iterator[TextPiece]:
 
 
 def read_document_pieces(path: str, head: str, backup: str) -> Iterator[TextPiece]:
-    """Yield the texts that may contain a secret in a session document and its backup.
+    """Read a session document and its backup, and yield the texts that may contain a secret.
 
-    Texts outside messages get the role `head`. Texts of the backup get the role `backup`.
+    `head` is the role for texts outside messages, and `backup` is the role for texts of the backup.
     """
     data = read_file(path)
     if may_hold_secret(data):

@@ -14,20 +14,23 @@ from collections.abc import Iterable, Iterator
 from cortext import paths
 from cortext.catalog.row import ConversationRow
 from cortext.durability.replace_file import remove_if_there
-from cortext.features.archive.archive_copies import temp_dir
-from cortext.features.secrets.file_readers import noting
+from cortext.features.archive.archive_copy_states import temp_dir
+from cortext.features.secrets.file_readers import collect_unreadable
 from cortext.stores.workspace_layout import conversations_dir
 from cortext.tools.registry import tool_names
 from cortext.tools.transcript_folders import archive_home
 
 _TEMP = re.compile(r"\..*\.[0-9a-f]{16}\.tmp")
-_RESTS = 1.0
+_IDLE_SECONDS = 1.0
 """Seconds without a change after which a closed temp file counts as abandoned.
 
 A writer renames its temp file directly after the last change.
 """
-_UNSEEN = 60.0
-"""Seconds to use instead of `_RESTS` if the system does not say which files are open."""
+_IDLE_SECONDS_IF_UNKNOWN = 60.0
+"""Seconds without a change after which a temp file counts as abandoned, if it may still be open.
+
+Some systems do not say which files are open.
+"""
 
 
 def temp_folders(row: ConversationRow) -> list[str]:
@@ -49,7 +52,7 @@ def archive_temp_folders() -> list[str]:
 
 
 def is_temp(name: str) -> bool:
-    """Return whether a file name is that of a temp file, as `temp_name` makes it."""
+    """Return whether a file name has the form that `temp_name` gives to temp files."""
     return bool(_TEMP.fullmatch(name))
 
 
@@ -66,42 +69,44 @@ def temps(folders: Iterable[str]) -> list[str]:
 
 
 def files_in(path: str, unread: list[str] | None = None) -> Iterator[str]:
-    """Yield the files in a temp folder, or the temp file itself, but no links.
+    """Yield the files in a temp folder, or the path itself if it is a temp file. Skip links.
 
-    A folder that cannot be read is added to `unread`.
+    If a folder cannot be read, add it to `unread`.
     """
     if os.path.isfile(path) and not os.path.islink(path):
         yield path
-    for folder, _, names in os.walk(path, onerror=noting(unread)):
-        whole = (os.path.join(folder, name) for name in sorted(names))
-        yield from (each for each in whole if os.path.isfile(each) and not os.path.islink(each))
+    for folder, _, names in os.walk(path, onerror=collect_unreadable(unread)):
+        candidates = (os.path.join(folder, name) for name in sorted(names))
+        yield from (
+            each for each in candidates if os.path.isfile(each) and not os.path.islink(each)
+        )
 
 
 def sweep(folders: Iterable[str]) -> list[str]:
-    """Remove the temp files in these folders that nobody writes to; return the other temp files.
+    """Remove the abandoned temp files in these folders, and return the temp files that remain.
 
-    Wait up to three seconds for recent temp files, because their writer may finish. If a writer
-    was only stopped, its write fails later and nothing is lost.
+    Wait up to three seconds for recent temp files, because a process may still be writing them. If
+    that process is only suspended, its write fails later, and nothing is lost.
     """
-    end = time.monotonic() + 3 * _RESTS
-    left = temps(folders)
-    while left:
+    end = time.monotonic() + 3 * _IDLE_SECONDS
+    remaining = temps(folders)
+    while remaining:
         open_now = _open_files()
-        left = [path for path in left if not _swept(path, open_now)]
-        if not left or time.monotonic() > end:
+        remaining = [path for path in remaining if not _remove_if_abandoned(path, open_now)]
+        if not remaining or time.monotonic() > end:
             break
         time.sleep(0.1)
-    return left
+    return remaining
 
 
-def _swept(path: str, open_now: set[str] | None) -> bool:
+def _remove_if_abandoned(path: str, open_now: set[str] | None) -> bool:
     parts = [path, *files_in(path)]
-    rests = _RESTS if open_now is not None else _UNSEEN
+    idle_seconds = _IDLE_SECONDS if open_now is not None else _IDLE_SECONDS_IF_UNKNOWN
     try:
         changed = max(max(found.st_mtime, found.st_ctime) for found in map(os.lstat, parts))
     except FileNotFoundError:
         return not os.path.lexists(path)
-    if time.time() - changed < rests or (
+    if time.time() - changed < idle_seconds or (
         open_now and open_now.intersection(map(os.path.realpath, parts))
     ):
         return False
@@ -119,11 +124,11 @@ def _open_files() -> set[str] | None:
     found: set[str] = set()
     for name in os.listdir("/proc"):
         if name.isdecimal():
-            found.update(_open_in(f"/proc/{name}/fd"))
+            found.update(_open_files_of(f"/proc/{name}/fd"))
     return found
 
 
-def _open_in(folder: str) -> Iterator[str]:
+def _open_files_of(folder: str) -> Iterator[str]:
     try:
         names = os.listdir(folder)
     except OSError:

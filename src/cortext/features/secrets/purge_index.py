@@ -1,7 +1,7 @@
-"""Remove redacted texts from the catalog and the search index.
+"""Remove the texts of redacted conversations from the catalog and the search index.
 
-A note on disk names the affected conversations before anything is redacted. If the process is
-killed after it redacted the files, the note says that the index still contains the secret.
+Before anything is redacted, a note is written to disk that names the affected conversations. If the
+process is killed before it clears the index, the note says that the index may contain secrets.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cortext.catalog.fulltext.fulltext_index import FulltextIndex
 from cortext.catalog.log_sessions import remove_former_index
 from cortext.catalog.row import DOCUMENT, ConversationRow
 from cortext.durability.file_lock import FileLock
-from cortext.durability.lifetime_lock import live_holder
+from cortext.durability.open_session_mark import live_holder
 from cortext.durability.read_files import read_file
 from cortext.durability.replace_file import (
     collect_errors,
@@ -29,30 +29,31 @@ from cortext.durability.replace_file import (
 )
 from cortext.errors import CortextError
 from cortext.features.listing.conversation_list import ConversationList
-from cortext.features.resume.handoff_files import delete_handoff_files
+from cortext.features.resume.agent_temp_files import delete_handoff_files
 from cortext.features.search.index_refresh import purge
 from cortext.model import json_codec
-from cortext.workspace.summary_cache_file import remove_summaries
+from cortext.workspace.agent_sdk_summaries_file import remove_summaries
 
 Identity = tuple[str, str]
 
 
 @contextmanager
 def purge_after(rows: Sequence[ConversationRow]) -> Generator[list[CortextError]]:
-    """Run a block that redacts these conversations, then remove their texts from the search index.
+    """Run a `with` block that redacts conversations, then remove their texts from the search index.
 
     Yield a list to which the block adds its failures. If the index cannot be cleared, that failure
-    is added too. A note on disk names the conversations until the index is cleared. Raises
-    SessionStorageError if the note cannot be written, and SessionLockedError if another process
-    holds its lock; in both cases the block does not run.
+    is added to the list too. A note on disk names the conversations until the index is cleared.
+    Raises SessionStorageError if the note cannot be written, and SessionLockedError if another
+    process holds the lock of the note. In both cases the block does not run.
     """
     failures: list[CortextError] = []
-    with _noting():
-        every = {row.identity for row in rows} | _unfinished()
+    with _hold_note_lock():
+        every = {row.identity for row in rows} | _read_note()
         with storage_errors("write", paths.unfinished_redact()):
             replace(paths.unfinished_redact(), [json_codec.encode(sorted(every))])
         yield failures
-        with collect_errors(failures, "remove masked words from", "the lists and the search index"):
+        places = "the lists and the search index"
+        with collect_errors(failures, "remove redacted words from", places):
             purge_words(rows)
 
 
@@ -64,20 +65,20 @@ def is_unfinished() -> bool:
 def purge_words(rows: Sequence[ConversationRow] | None = None) -> None:
     """Remove the texts of these conversations from the catalog and the search index.
 
-    The texts of an interrupted redaction are removed too. Catalog and index are built again when
-    they are needed. If `rows` is None, only finish an interrupted redaction. Raises CortextError if
-    some texts may remain.
+    Also remove the texts that an interrupted redaction left there. If `rows` is None, remove only
+    the texts of an interrupted redaction. Both databases are built again when they are needed.
+    Raises CortextError if some texts may remain.
     """
     if rows is not None:
-        _forget(rows)
+        _purge_rows(rows)
         return
-    with _noting():
+    with _hold_note_lock():
         if os.path.exists(paths.unfinished_redact()):
-            _forget(())
+            _purge_rows(())
 
 
-def _forget(rows: Sequence[ConversationRow]) -> None:
-    changed = {row.identity for row in rows} | _unfinished()
+def _purge_rows(rows: Sequence[ConversationRow]) -> None:
+    changed = {row.identity for row in rows} | _read_note()
     failures: list[CortextError] = []
     conversations = ConversationList(paths.workspace_root(), everywhere=True)
     # No time limit: a conversation that is not read in time would keep its old row.
@@ -91,11 +92,11 @@ def _forget(rows: Sequence[ConversationRow]) -> None:
         with collect_errors(failures, "clear the index of", folder):
             remove_summaries(folder)
             remove_former_index(folder)
-    with collect_errors(failures, "clear", "what was handed to tools"):
+    with collect_errors(failures, "clear", "the files that were passed to tools"):
         delete_handoff_files()
     if failures:
         raise CortextError(
-            f"masked words may still be listed or found: {'; '.join(map(str, failures))}",
+            f"lists and searches may still show redacted words: {'; '.join(map(str, failures))}",
             hint="`cortext doctor --fix` removes them, and so does the next `cortext redact`",
         )
     remove_if_there(paths.unfinished_redact())
@@ -110,15 +111,15 @@ def _lock_path() -> str:
 
 
 @contextmanager
-def _noting() -> Generator[None]:
+def _hold_note_lock() -> Generator[None]:
     lock = FileLock(_lock_path(), guards=paths.unfinished_redact())
-    with ExitStack() as held:
+    with ExitStack() as locks:
         with storage_errors("write", paths.unfinished_redact()):
-            held.enter_context(lock)
+            locks.enter_context(lock)
         yield
 
 
-def _unfinished() -> set[Identity]:
+def _read_note() -> set[Identity]:
     try:
         return set(decode(read_file(paths.unfinished_redact()), type=list[Identity]))
     except (FileNotFoundError, DecodeError, ValidationError, UnicodeDecodeError):

@@ -1,9 +1,14 @@
-"""The list of secrets that are redacted in the archive, so that no sync brings a secret back.
+"""The record of the secrets that are redacted in the archive's copies of transcripts.
 
-`archive/.masked` has one line for each redacted copy: `["TOOL","NAME","KEY",["FINGERPRINT",…]]`.
-KEY is the name of the key that made the fingerprints. A line does not reveal the secrets. A sync
-redacts the same secrets in the tool's file before it compares file and copy. If the key was
-replaced, nobody knows which secrets these are, and the sync redacts every secret in the file.
+The record is the file `archive/.masked`. It holds only fingerprints (hashes made with a key), so it
+does not reveal the secrets. Each redacted copy has one line,
+`["TOOL","NAME","KEY",["FINGERPRINT",…]]`. KEY is the name of the key that made the fingerprints.
+
+A sync updates a copy from the tool's own file, in which the secrets are still readable. The sync
+first writes a temporary version of the file, in which the recorded secrets are redacted. It then
+compares this version with the copy. Without this step, the file would always differ from its copy,
+and the secrets would return to the archive. If the key was replaced, the fingerprints are useless.
+Then the sync redacts every secret that it detects.
 """
 
 from __future__ import annotations
@@ -23,13 +28,13 @@ from cortext.durability.incremental_copy import CopyState, TailBuffer
 from cortext.durability.read_files import read_blocks, read_file
 from cortext.durability.replace_file import make_private_dir, replace, storage_errors, temp_name
 from cortext.durability.replace_file import write_new as write
-from cortext.features.archive.archive_copies import temp_dir
-from cortext.features.secrets.redact_value import Redactor, key_name, redact_file_bytes
+from cortext.features.archive.archive_copy_states import temp_dir
+from cortext.features.secrets.redactor import Redactor, key_name, redact_file_bytes
 from cortext.model import json_codec
-from cortext.model.secrets.detector import Mask, kind_only, without_prints
+from cortext.model.secrets.detector import Mask, kind_only, without_fingerprints
 
 _log = logging.getLogger("cortext.archive")
-_MARK = re.compile(rb"\[redacted [a-z0-9-]+ ([0-9a-f]{12})\]")
+_REDACTION = re.compile(rb"\[redacted [a-z0-9-]+ ([0-9a-f]{12})\]")
 
 
 class SecretFingerprints(NamedTuple):
@@ -46,7 +51,7 @@ class _RedactionLine(NamedTuple):
     prints: list[str]
 
 
-_decode = Decoder(_RedactionLine).decode
+_decode_line = Decoder(_RedactionLine).decode
 
 
 def redactions_path() -> str:
@@ -58,10 +63,10 @@ def redactions_path() -> str:
 
 
 class ArchiveRedactions:
-    """The list of secrets that are redacted in the archive's copies of one tool.
+    """The fingerprints of the secrets that are redacted in the archive's copies of one tool.
 
     Names of copies are relative paths, as `archive_name` returns them. A caller that changes the
-    list holds the lock of the archive.
+    record holds the lock of the archive.
     """
 
     def __init__(self, tool: str) -> None:
@@ -69,20 +74,20 @@ class ArchiveRedactions:
         self._others: list[_RedactionLine] = []
         self._copies: dict[str, SecretFingerprints] = {}
         self._changed = False
-        for line in _read():
+        for line in _read_lines():
             if line.tool == tool:
                 self._copies[line.name] = SecretFingerprints(line.key, frozenset(line.prints))
             else:
                 self._others.append(line)
 
     def of(self, name: str, *, is_new: bool) -> Redactor | None:
-        """Return a redactor for the secrets of a copy; None if nothing is redacted in the copy.
+        """Return a redactor for the secrets of a copy; None if nothing must be redacted.
 
-        `is_new` means that the copy does not exist yet. A new copy gets the redactions of all
-        copies, because a forked session contains the texts of its origin.
+        `is_new` means that the copy does not exist yet. In a new copy, the secrets of all other
+        copies are redacted, because a forked session contains the texts of its origin.
         """
         if name in self._copies:
-            return _marker([self._copies[name]])
+            return _build_redactor([self._copies[name]])
         return self.of_all() if is_new else None
 
     def has(self, name: str) -> bool:
@@ -91,7 +96,7 @@ class ArchiveRedactions:
 
     def of_all(self) -> Redactor | None:
         """Return a redactor for the secrets of all copies of the tool; None if there are none."""
-        return _marker(self._copies.values()) if self._copies else None
+        return _build_redactor(self._copies.values()) if self._copies else None
 
     def add(self, name: str, prints: Iterable[str]) -> None:
         """Record that the secrets with these fingerprints are redacted in a copy."""
@@ -103,7 +108,7 @@ class ArchiveRedactions:
             self._copies[name], self._changed = new, True
 
     def put(self, name: str, used: Iterable[str]) -> None:
-        """Record redacted secrets as `add` does, after dropping fingerprints of an earlier key."""
+        """Record redacted secrets as `add` does, but replace fingerprints of an earlier key."""
         old = self._copies.pop(name, None)
         if old and old.key == key_name():
             self._copies[name] = old
@@ -116,7 +121,7 @@ class ArchiveRedactions:
     def save(self) -> None:
         """Write the list of redactions to disk.
 
-        On failure, raise SessionStorageError and leave the file as it was.
+        If that fails, raise SessionStorageError and keep the old file.
         """
         if not self._changed:
             return
@@ -135,14 +140,14 @@ class ArchiveRedactions:
         return sorted(self._copies.items())
 
 
-def _marker(of: Iterable[SecretFingerprints]) -> Redactor:
+def _build_redactor(of: Iterable[SecretFingerprints]) -> Redactor:
     given, key = list(of), key_name()
     if any(one.key != key for one in given):
         return Redactor()
     return Redactor(prints=frozenset[str]().union(*(one.prints for one in given)))
 
 
-def _read() -> Iterator[_RedactionLine]:
+def _read_lines() -> Iterator[_RedactionLine]:
     try:
         lines = read_file(redactions_path()).split(b"\n")
     except (FileNotFoundError, NotADirectoryError):
@@ -151,20 +156,20 @@ def _read() -> Iterator[_RedactionLine]:
     for number, line in enumerate(lines, 1):
         try:
             if line:
-                yield _decode(line)
+                yield _decode_line(line)
         except (DecodeError, ValidationError, UnicodeDecodeError) as error:
             damaged.append((number, error))
     for number, error in damaged[:1]:
-        more = f", and {len(damaged) - 1} more" if len(damaged) > 1 else ""
-        text = "line %d of %s is damaged, and not used: %s%s"
+        more = f" (damaged lines in total: {len(damaged)})" if len(damaged) > 1 else ""
+        text = "line %d of %s is damaged and ignored: %s%s"
         _log.warning(text, number, redactions_path(), error, more)
 
 
 def write_redacted(source: str, name: str, mask: Mask) -> str:
-    """Write a redacted version of a tool's file to a temp file, and return its path.
+    """Write a redacted version of the tool's file `source` to a temp file, and return its path.
 
-    `name` is the name of the copy, which decides how to split the file. The temp file has the
-    modification time of the source. The caller removes the temp file.
+    `name` is the name of the archive copy. Its suffix shows whether the file has one JSON value per
+    line. The temp file gets the modification time of `source`. The caller removes the temp file.
     """
     temp = os.path.join(temp_dir(), temp_name("masked"))
     found = os.stat(source)
@@ -177,42 +182,43 @@ def write_redacted(source: str, name: str, mask: Mask) -> str:
 
 
 def update_redacted_copy(target: str, masked: str, name: str) -> CopyState | None:
-    """Replace an archive copy by the redacted tool's file, if they differ only in redactions.
+    """Replace an archive copy with a redacted file if the two differ only in their redactions.
 
-    They differ like this if the key was replaced, or if a process was killed between two steps.
-    `target` is the copy, `masked` the redacted file, and `name` the name of the copy. Return the
-    new state of the copy; None if nothing was done.
+    They differ in this way if the redaction key was replaced, or if a process was killed between
+    two steps. `target` is the path of the copy, and `name` is its name. `masked` is the path of the
+    redacted version of the tool's file. Return the new state of the copy; None if nothing was
+    replaced.
     """
-    held, new = b"".join(read_packed(target)), read_file(masked)
-    if new.startswith(held):
+    old, new = b"".join(read_packed(target)), read_file(masked)
+    if new.startswith(old):
         return None
-    whole = new[: new.rfind(b"\n") + 1] if ".jsonl" in name else new
-    if not _alike(whole, name).startswith(_alike(held, name)):
+    complete = new[: new.rfind(b"\n") + 1] if ".jsonl" in name else new
+    if not _normalize(complete, name).startswith(_normalize(old, name)):
         return None
     found = os.stat(target)
-    packed = replace(target, pack_members(whole), temp_dir=temp_dir()).st_size
+    packed = replace(target, pack_members(complete), temp_dir=temp_dir()).st_size
     os.utime(target, ns=(found.st_mtime_ns, found.st_mtime_ns))
-    return summarize_copy(whole)._replace(packed=packed)
+    return summarize_copy(complete)._replace(packed=packed)
 
 
-def _alike(data: bytes, name: str) -> str:
-    """Return the text with every secret redacted and without fingerprints.
+def _normalize(data: bytes, name: str) -> str:
+    """Return a text in which every secret and every redaction has the same form.
 
-    Two texts that differ only in redactions become equal.
+    Redactions lose their fingerprints, so two texts that differ only in redactions become equal.
     """
     plain = redact_file_bytes(name, data, kind_only)
-    return without_prints(plain.decode("utf-8", "surrogateescape"))
+    return without_fingerprints(plain.decode("utf-8", "surrogateescape"))
 
 
 def find_fingerprints(data: bytes) -> set[str]:
     """Return the fingerprints in all redactions `[redacted FAMILY FINGERPRINT]` of a text."""
-    return {found.decode() for found in _MARK.findall(data)}
+    return {found.decode() for found in _REDACTION.findall(data)}
 
 
 def summarize_copy(data: bytes) -> CopyState:
-    """Return the saved state of an archive copy with these contents.
+    """Return the state to save for an archive copy with the contents `data`.
 
-    The compressed size and the fingerprint of the tool's file are left empty.
+    The caller must fill in the compressed size and the fingerprint of the tool's file.
     """
     tail = TailBuffer()
     for _ in tail.watch([data]):
@@ -227,8 +233,8 @@ def pack_members(data: bytes) -> Iterator[bytes]:
 
 
 def archive_name(path: str, home: str) -> str:
-    """Return the name of an archive copy or a tool's file: its path relative to `home`.
+    """Return the name of an archive copy or of a tool's file: its path relative to `home`.
 
-    Suffixes of compression are removed, so both have the same name.
+    Suffixes such as `.gz` are removed, so a copy and its source have the same name.
     """
     return os.path.relpath(path, home).removesuffix(SUFFIX).removesuffix(".zst")

@@ -1,6 +1,6 @@
-"""The record of what `cortext setup` wrote into the settings of the user's AI tools.
+"""The record of the changes that `cortext setup` made to files of the user's AI tools.
 
-The record is written before the files. If the process is killed, the record therefore names every
+The record is written before the files. Therefore, if the process is killed, the record names every
 file that may contain something of cortext. A recorded file that was never written does no harm.
 """
 
@@ -64,8 +64,9 @@ class SetupRecord:
     def of(self, path: str, data: bytes | None = None) -> Record:
         """Return the record of the changes in a file; {} if there is none.
 
-        The last two versions of a file are recorded. `data` are the contents of the file: the
-        record of the version with these contents is returned, or the latest if none matches.
+        The records of the last two versions of a file are stored. If `data` is given, return the
+        record of the version with these contents. If it is not given, or if no version matches,
+        return the record of the latest version.
         """
         record = self._files.get(path) or {}
         earlier = record.get("earlier")
@@ -75,23 +76,23 @@ class SetupRecord:
         return record
 
     def keep(self, path: str, record: Record) -> None:
-        """Save the record of a change before the file is written.
+        """Save the record of a change. Call this method before the file is written.
 
-        The record of the current version stays too, because the process may be killed before it
-        writes the file.
+        The record of the file's current version is kept too. It is still needed if the process is
+        killed before it writes the new version.
         """
         known = self.of(path, read_or_none(os.path.realpath(path)))
         folders = [*_strings(self.of(path).get("folders")), *record["folders"]]
-        kept = {**record, "folders": list(dict.fromkeys(folders))}
+        entry = {**record, "folders": list(dict.fromkeys(folders))}
         if known:
-            kept["earlier"] = {k: v for k, v in known.items() if k not in ("earlier", "folders")}
-        self._files[path] = kept
+            entry["earlier"] = {k: v for k, v in known.items() if k not in ("earlier", "folders")}
+        self._files[path] = entry
         self._save()
 
     def forget(self, gone: Iterable[str]) -> None:
-        """Remove files from the record that contain nothing of cortext any more.
+        """Remove the files `gone` from the record. They contain nothing of cortext any more.
 
-        Folders that `cortext setup` created for these files are removed if they are empty.
+        Folders that `cortext setup` created for these files are deleted if they are empty.
         """
         records = {path: self._files[path] for path in gone if path in self._files}
         if records:
@@ -101,20 +102,20 @@ class SetupRecord:
 
     def clean(self) -> None:
         """Remove the temp files that killed processes left."""
-        for path in self.half_written():
+        for path in self.abandoned_temp_files():
             remove_if_there(path)
 
-    def half_written(self) -> list[str]:
+    def abandoned_temp_files(self) -> list[str]:
         """Return the temp files that killed processes left beside the record and recorded files.
 
-        Only temp files that are named after one of these files are ours.
+        A temp file belongs to cortext only if it is named after one of these files.
         """
         found: list[str] = []
         for path in (paths.setup_record(), *self._files):
             folder, name = os.path.split(os.path.realpath(path))
-            ours = re.compile(re.escape(f".{name[:100]}.") + r"[0-9a-f]{16}\.tmp")
+            pattern = re.compile(re.escape(f".{name[:100]}.") + r"[0-9a-f]{16}\.tmp")
             names = os.listdir(folder) if os.path.isdir(folder) else ()
-            found += [os.path.join(folder, other) for other in names if ours.fullmatch(other)]
+            found += [os.path.join(folder, other) for other in names if pattern.fullmatch(other)]
         return found
 
     def _save(self) -> None:
@@ -133,7 +134,7 @@ def digest(data: bytes) -> str:
 
 
 def as_text(data: bytes) -> str:
-    """Return bytes as text. `as_bytes` returns the same bytes again, even if they are not UTF-8."""
+    """Decode bytes so that `as_bytes` returns the same bytes again, even if they are not UTF-8."""
     return data.decode("utf-8", "surrogateescape")
 
 
@@ -178,7 +179,7 @@ def missing_folders(path: str) -> list[str]:
 
 
 def _remove_folders(folders: Iterable[str]) -> None:
-    """Remove those of these folders that are empty, the deepest first."""
+    """Remove the folders that are empty, the deepest first."""
     for folder in sorted(set(folders), key=len, reverse=True):
         try:
             os.rmdir(folder)

@@ -1,8 +1,8 @@
 """Connect cortext to the user's AI tools, and disconnect it.
 
 A connected tool has hooks, slash commands and the MCP server of cortext in its settings. All
-changes are planned first and shown. They are made when the user agrees. A record of every change
-lets `cortext uninstall` restore each file byte for byte.
+changes are planned first and shown to the user. They are made only if the user agrees. A record of
+every change lets `cortext uninstall` restore each file byte for byte.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple, cast
+
+import msgspec
 
 from cortext import paths
 from cortext.durability.replace_file import storage_errors
@@ -30,16 +32,16 @@ from cortext.features.setup.install_manifest import (
 )
 from cortext.installation import install_command
 from cortext.tools import settings
+from cortext.tools.command_files import SlashCommand, SlashCommands, slash_commands_of
 from cortext.tools.descriptor import MissingCapabilityError, Plugin
 from cortext.tools.registry import find_tool, tools
 from cortext.tools.settings import SettingsFile
-from cortext.tools.slash_commands import SlashCommand, SlashCommands, slash_commands_of
 
 COMMANDS = (
     SlashCommand(
         "workspace.resume",
         "briefing",
-        "Find an earlier conversation again and go on with it.",
+        "Find an earlier conversation and continue it.",
         "[number, id or words]",
     ),
     SlashCommand(
@@ -48,16 +50,16 @@ COMMANDS = (
         "Save this conversation and pause it.",
         "[where you stopped]",
     ),
-    SlashCommand("cortext", "briefing", "Go on with an earlier conversation.", "[words]"),
+    SlashCommand("cortext", "briefing", "Continue an earlier conversation.", "[words]"),
 )
 
 
 class FileChange(NamedTuple):
     """A planned change of one file.
 
-    `old` and `new` are the contents before and after; None means no file. `record` describes how to
-    undo the change, or is None if there is nothing to undo. `whole` means that the complete file is
-    ours: if it is a link, the link is removed and not its target.
+    `old` and `new` are the contents before and after the change; None means no file. `record`
+    describes how to undo the change. It is None if there is nothing to undo. `whole` means that the
+    complete file belongs to cortext. If such a file is a link, the link is removed, not its target.
     """
 
     tool: str
@@ -68,12 +70,12 @@ class FileChange(NamedTuple):
     whole: bool = False
 
 
-class SetupPlan(NamedTuple):
+class SetupPlan(msgspec.Struct, frozen=True):
     """The plan of `cortext setup` or `cortext uninstall`: changes, and notes for the user.
 
-    `left` are the tools with a settings file that is left as it is. `failed` are those of them
-    whose file cannot be read. `gone` are recorded files that contain nothing of cortext any more.
-    `again` makes the plan again from the current files.
+    `left` are the tools with a settings file that the plan does not change. `failed` are the tools
+    in `left` whose settings file cannot be read. `gone` are recorded files that contain nothing of
+    cortext any more. `again` is a function that makes the plan again from the current files.
     """
 
     again: Callable[[], SetupPlan]
@@ -89,7 +91,7 @@ class SetupPlan(NamedTuple):
         return list(dict.fromkeys(change.tool for change in self.changes))
 
 
-def found_tools() -> list[str]:
+def find_connectable_tools() -> list[str]:
     """Return the names of the AI tools that this user has and that cortext can connect to.
 
     The user has a tool if its program is on the PATH or its folder exists.
@@ -102,11 +104,13 @@ def found_tools() -> list[str]:
 
 
 def require_connectable(names: Iterable[str]) -> None:
-    """Raise MissingCapabilityError for a tool to which cortext can add nothing."""
+    """Raise MissingCapabilityError if cortext cannot connect to one of these tools."""
     for name in names:
         tool = find_tool(name)
         if not tool.is_connectable:
-            raise MissingCapabilityError(tool, "setup", hint="its sessions are listed as they are")
+            raise MissingCapabilityError(
+                tool, "setup", hint="cortext lists its sessions without setup"
+            )
 
 
 def plan_setup(names: Sequence[str], *, plugin: bool = False) -> SetupPlan:
@@ -122,7 +126,7 @@ def plan_setup(names: Sequence[str], *, plugin: bool = False) -> SetupPlan:
     for tool in names:
         hooks, servers = _settings_of(tool)
         if hooks:
-            with _leaving(tool, plan):
+            with _skip_unreadable(tool, plan):
                 _plan_hooks(tool, hooks, installed, plan)
         if commands := slash_commands_of(tool):
             _plan_commands(tool, commands, installed, plan)
@@ -130,16 +134,17 @@ def plan_setup(names: Sequence[str], *, plugin: bool = False) -> SetupPlan:
         if own and (plugin or os.path.isfile(own.path)):
             _plan_plugin(tool, own, installed, plan)
         if servers:
-            with _leaving(tool, plan):
+            with _skip_unreadable(tool, plan):
                 _plan_hooks(tool, servers, installed, plan)
-    if not _can_serve():
+    if not _has_mcp_package():
         plan.notes.append(
-            "the MCP server is not set up, because the package mcp is not installed: "
-            f"`{install_command('mcp')}`, then `cortext setup` again"
+            "the MCP server is not set up, because the package mcp is not installed; "
+            f"run `{install_command('mcp')}`, then `cortext setup` again"
         )
     if shutil.which("cortext") is None:
         plan.notes.append(
-            "`cortext` is not on your PATH, and the tools call it by that name: put it there"
+            "`cortext` is not on your PATH, but the tools call it by that name; "
+            "add its folder to PATH"
         )
     return plan
 
@@ -147,20 +152,20 @@ def plan_setup(names: Sequence[str], *, plugin: bool = False) -> SetupPlan:
 def plan_uninstall(names: Sequence[str]) -> SetupPlan:
     """Plan to remove everything that `setup` added to these tools."""
     installed = SetupRecord.load()
-    gone = [path for path in installed.paths(names) if not os.path.exists(path)]
-    plan = SetupPlan(partial(plan_uninstall, names), [], [], [], [], gone)
+    missing = [path for path in installed.paths(names) if not os.path.exists(path)]
+    plan = SetupPlan(partial(plan_uninstall, names), [], [], [], [], missing)
     for tool in names:
         hooks, servers = _settings_of(tool)
         if hooks:
-            with _leaving(tool, plan):
-                _plan_without_hooks(tool, hooks, installed, plan)
+            with _skip_unreadable(tool, plan):
+                _plan_hooks_removal(tool, hooks, installed, plan)
         if commands := slash_commands_of(tool):
-            _plan_without_commands(tool, commands, installed, plan)
+            _plan_commands_removal(tool, commands, installed, plan)
         if servers:
-            with _leaving(tool, plan):
-                _plan_without_hooks(tool, servers, installed, plan)
+            with _skip_unreadable(tool, plan):
+                _plan_hooks_removal(tool, servers, installed, plan)
         if own := plugin_of(tool):
-            _plan_without_file(tool, own.path, partial(_plugin_text, own), installed, plan)
+            _plan_file_removal(tool, own.path, partial(_plugin_text, own), installed, plan)
     return plan
 
 
@@ -169,9 +174,10 @@ def _plugin_text(plugin: Plugin, old: bytes) -> bytes:
 
 
 def _settings_of(tool: str) -> tuple[SettingsFile | None, SettingsFile | None]:
-    """Return a tool's settings file for hooks and that for MCP servers.
+    """Return two settings files of a tool: the file for hooks, and the file for MCP servers.
 
-    The second is None if it is the same file.
+    A value is None if the tool has no such file. If both are the same file, the second value is
+    None.
     """
     hooks, servers = settings.hooks_file(tool), settings.server_file(tool)
     is_same = hooks and servers and hooks.path == servers.path
@@ -188,8 +194,8 @@ def carry_out(plan: SetupPlan, *, anyway: bool = False) -> SetupPlan:
     """Make the changes of a plan under a lock, and return the plan that was carried out.
 
     The returned plan leaves out changes that another process made meanwhile. If a file changed
-    since the plan was shown, raise CortextError and do nothing. With `anyway`, do not compare with
-    the shown plan, and make the changes that are needed now.
+    since the plan was shown to the user, raise CortextError and change nothing. If `anyway` is
+    true, skip this comparison and make the changes that are needed now.
     """
     with storage_errors("write", paths.setup_record()), setup_lock():
         fresh = plan.again()
@@ -198,41 +204,42 @@ def carry_out(plan: SetupPlan, *, anyway: bool = False) -> SetupPlan:
         installed = SetupRecord.load()
         installed.clean()
         for change in fresh.changes:
-            _carry_out(change, installed)
-        gone = [change.path for change in fresh.changes if change.record is None]
-        installed.forget([*gone, *fresh.gone])
+            _apply_change(change, installed)
+        removed = [change.path for change in fresh.changes if change.record is None]
+        installed.forget([*removed, *fresh.gone])
     return fresh
 
 
 def _check_agreed(shown: SetupPlan, fresh: SetupPlan) -> None:
     """Raise CortextError if the plan `fresh` has a change that the user did not agree to.
 
-    `shown` is the plan that the user saw. New contents may differ, because a new command file
-    contains a random end marker.
+    `shown` is the plan that the user saw. The new contents of a file may differ between the plans,
+    because a new command file contains a random end marker.
     """
     agreed = {change.path: change for change in shown.changes}
     for change in fresh.changes:
-        seen = agreed.get(change.path)
-        gone = change.new is None
-        if not seen or seen.old != change.old or (seen.new is None) != gone:
-            raise _changed(change)
+        planned = agreed.get(change.path)
+        is_removed = change.new is None
+        if not planned or planned.old != change.old or (planned.new is None) != is_removed:
+            raise _changed_error(change)
 
 
-def _carry_out(change: FileChange, installed: SetupRecord) -> None:
-    itself = change.whole and change.new is None
-    path = change.path if itself else os.path.realpath(change.path)
+def _apply_change(change: FileChange, installed: SetupRecord) -> None:
+    removes_link = change.whole and change.new is None
+    path = change.path if removes_link else os.path.realpath(change.path)
     with storage_errors("write", path):
         if read_or_none(path) != change.old:
-            raise _changed(change)
+            raise _changed_error(change)
         if change.record is not None:
             folders = missing_folders(path)
             installed.keep(change.path, {**change.record, "tool": change.tool, "folders": folders})
         write(path, change.new)
 
 
-def _changed(change: FileChange) -> CortextError:
+def _changed_error(change: FileChange) -> CortextError:
     return CortextError(
-        f"{change.path} was changed meanwhile", hint="nothing was done to it: try again"
+        f"{change.path} was changed by another program in the meantime",
+        hint="cortext did not change it; try again",
     )
 
 
@@ -250,29 +257,34 @@ def has_hooks(tool: str) -> bool:
     except OSError:
         return False  # `doctor` and `setup` report this.
     if plugin:
-        ours = data == plugin.text()
-        return ours or (data is not None and _is_on_record(plugin.path, data, SetupRecord.load()))
+        is_current = data == plugin.text()
+        return is_current or (
+            data is not None and _is_on_record(plugin.path, data, SetupRecord.load())
+        )
     return hooks is not None and hooks.has_hooks(as_text(data or b""))
 
 
 def _is_on_record(path: str, data: bytes, installed: SetupRecord) -> bool:
-    """Return whether a file still has the contents that `cortext setup` wrote."""
+    """Return whether `data`, the contents of a file, is still what `cortext setup` wrote."""
     return installed.of(path, data).get("digest") == digest(data)
 
 
 @contextmanager
-def _leaving(tool: str, plan: SetupPlan) -> Generator[None]:
-    """Leave a file that cannot be read as it is, and continue with the rest of the plan."""
+def _skip_unreadable(tool: str, plan: SetupPlan) -> Generator[None]:
+    """Run a `with` block that plans the changes to a file of a tool.
+
+    If the file cannot be read, add a note to the plan instead of raising OSError.
+    """
     try:
         yield
     except OSError as error:
         why = reason_of(error)
-        plan.notes.append(f"{error.filename} is left as it is: {why}")
+        plan.notes.append(f"{error.filename} is not changed: {why}")
         plan.left.append(tool)
         plan.failed.append(tool)
 
 
-def _can_serve() -> bool:
+def _has_mcp_package() -> bool:
     """Return whether the package that `cortext mcp` needs is installed."""
     from importlib.util import find_spec
 
@@ -280,30 +292,30 @@ def _can_serve() -> bool:
 
 
 def _plan_hooks(tool: str, file: SettingsFile, installed: SetupRecord, plan: SetupPlan) -> None:
-    """Plan hooks and the MCP server in a settings file of a tool."""
+    """Add our hooks and our MCP server to the plan for a tool's settings file."""
     path = file.path
     old = read_or_none(path)
     text = as_text(old or b"")
-    but = [] if _can_serve() else [settings.ENTRY]
+    skipped = [] if _has_mcp_package() else [settings.ENTRY]
     try:
-        if file.is_complete(text, but):
+        if file.is_complete(text, skipped):
             return
-        before = _before(file, text, installed)
-        edited = file.with_hooks(before, but=but)
+        before = _without_our_entries(file, text, installed)
+        edited = file.with_hooks(before, but=skipped)
     except ValueError as error:
-        instead = file.explain_conflict(text)
-        plan.notes.append(f"{path} is left as it is: {error}{instead}")
+        conflict = file.explain_conflict(text)
+        plan.notes.append(f"{path} is not changed: {error}{conflict}")
         plan.left.append(tool)
-        plan.failed.extend([] if instead else [tool])
+        plan.failed.extend([] if conflict else [tool])
         return
     new = as_bytes(edited.text)
     if new != old:
         record = {"digest": digest(new), "steps": edited.steps, "made": edited.made}
-        made = old is None or installed.of(path).get("new") is True
-        plan.changes.append(FileChange(tool, path, old, new, {**record, "new": made}))
+        is_new = old is None or installed.of(path).get("new") is True
+        plan.changes.append(FileChange(tool, path, old, new, {**record, "new": is_new}))
 
 
-def _plan_without_hooks(
+def _plan_hooks_removal(
     tool: str, file: SettingsFile, installed: SetupRecord, plan: SetupPlan
 ) -> None:
     path = file.path
@@ -311,49 +323,49 @@ def _plan_without_hooks(
     if old is None:
         return
     try:
-        before = as_bytes(_before(file, as_text(old), installed))
+        before = as_bytes(_without_our_entries(file, as_text(old), installed))
     except ValueError as error:
-        plan.notes.append(f"{path} is left as it is: {error}")
+        plan.notes.append(f"{path} is not changed: {error}")
         return
     if before == old:
         plan.gone.extend([path] if installed.of(path) else [])
     else:
         empty = b"".join(before.split()) in (b"", b"{}")
-        gone = empty and installed.of(path).get("new") is True
-        plan.changes.append(FileChange(tool, path, old, None if gone else before))
+        is_obsolete = empty and installed.of(path).get("new") is True
+        plan.changes.append(FileChange(tool, path, old, None if is_obsolete else before))
 
 
-def _before(file: SettingsFile, text: str, installed: SetupRecord) -> str:
-    """Return a settings file without the entries of cortext.
+def _without_our_entries(file: SettingsFile, text: str, installed: SetupRecord) -> str:
+    """Return the text of a settings file without the entries of cortext.
 
-    If nobody changed the file since, the result is exactly the file before the setup.
+    If nobody changed the file since the setup, the result is exactly the text before the setup.
     """
     record = installed.of(file.path, as_bytes(text))
     if record.get("digest") == digest(as_bytes(text)):
-        before = _undone(file, text, record.get("steps"))
+        before = _undo_steps(file, text, record.get("steps"))
         if before is not None:
             return before
     made: Any = record.get("made")
-    paths_made = [each for each in made if _is_made(each)] if _is_paths(made) else []
+    paths_made = [each for each in made if _is_made_by_setup(each)] if _is_paths(made) else []
     return file.without_hooks(text, paths_made)
 
 
-def _undone(file: SettingsFile, text: str, steps: Any) -> str | None:
-    """Undo the recorded steps of a setup, and return the settings as they were before.
+def _undo_steps(file: SettingsFile, text: str, steps: Any) -> str | None:
+    """Undo the recorded steps of a setup in `text`, and return the settings before the setup.
 
-    Return None if a new setup of the result would not give `text` again. This check is needed
-    because anybody can edit the record.
+    Return None if repeating the setup on the result does not give `text` again. This check is
+    needed because anybody can edit the record.
     """
     try:
         before = settings.undone(text, steps)
-        lacking = file.missing(text)
-        again = file.with_hooks(before, but=lacking)
+        missing = file.missing(text)
+        again = file.with_hooks(before, but=missing)
         return before if again.text == text else None
     except (TypeError, ValueError, LookupError):
         return None
 
 
-def _is_made(path: list[Any]) -> bool:
+def _is_made_by_setup(path: list[Any]) -> bool:
     return bool(path) and path[0] in settings.MADE
 
 
@@ -368,7 +380,7 @@ def _plan_commands(
 ) -> None:
     for command in COMMANDS:
         path = os.path.join(commands.user_folder(), commands.file_name(command))
-        with _leaving(tool, plan):
+        with _skip_unreadable(tool, plan):
             old = read_or_none(path)
             new = commands.file_text(command, as_text(old or b"")).encode()
             _plan_file(tool, path, old, new, installed, plan)
@@ -377,48 +389,57 @@ def _plan_commands(
 def _plan_file(
     tool: str, path: str, old: bytes | None, new: bytes, installed: SetupRecord, plan: SetupPlan
 ) -> None:
-    """Plan to write a file that is completely ours.
+    """Plan to write a file that belongs completely to cortext.
 
     Plan nothing if the user changed the file or put a link in its place.
     """
     if old == new:
         return
     if os.path.islink(path) or (old is not None and not _is_on_record(path, old, installed)):
-        plan.notes.append(f"{path} is kept as you have it; without it, setup writes ours")
+        plan.notes.append(
+            f"{path} is not replaced, because setup did not write it or you changed it; "
+            "delete it to get the new version"
+        )
         return
     plan.changes.append(FileChange(tool, path, old, new, {"digest": digest(new)}))
 
 
 def _plan_plugin(tool: str, plugin: Plugin, installed: SetupRecord, plan: SetupPlan) -> None:
     path = plugin.path
-    with _leaving(tool, plan):
+    with _skip_unreadable(tool, plan):
         _plan_file(tool, path, read_or_none(path), plugin.text(), installed, plan)
     if any(change.path == path and change.old is None for change in plan.changes):
         plan.notes.append(plugin.note)
 
 
-def _plan_without_commands(
+def _plan_commands_removal(
     tool: str, commands: SlashCommands, installed: SetupRecord, plan: SetupPlan
 ) -> None:
     for command in COMMANDS:
         path = os.path.join(commands.user_folder(), commands.file_name(command))
-        ours = partial(_as_we_write_it, commands, command)
-        _plan_without_file(tool, path, ours, installed, plan)
+        expected = partial(_expected_command_file, commands, command)
+        _plan_file_removal(tool, path, expected, installed, plan)
 
 
-def _as_we_write_it(commands: SlashCommands, command: SlashCommand, old: bytes) -> bytes:
+def _expected_command_file(commands: SlashCommands, command: SlashCommand, old: bytes) -> bytes:
     return commands.file_text(command, as_text(old)).encode()
 
 
-def _plan_without_file(
-    tool: str, path: str, ours: Callable[[bytes], bytes], installed: SetupRecord, plan: SetupPlan
+def _plan_file_removal(
+    tool: str,
+    path: str,
+    expected: Callable[[bytes], bytes],
+    installed: SetupRecord,
+    plan: SetupPlan,
 ) -> None:
     old = None
-    with _leaving(tool, plan):
+    with _skip_unreadable(tool, plan):
         old = read_or_none(path)
     if old is None:
         return
-    if _is_on_record(path, old, installed) or old == ours(old):
+    if _is_on_record(path, old, installed) or old == expected(old):
         plan.changes.append(FileChange(tool, path, old, None, whole=True))
     else:
-        plan.notes.append(f"{path} is kept as you have it")
+        plan.notes.append(
+            f"{path} is not removed, because setup did not write it or you changed it"
+        )

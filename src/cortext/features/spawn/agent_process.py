@@ -1,4 +1,4 @@
-"""A running program with pipes for its input and output, and a way to end it with its children."""
+"""Run a program with pipes for its input and output, and end it together with its children."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from typing import IO, cast
 from cortext.tools.launch import LaunchPlan
 from cortext.tools.processes import Process, find_process
 
-_GRACE = 1.0
+_GRACE_SECONDS = 1.0
 """Seconds between SIGTERM and SIGKILL, in which a program can exit."""
-_LOOK = 0.2
-_FOLLOW = 0.03
-_BLOCK = 1 << 16
+_POLL_SECONDS = 0.2
+_FILE_POLL_SECONDS = 0.03
+_BLOCK_SIZE = 1 << 16
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-_LAST = 4000  # the bytes of stderr that are stored
+_MAX_STDERR = 4000  # only this many last bytes of stderr are stored
 
 
 class Talk:
     """A running program whose stdin is written while its stdout is read.
 
-    With `by_file` the program writes its output to a file. Some programs lose the end of their
-    output when they write to a pipe.
+    If `by_file` is true, the program writes its output to a file. Some programs lose the end of
+    their output when they write to a pipe.
     """
 
     def __init__(self, plan: LaunchPlan, *, by_file: bool = False) -> None:
         """Start the program of the plan. Raises OSError if the program cannot be started."""
         self._file = tempfile.TemporaryFile() if by_file else None  # noqa: SIM115  closed by stop
         try:
-            self._process = _started(plan, self._file)
+            self._process = _start_program(plan, self._file)
         except OSError:
             if self._file:
                 self._file.close()
@@ -51,9 +51,9 @@ class Talk:
         ]
         self._in, self._out, self._err = (stream.fileno() for stream in self._streams)
         self._to_write = bytearray()
-        self._ending = False
+        self._closes_input = False
         self._code: int | None = None
-        self._complaints = bytearray()
+        self._stderr = bytearray()
         self._selector = selectors.DefaultSelector()
         os.set_blocking(self._in, False)
         for fd in (self._err,) if self._file else (self._out, self._err):
@@ -73,41 +73,41 @@ class Talk:
 
     def end_input(self) -> None:
         """Close the program's stdin as soon as all queued data is written."""
-        self._ending = True
+        self._closes_input = True
         if not self._to_write:
             self._close_input()
 
     def read(self, until: float = math.inf) -> Iterator[bytes]:
         """Yield the program's output as it arrives, until the output ends or `until` has passed.
 
-        `until` is a monotonic time. Reading also stops when the program has exited but one of its
-        children still has the output open.
+        `until` is a time of the monotonic clock. Reading also stops when the program has exited,
+        even if one of its children still has the output open.
         """
         if self._file:
-            yield from self._follow(until)
+            yield from self._read_file(until)
         while self._out in self._selector.get_map() and time.monotonic() < until:
             ended = self.exited()
-            ready = self._attend(0 if ended else _LOOK)
+            ready = self._handle_events(0 if ended else _POLL_SECONDS)
             if ended and not ready:
                 return
             if self._out in ready and (data := self._read_some(self._out)):
                 yield data
 
-    def _follow(self, until: float) -> Iterator[bytes]:
-        place = 0
+    def _read_file(self, until: float) -> Iterator[bytes]:
+        offset = 0
         while time.monotonic() < until:
             ended = self.exited()
-            while data := os.pread(self._out, _BLOCK, place):
-                place += len(data)
+            while data := os.pread(self._out, _BLOCK_SIZE, offset):
+                offset += len(data)
                 yield data
             if ended:
                 return
-            self._attend(_FOLLOW)
+            self._handle_events(_FILE_POLL_SECONDS)
 
-    def _attend(self, seconds: float) -> set[int]:
-        """Wait up to `seconds` for events.
+    def _handle_events(self, seconds: float) -> set[int]:
+        """Wait up to `seconds` until the program's input, output or stderr is ready.
 
-        Write queued data and read stderr. Return the file descriptors that are ready.
+        Write queued data to the input, and read stderr. Return the file descriptors that are ready.
         """
         if not self._selector.get_map():
             time.sleep(seconds)  # an empty selector does not wait on every system
@@ -116,20 +116,20 @@ class Talk:
         if self._in in ready:
             self._write_some()
         if self._err in ready:
-            self._hear_complaints()
+            self._read_stderr()
         return ready
 
     def complaints(self) -> str:
         """Return the last bytes of the program's stderr as text, without colours."""
-        return _COLOUR.sub("", self._complaints.decode("utf-8", "replace")).strip()
+        return _COLOUR.sub("", self._stderr.decode("utf-8", "replace")).strip()
 
     def wait(
         self, until: float | None = None, hurried: Callable[[], bool] = lambda: False
     ) -> int | None:
         """Close the program's stdin, wait until the program exits, and return its exit code.
 
-        Return None if the program still runs at the monotonic time `until`, or as soon as `hurried`
-        returns True.
+        Return None if the program does not exit in time. `until` is the deadline, as a time of the
+        monotonic clock. The wait also ends early when the function `hurried` returns True.
         """
         self._close_input()
         pause = 0.001
@@ -137,24 +137,25 @@ class Talk:
             late = until is not None and time.monotonic() > until
             if late or hurried():
                 return None
-            self._hear_complaints()
+            self._read_stderr()
             time.sleep(pause)
             pause = min(pause * 2, 0.05)
-        self._hear_complaints()
+        self._read_stderr()
         return self._code
 
     def stop(self, hurried: Callable[[], bool] = lambda: False) -> None:
         """End the program and everything that it started.
 
-        The program gets SIGTERM, and after a grace period SIGKILL. As soon as `hurried` returns
-        True, the grace period ends.
+        First send SIGTERM, and wait at most one second until the program exits. Then send SIGKILL
+        to all processes that are left. If the function `hurried` returns True during the wait, send
+        SIGKILL at once.
         """
         family: set[Process] = set()
         try:
             if not self.exited():
                 family = _descendants(self._process.pid)
                 self._signal(signal.SIGTERM)
-                self.wait(time.monotonic() + _GRACE, hurried)
+                self.wait(time.monotonic() + _GRACE_SECONDS, hurried)
         finally:
             if not self.exited():
                 family |= _descendants(self._process.pid)
@@ -166,8 +167,8 @@ class Talk:
     def exited(self) -> bool:
         """Return whether the program has exited.
 
-        If possible, the process is not reaped: its id then stays reserved, so that its process
-        group can be signalled safely.
+        If possible, the process stays a zombie. Its id is then not used for another process, and a
+        signal to its process group is safe.
         """
         if self._code is None and hasattr(os, "waitid"):
             options = os.WEXITED | os.WNOWAIT | os.WNOHANG
@@ -186,7 +187,7 @@ class Talk:
 
     def _write_some(self) -> None:
         try:
-            written = os.write(self._in, self._to_write[:_BLOCK])
+            written = os.write(self._in, self._to_write[:_BLOCK_SIZE])
         except BlockingIOError:
             return
         except BrokenPipeError:
@@ -196,7 +197,7 @@ class Talk:
         del self._to_write[:written]
         if not self._to_write:
             self._selector.unregister(self._in)
-            if self._ending:
+            if self._closes_input:
                 self._close_input()
 
     def _close_input(self) -> None:
@@ -210,20 +211,20 @@ class Talk:
 
     def _read_some(self, fd: int) -> bytes:
         try:
-            data = os.read(fd, _BLOCK)
+            data = os.read(fd, _BLOCK_SIZE)
         except BlockingIOError:
             return b""
         if not data:
             self._selector.unregister(fd)
         return data
 
-    def _hear_complaints(self) -> None:
+    def _read_stderr(self) -> None:
         while self._err in self._selector.get_map():
             data = self._read_some(self._err)
             if not data:
                 return
-            self._complaints += data
-            del self._complaints[:-_LAST]
+            self._stderr += data
+            del self._stderr[:-_MAX_STDERR]
 
     def _close(self) -> None:
         self._close_input()
@@ -233,7 +234,7 @@ class Talk:
         self._process.wait()
 
 
-def _started(plan: LaunchPlan, out: IO[bytes] | None) -> subprocess.Popen[bytes]:
+def _start_program(plan: LaunchPlan, out: IO[bytes] | None) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         plan.words,
         cwd=plan.cwd,
@@ -242,7 +243,7 @@ def _started(plan: LaunchPlan, out: IO[bytes] | None) -> subprocess.Popen[bytes]
         stdout=out or subprocess.PIPE,
         stderr=subprocess.PIPE,
         bufsize=0,
-        # The terminal's Ctrl+C must not reach the program, and its group can be ended as a whole.
+        # Ctrl+C in the terminal must not reach the program. Also, its whole group can be ended.
         start_new_session=True,
     )
 
@@ -250,18 +251,18 @@ def _started(plan: LaunchPlan, out: IO[bytes] | None) -> subprocess.Popen[bytes]
 def _descendants(pid: int) -> set[Process]:
     """Return all children of a process and their children, recursively.
 
-    They are needed because tools start commands in other process groups. Return an empty set on a
-    system without /proc.
+    A signal to the process group does not reach all of them, because tools start commands in other
+    process groups. Return an empty set on a system without `/proc`.
     """
     try:
         names = [name for name in os.listdir("/proc") if name.isdecimal()]
     except OSError:
         return set()
-    found = [process for name in names if (process := find_process(int(name)))]
+    processes = [process for name in names if (process := find_process(int(name)))]
     family: set[Process] = set()
     parents = {pid}
     while parents:
-        children = {each for each in found if each.parent in parents} - family
+        children = {each for each in processes if each.parent in parents} - family
         family |= children
         parents = {each.pid for each in children}
     return family

@@ -1,6 +1,6 @@
-"""Running an agent for one turn: with a known tool, with any command, or as an echo.
+"""Run an agent for one turn: with a known AI tool, with any command, or as an echo.
 
-The echo only repeats the message. It answers if no tool is installed.
+The echo only repeats the message. It is used if no tool is installed.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from types import FrameType, TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
+
+import msgspec
 
 from cortext.errors import CortextError, reason_of
 from cortext.features.archive.archive_sync import skip_session
 from cortext.features.errors_log import write_error
+from cortext.features.spawn.agent_definitions import Agent
 from cortext.features.spawn.agent_process import Talk
-from cortext.features.spawn.agents import Agent
-from cortext.features.spawn.spawn_settings import SpawnSettings
+from cortext.features.spawn.aurora_settings import SpawnSettings
 from cortext.model import json_codec
 from cortext.tools.headless import explain_failure, speech_of, turn_notes, turn_plan
 from cortext.tools.launch import LaunchPlan, installed, require
@@ -29,15 +31,15 @@ from cortext.tools.stream_events import LONGEST, Speech
 
 ECHO = "echo"
 VARIABLE = "AURORA_SPAWN_TOOL"
-_LINGERING = 5.0
+_EXIT_SECONDS = 5.0
 """Seconds to wait for a tool to exit after it has reported the end of its answer."""
-_ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+_END_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
 class AgentFailedError(CortextError):
-    """An agent gave no answer.
+    """Raised if an agent gives no answer.
 
-    `code` is the exit code or None, and `why` the reason that the agent gave.
+    `code` is the exit code of its program, or None. `why` is the reason that the agent gave.
     """
 
     def __init__(self, name: str, why: str, *, code: int | None = None) -> None:
@@ -51,72 +53,73 @@ class AgentFailedError(CortextError):
 class Held:
     """Signal handlers that delay Ctrl+C, SIGTERM and SIGHUP while the agent's program runs.
 
-    A signal must not stop cortext before it has ended that program. After `release`, the first
-    signal calls its old handler at once. Later signals call theirs in `end`. Signals without a
-    Python handler are not delayed: they end the process at once.
+    A signal must not stop cortext before cortext has ended that program. The original handlers are
+    the handlers that were set before. After `release`, the first signal calls its original handler
+    at once. That handler usually raises an exception. `end` calls the original handlers of later
+    signals. A signal that had no Python handler is not delayed: it ends the process at once.
     """
 
     def __init__(self) -> None:
-        self._before: dict[int, Callable[[int, FrameType | None], Any]] = {}
-        self._came: set[int] = set()
-        self._free = False
+        self._old_handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
+        self._pending: set[int] = set()
+        self._delivers = False
 
     def begin(self) -> None:
         if threading.current_thread() is not threading.main_thread():
             return  # only the main thread gets signals
-        for number in _ENDING:
+        for number in _END_SIGNALS:
             handler = signal.getsignal(number)
             if callable(handler):
-                self._before[number] = handler
-                signal.signal(number, self._take)
+                self._old_handlers[number] = handler
+                signal.signal(number, self._handle)
 
     def release(self) -> None:
-        self._free = True
-        if self._came:
-            self._free = False
-            self._raise()
+        self._delivers = True
+        if self._pending:
+            self._delivers = False
+            self._deliver()
 
     def hold(self) -> None:
-        self._free = False
+        self._delivers = False
 
     def hurried(self) -> bool:
-        """Return whether a delayed signal is waiting, so that the caller should finish quickly."""
-        return bool(self._came)
+        """Return whether a delayed signal is waiting. The caller should then finish quickly."""
+        return bool(self._pending)
 
     def end(self, *, interrupted: bool = False) -> None:
         """Restore the old handlers, and call them for the signals that came meanwhile.
 
-        With `interrupted` a Ctrl+C is dropped, because another exception is already being raised.
+        If `interrupted` is true, Ctrl+C is ignored, because another exception is already raised.
         """
-        for number, handler in self._before.items():
+        for number, handler in self._old_handlers.items():
             signal.signal(number, handler)
         if interrupted:
-            self._came.discard(signal.SIGINT)
-        self._raise()
+            self._pending.discard(signal.SIGINT)
+        self._deliver()
 
-    def _raise(self) -> None:
-        for number in _ENDING:
-            if number in self._came:
-                self._came.discard(number)
-                self._before[number](number, None)
+    def _deliver(self) -> None:
+        for number in _END_SIGNALS:
+            if number in self._pending:
+                self._pending.discard(number)
+                self._old_handlers[number](number, None)
 
-    def _take(self, number: int, frame: FrameType | None) -> None:
-        if not self._free:
-            self._came.add(number)
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if not self._delivers:
+            self._pending.add(number)
             return
-        self._free = False
-        self._before[number](number, frame)
-        self._free = True
+        self._delivers = False
+        self._old_handlers[number](number, frame)
+        self._delivers = True
 
 
 class AgentTurn:
-    """One answer of an agent.
+    """One answer of an agent, as a context manager and an iterator.
 
-    The program runs inside the `with` block; iterating yields the text.
+    The agent's program runs inside the `with` block. Iterating yields the text of the answer. It
+    raises AgentFailedError if there is no answer, or if the answer is too long.
 
     Leaving the block ends the program and everything that it started, also after Ctrl+C. A second
-    Ctrl+C only makes that faster. Iterating raises AgentFailedError if there is no answer, or if
-    the answer is too long.
+    Ctrl+C only makes that faster.
 
     After the answer, `tokens` is its number of tokens, or None if the tool does not count them.
     `session` is the id of the session that the tool stores for this turn, or "". `remark` is a
@@ -127,7 +130,7 @@ class AgentTurn:
         self.name = name
         self._plan, self._speech, self._prompt = plan, speech, prompt
         self._talk: Talk | None = None
-        self._held = Held()
+        self._signals = Held()
 
     @property
     def tokens(self) -> int | None:
@@ -142,13 +145,13 @@ class AgentTurn:
         return self._speech.session
 
     def __enter__(self) -> Self:
-        self._held.begin()
+        self._signals.begin()
         try:
             self._talk = Talk(self._plan, by_file=self._speech.by_file)
         except OSError as error:
-            self._held.end()
+            self._signals.end()
             why = reason_of(error)
-            raise AgentFailedError(self.name, f"it cannot be started: {why}") from error
+            raise AgentFailedError(self.name, f"it could not be started: {why}") from error
         return self
 
     def __exit__(
@@ -157,59 +160,59 @@ class AgentTurn:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._held.hold()
+        self._signals.hold()
         try:
             if self._talk:
-                self._talk.stop(self._held.hurried)
+                self._talk.stop(self._signals.hurried)
             if self.session:
-                _pass_over(self._plan.tool, self.session)
+                _hide_session(self._plan.tool, self.session)
         finally:
-            self._held.end(interrupted=kind is not None)
+            self._signals.end(interrupted=kind is not None)
 
     def __iter__(self) -> Iterator[str]:
         talk, speech = self._talk, self._speech
         if talk is None:
-            raise CortextError("a turn is had inside its `with` block")
-        said, size = False, 0
-        self._held.release()
+            raise CortextError("read the turn inside its `with` block")
+        has_text, size = False, 0
+        self._signals.release()
         talk.write(speech.opening(self._prompt))
         if not speech.stays:
             talk.end_input()
-        for text in self._heard(talk, speech):
-            said = said or not text.isspace()
+        for text in self._read_answer(talk, speech):
+            has_text = has_text or not text.isspace()
             size += len(json_codec.encode(text)) - 2
             if size > LONGEST:
                 why = f"its answer is longer than {LONGEST >> 20} MB"
                 raise AgentFailedError(self.name, why)
             yield text
         talk.end_input()
-        code = talk.wait(time.monotonic() + _LINGERING if speech.over else None)
-        self._check(talk, code, said)
+        code = talk.wait(time.monotonic() + _EXIT_SECONDS if speech.over else None)
+        self._check(talk, code, has_text)
 
-    def _heard(self, talk: Talk, speech: Speech) -> Iterator[str]:
+    def _read_answer(self, talk: Talk, speech: Speech) -> Iterator[str]:
         for data in talk.read():
             try:
-                heard = speech.hear(data)
+                event = speech.hear(data)
             except CortextError as error:
                 raise AgentFailedError(self.name, str(error)) from None
-            if heard.reply:
-                talk.write(heard.reply)
-            if heard.text:
-                yield heard.text
+            if event.reply:
+                talk.write(event.reply)
+            if event.text:
+                yield event.text
             if speech.over:
                 return
         if rest := speech.hear(b"").text:
             yield rest
 
-    def _check(self, talk: Talk, code: int | None, said: bool) -> None:
+    def _check(self, talk: Talk, code: int | None, has_text: bool) -> None:
         speech = self._speech
         if speech.problem:
             raise AgentFailedError(self.name, speech.problem.strip(), code=code)
         if code and not speech.over:
-            raise AgentFailedError(self.name, talk.complaints() or "it said nothing", code=code)
-        if not said:
+            raise AgentFailedError(self.name, talk.complaints() or "it did not answer", code=code)
+        if not has_text:
             more = speech.remark or talk.complaints()
-            raise AgentFailedError(self.name, f"it said nothing{more and f': {more}'}")
+            raise AgentFailedError(self.name, f"it did not answer{more and f': {more}'}")
 
 
 class EchoTurn(AgentTurn):
@@ -223,18 +226,19 @@ class EchoTurn(AgentTurn):
 
     def __iter__(self) -> Iterator[str]:
         yield (
-            "No AI tool answers here, this is an echo. To talk to one, install it, for example "
-            f"with `{BUILT_IN[0].install_command}`, or name a command that reads a prompt: "
+            "This is an echo, because no AI tool answers here. To talk to a tool, install it, for "
+            f"example with `{BUILT_IN[0].install_command}`, or name a command that reads a prompt: "
             "`--tool COMMAND`.\n\n"
         )
         yield f"You said: {self._prompt}"
 
 
-class Runner(NamedTuple):
-    """The program that answers: a tool, a command or the echo.
+class Runner(msgspec.Struct, frozen=True):
+    """The program that answers: an AI tool, a command or the echo.
 
-    `name` is for display. `tool` is the name of a known tool. Without `tool`, `words` are a
-    command. Without both, the echo answers. `model` is the default model of the turns.
+    The echo is a substitute without a program. Its answer only repeats the user's message. `name`
+    is for display. `tool` is the name of a known AI tool. If it is "", `words` are the words of a
+    command. If both are empty, the echo answers. `model` is the default model of the turns.
     """
 
     name: str
@@ -243,10 +247,12 @@ class Runner(NamedTuple):
     model: str = ""
 
     def start(self, prompt: str, *, cwd: str, model: str = "", message: str = "") -> AgentTurn:
-        """Return a turn for this prompt.
+        """Return a turn: a context manager that gets one answer to the prompt.
 
-        Its program starts when the `with` block is entered. `message` is the user's message without
-        the rest of the prompt; the echo repeats only this.
+        No program runs yet. The AI tool or command starts when the caller enters the `with` block
+        of the turn. It runs in the folder `cwd`. `model`, if given, replaces the default model.
+        `message` is only the user's message, and `prompt` may contain more text around it. If no
+        tool or command is set, the answer repeats `message`.
         """
         if self.tool:
             model = model or self.model
@@ -264,25 +270,26 @@ class Runner(NamedTuple):
 def choose_runner(given: str | None, agent: Agent | None, settings: SpawnSettings) -> Runner:
     """Return the runner for an agent: a tool, a command or the echo.
 
-    The first of these that is set decides: `given`, the environment variable, the setting, the
-    agent's tool, the first installed tool. Otherwise the echo answers. Raises ToolMissingError for
-    a tool that is not installed, and CortextError for a command that does not exist.
+    The first of these that is set is used: `given` (the option of the command), the environment
+    variable AURORA_SPAWN_TOOL, the setting, the agent's tool, the first installed tool. If none is
+    set, the echo is used. Raises ToolMissingError for a tool that is not installed, and
+    CortextError for a command that does not exist.
     """
     named = given or os.environ.get(VARIABLE, "") or settings.tool or (agent.tool if agent else "")
     named = named.strip()
     if not named:
-        there = installed()
-        named = there[0] if there else ECHO
+        available = installed()
+        named = available[0] if available else ECHO
     if named == ECHO:
         return Runner(ECHO)
     if is_tool(named):
         require(named)
-        return Runner(named, named, model=_model(agent, named))
-    return _command(named)
+        return Runner(named, named, model=_model_for(agent, named))
+    return _command_runner(named)
 
 
-def _pass_over(tool: str, id: str) -> None:
-    """Hide the session that the tool stored for this turn, so that it does not appear in lists.
+def _hide_session(tool: str, id: str) -> None:
+    """Exclude the tool session `id`, which the tool stored for one turn, from lists.
 
     A failure is only logged.
     """
@@ -292,41 +299,44 @@ def _pass_over(tool: str, id: str) -> None:
         write_error("aur spawn", error)
 
 
-def _model(agent: Agent | None, tool: str) -> str:
+def _model_for(agent: Agent | None, tool: str) -> str:
     """Return the agent's model if it belongs to this tool, otherwise ""."""
     return agent.model if agent and agent.model_of == tool else ""
 
 
-def _command(text: str) -> Runner:
+def _command_runner(text: str) -> Runner:
     try:
         first, *rest = shlex.split(text)
     except ValueError as error:
-        said = f"the command {text!r} cannot be read: {str(error).lower()}"
-        raise CortextError(said, hint="close its quotes") from None
+        wrong = f"invalid command {text!r}: {str(error).lower()}"
+        raise CortextError(wrong, hint="close the quotes") from None
     program = shutil.which(first)
     if program is None:
         tools = ", ".join(tool_names())
         raise CortextError(
-            f"there is no program {first}", hint=f"--tool is one of {tools}, or a command"
+            f"program not found: {first}", hint=f"--tool is one of {tools}, or a command"
         )
-    return Runner(_shown(first, rest), words=(os.path.abspath(program), *rest))
+    return Runner(_display_name(first, rest), words=(os.path.abspath(program), *rest))
 
 
-def _shown(program: str, rest: list[str]) -> str:
+def _display_name(program: str, rest: list[str]) -> str:
     """Return a short name of a command for display.
 
-    The name has the program, and its first argument unless that is an option.
+    `rest` are the arguments. The name is the program, followed by its first argument if that is not
+    an option.
     """
     names = [os.path.basename(word) for word in (program, *rest[:1]) if not word.startswith("-")]
     return " ".join(names)[:40]
 
 
 def _hint(why: str) -> str:
-    """Return what the user can do about an agent's error message, or "" if it is unknown."""
-    low = why.lower()
+    """Return advice for the user about an agent's error message, or "" if the error is unknown."""
+    lowered = why.lower()
     for name in tool_names():
-        if name in low and (said := explain_failure(name, why)):
-            return said
-    if any(word in low for word in ("log in", "login", "unauthorized", "api key", "auth method")):
-        return "start the tool by itself once, and log in"
+        if name in lowered and (hint := explain_failure(name, why)):
+            return hint
+    if any(
+        word in lowered for word in ("log in", "login", "unauthorized", "api key", "auth method")
+    ):
+        return "start the tool itself once, and log in"
     return ""

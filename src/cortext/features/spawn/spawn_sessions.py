@@ -1,4 +1,8 @@
-"""The sessions of `cortext spawn`. Each has a file, in which every finished exchange is durable."""
+"""The sessions of `cortext spawn`, each in one file.
+
+As soon as an answer is complete, the question and the answer are written to the file and synced to
+disk.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +13,19 @@ from datetime import datetime
 from typing import Any
 
 from cortext import clock
-from cortext.durability.lifetime_lock import LiveMark
+from cortext.durability.open_session_mark import LiveMark
 from cortext.errors import (
     CortextError,
     SessionNotFoundError,
     SessionStorageError,
 )
 from cortext.features.errors_log import write_error
-from cortext.features.spawn.session_files import live_path, open_store, session_path, take_session
+from cortext.features.spawn.spawn_locks_and_recovery import (
+    live_path,
+    open_store,
+    session_path,
+    take_session,
+)
 from cortext.formats.log import LOG
 from cortext.formats.record_lines import TORN, Damage, encode_record
 from cortext.model.ids import check_id
@@ -31,11 +40,11 @@ from cortext.workspace.context_window import MAX_TOKENS, RETRIES, ContextWindow,
 _LONGEST_TITLE = 1000
 
 
-class Spawned:
-    """A session of `spawn` that this process has open and locked.
+class SpawnSession:
+    """A session of `cortext spawn` that this process has open and locked.
 
-    A turn is one message, of the user or of the agent. The head is everything of a session except
-    its turns.
+    A turn is one message, of the user or of the agent. The head is everything in a session except
+    its turns: title, status, agent and so on.
     """
 
     def __init__(self, store: LogStore, head: Session, mark: LiveMark, max_tokens: int) -> None:
@@ -43,15 +52,21 @@ class Spawned:
         self.context: ContextWindow = ContextWindow(max_tokens)
         self.count: int = 0
         self.tokens: int = 0
-        """The tokens of the saved turns, counted or estimated. `count` is the number of turns."""
+        """The number of tokens of the saved turns, counted or estimated.
+
+        The attribute `count` is the number of these turns.
+        """
         self.was = ""
-        """The status before the session was opened: completed or interrupted; "" if it is new."""
+        """The status before the session was opened: "completed" or "interrupted".
+
+        The value is "" if the session is new.
+        """
         self.notes: list[str] = []
         """Notes for the user about the session's file, for example about an incomplete line."""
         self.waiting: list[SessionMessage] = []
         """Turns that could not be saved yet. The next save includes them."""
-        self._first: SessionMessage | None = None
-        self._asked: SessionMessage | None = None
+        self._first_question: SessionMessage | None = None
+        self._last_question: SessionMessage | None = None
         self._closed = False
 
     @classmethod
@@ -64,11 +79,12 @@ class Spawned:
         cwd: str = "",
         parent_id: str = "",
         max_tokens: int = MAX_TOKENS,
-    ) -> Spawned:
+    ) -> SpawnSession:
         """Create a session and open it.
 
-        Its file is durable when this method returns. Without `id`, a new id is made. Raises
-        SessionStorageError if a session with this id exists.
+        When this method returns, the file of the session is on disk and survives a power cut. If
+        `id` is "", a new id is created. Raises SessionStorageError if a session with this id
+        exists.
         """
         store = open_store()
         head = Session(agent=agent, working_dir=cwd, kind="spawn", parent_id=parent_id)
@@ -78,8 +94,8 @@ class Spawned:
         try:
             if store.exists(head.id):
                 raise SessionStorageError(
-                    f"there is a session {head.id} already",
-                    hint=f"--resume {head.id} goes on with it",
+                    f"the session {head.id} already exists",
+                    hint=f"to continue it: --resume {head.id}",
                 )
             store.save(head)
         except BaseException:
@@ -88,11 +104,12 @@ class Spawned:
         return cls(store, head, mark, max_tokens)
 
     @classmethod
-    def reopen(cls, id: str, *, max_tokens: int = MAX_TOKENS) -> Spawned:
-        """Open an existing session, and read its turns into the context as far as they fit.
+    def reopen(cls, id: str, *, max_tokens: int = MAX_TOKENS) -> SpawnSession:
+        """Open an existing session, and read the latest turns that fit into `max_tokens`.
 
-        Raises SessionNotFoundError if there is none, SessionLockedError if another process has it
-        open, and SessionCorruptedError, which names the first unreadable line.
+        Raises SessionNotFoundError if there is no such session, and SessionLockedError if another
+        process has it open. Raises SessionCorruptedError if the file is damaged; the error names
+        the first unreadable line.
         """
         store = open_store()
         if not os.path.lexists(session_path(id)):
@@ -145,9 +162,9 @@ class Spawned:
     ) -> None:
         """Save a question of the user and its answer durably, both or neither.
 
-        If the save fails, SessionStorageError is raised, and both are saved with the next exchange.
-        `asked_at` is when the question was typed, None for now. `retries` is the id of the turn
-        that the question repeats, or "".
+        If the save fails, raise SessionStorageError; the next save includes both. `asked_at` is the
+        time when the question was typed; None means now. `tokens` is the number of tokens of the
+        answer. If the question repeats an earlier turn, `retries` is the id of that turn.
         """
         question = SessionMessage(
             "user",
@@ -164,19 +181,19 @@ class Spawned:
     def take_in(self, turns: Iterable[SessionMessage]) -> None:
         """Add turns to the session and save them durably.
 
-        The turns may come from other sessions. If a turn is too long for a session file, none is
-        added and CortextError is raised. If the save fails, SessionStorageError is raised, and the
+        The turns may come from other sessions. If a turn is too long for a session file, raise
+        CortextError and add none of the turns. If the save fails, raise SessionStorageError; the
         next save includes the turns.
         """
         turns = list(turns)
         for turn in turns:
             if len(encode_record(turn, LOG.records)) > LONGEST_TURN:
-                raise CortextError(f"a turn of more than {LONGEST_TURN >> 20} MB is not kept")
+                raise CortextError(f"a turn of more than {LONGEST_TURN >> 20} MB cannot be saved")
         self.waiting += turns
         self.context.add_all(turns)
         self._flush()
-        if not self.title and self._first:
-            self._amend(title=generate_title(Session(messages=[self._first]), WHOLE))
+        if not self.title and self._first_question:
+            self._amend(title=generate_title(Session(messages=[self._first_question]), WHOLE))
 
     def last(self, count: int) -> list[tuple[int, SessionMessage]]:
         """Return the last `count` turns with their numbers, including unsaved turns."""
@@ -199,18 +216,20 @@ class Spawned:
     def whole(self) -> Session:
         """Return the session with all turns, including turns that are not saved yet.
 
-        If the file was deleted, return what is in memory.
+        If the file was deleted, return only the turns that are in memory.
         """
         try:
             session = self._store.read(self.id).session
         except SessionNotFoundError:
-            return self._held()
+            return self._in_memory()
         session.messages.extend(self.waiting)
         return session
 
     def last_asked(self) -> tuple[str, str] | None:
-        """Return the id and the text of the user's last turn, or None if the user has none."""
-        asked = [turn for turn in (self._asked, *self.waiting) if turn and turn.role == "user"]
+        """Return the id and the text of the user's last turn; None if there is no such turn."""
+        asked = [
+            turn for turn in (self._last_question, *self.waiting) if turn and turn.role == "user"
+        ]
         return (asked[-1].id, asked[-1].content) if asked else None
 
     def rename(self, title: str) -> None:
@@ -227,12 +246,12 @@ class Spawned:
         if name != self.tool:
             self._amend(metadata={**self._head.metadata, "tool": name})
 
-    def fork(self) -> Spawned:
-        """Create a session with the same turns, and return it open.
+    def fork(self) -> SpawnSession:
+        """Create a new session with the same turns, open it, and return it.
 
-        This session does not change. If that fails, the new session is deleted.
+        This session does not change. If an error occurs, the new session is deleted.
         """
-        fork = Spawned.begin(
+        fork = SpawnSession.begin(
             self.agent,
             tool=self.tool,
             cwd=self._head.working_dir,
@@ -250,9 +269,9 @@ class Spawned:
         return fork
 
     def _discard(self) -> None:
-        """Delete a session that was only partly created.
+        """Delete this session after its creation failed.
 
-        If that fails, the session stays as interrupted.
+        If it cannot be deleted, it remains with the status "interrupted".
         """
         self._closed = True
         try:
@@ -266,8 +285,8 @@ class Spawned:
     def close(self, *, completed: bool, reason: str = "interrupt") -> None:
         """Save pending turns, set the status and unlock the session.
 
-        The status is completed or interrupted; both kinds of sessions can be reopened. `reason`
-        says what interrupted the session. Further calls do nothing.
+        The status becomes "completed" or "interrupted"; both kinds of sessions can be reopened.
+        `reason` says what interrupted the session. Further calls do nothing.
         """
         if self._closed:
             return
@@ -286,25 +305,25 @@ class Spawned:
         try:
             self._store.append(self.id, *self.waiting)
         except SessionNotFoundError:
-            self._write_anew()
+            self._rewrite()
             return
-        waited, self.waiting = self.waiting, []
-        self._count(waited)
+        saved, self.waiting = self.waiting, []
+        self._count(saved)
 
     def _amend(self, **fields: Any) -> None:
         fields["updated_at"] = max(clock.now(), self._head.updated_at)
         try:
             self._head = self._store.amend(self.id, **fields)
         except SessionNotFoundError:
-            self._write_anew()
+            self._rewrite()
             self._head = self._store.amend(self.id, **fields)
 
-    def _write_anew(self) -> None:
-        """Write the session's file again from memory, after someone deleted it.
+    def _rewrite(self) -> None:
+        """Write the session's file again from memory after somebody deleted it.
 
         Add a note for the user.
         """
-        session, known = self._held(), self.count + len(self.waiting)
+        session, known = self._in_memory(), self.count + len(self.waiting)
         if not os.path.exists(live_path(self.id)):
             self._mark = take_session(self.id)
         self._store.save(session)
@@ -312,10 +331,13 @@ class Spawned:
         self._count(session.messages)
         lost = known - self.count
         rest = f"; {lost} of {known} turns are lost" if lost else ""
-        self.notes.append(f"{self.path} was gone, and is written anew from memory{rest}")
+        self.notes.append(f"{self.path} was deleted, and was written again from memory{rest}")
 
-    def _held(self) -> Session:
-        """Return the session as it is in memory: the turns in the context and the unsaved turns."""
+    def _in_memory(self) -> Session:
+        """Return the session with the turns that are in memory.
+
+        These are the turns in the agent's context, and the turns that are not saved yet.
+        """
         session = copy(self._head)
         session.messages = list(self.context.kept())
         known = {turn.id for turn in session.messages}
@@ -333,15 +355,20 @@ class Spawned:
         self.count += len(turns)
         self.tokens += sum(map(tokens_of, turns))
         asked = [turn for turn in turns if turn.role == "user"]
-        self._asked = asked[-1] if asked else self._asked
-        self._first = self._first or next((turn for turn in asked if turn.content.strip()), None)
+        self._last_question = asked[-1] if asked else self._last_question
+        self._first_question = self._first_question or next(
+            (turn for turn in asked if turn.content.strip()), None
+        )
 
 
 def _note(damage: Damage) -> str:
-    """Return the note for the user about a damage of the file by which no saved turn is lost."""
+    """Return a note for the user about harmless damage in a session file.
+
+    Damage is harmless if no saved turn was lost.
+    """
     if not damage.detail.startswith(TORN):
         return damage.detail
-    return f"{damage.detail}; the next turn sets them aside in a .torn file beside it"
+    return f"{damage.detail}; the next turn moves them to a .torn file next to it"
 
 
 def _new_name(agent: str, when: datetime) -> str:

@@ -1,8 +1,7 @@
 """Count the messages, days and tokens of conversations for `cortext stats`.
 
-Transcripts can be long, so a thread counts standalone sessions: those that belong to no workspace.
-The thread reads each session once, the latest first, and again only after it changed. A caller does
-not have to wait for all of them.
+Standalone sessions, which belong to no workspace, can be long. A thread therefore counts them in
+the background, the latest first. It reads a session again only after the session has changed.
 """
 
 from __future__ import annotations
@@ -11,13 +10,15 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
-from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
 
 from cortext.catalog.fulltext.fulltext_tables import Identity
 from cortext.catalog.row import AUR, DOCUMENT, ConversationRow
 from cortext.errors import CortextError, SessionNotFoundError, reason_of
 from cortext.features.listing.session_of_row import read
-from cortext.features.search.index_entries import fingerprint_of
+from cortext.features.search.conversation_fingerprint import fingerprint_of
 from cortext.features.stats.prices import recorded_cost
 from cortext.formats.record_lines import Damage
 from cortext.model.message import SessionMessage
@@ -26,18 +27,18 @@ from cortext.model.tokens import TokenCount, tokens_of
 from cortext.model.tool_binding import bindings_of
 
 UNKNOWN = "not recorded"
-_APART = {AUR: "spawn", DOCUMENT: "programs"}
+_STANDALONE_NAMES = {AUR: "spawn", DOCUMENT: "programs"}
 _LONGEST_RESULT = 200
-"""The number of characters that are read of a tool result, which only has to be counted."""
+"""The number of characters of a tool result that are read. The rest is not needed for counts."""
 
 
-class ConversationCount(NamedTuple):
+class ConversationCount(msgspec.Struct, frozen=True):
     """The numbers of one conversation for the statistics.
 
-    An exchange is a user message with everything up to the next one. `days` counts messages by
-    local date. `hours` and `weekdays` (0 is Monday) count user messages. `tokens` is None if there
-    is no session to read. `recorded_usd` is the cost that the tool recorded, or None. `damage` says
-    what is wrong with the session.
+    An exchange is a user message with everything up to the next user message. `days` counts
+    messages by local date. `hours` and `weekdays` (0 is Monday) count user messages. `tokens` is
+    None if there is no session to read. `recorded_usd` is the cost that the tool recorded, or None.
+    `damage` describes the unreadable part of the session, or is "".
     """
 
     tool: str = UNKNOWN
@@ -57,13 +58,13 @@ def empty_count(row: ConversationRow, damage: str = "") -> ConversationCount:
 
     `damage` says why the conversation cannot be read.
     """
-    return ConversationCount(_APART.get(row.tool, row.tool) or UNKNOWN, damage=damage)
+    return ConversationCount(_STANDALONE_NAMES.get(row.tool, row.tool) or UNKNOWN, damage=damage)
 
 
 def count_conversation(row: ConversationRow, since: datetime | None = None) -> ConversationCount:
     """Read a conversation and return its numbers for the statistics.
 
-    With `since`, count only messages from that time on. Damaged parts are left out.
+    If `since` is given, count only messages from that time on. Damaged parts are left out.
     """
     if not row.status:
         return empty_count(row)
@@ -78,17 +79,18 @@ def count_conversation(row: ConversationRow, since: datetime | None = None) -> C
     messages = session.messages
     if since is not None:
         messages = [message for message in messages if message.timestamp >= since]
-    return _when(messages)._replace(
-        tool=empty_count(row).tool if row.tool else _had_in(session),
+    return replace(
+        _count_times(messages),
+        tool=empty_count(row).tool if row.tool else _tools_of(session),
         model=session.model or UNKNOWN,
         messages=len(messages),
         tokens=tokens_of(session, messages),
         recorded_usd=recorded_cost(session, messages),
-        damage=_worst(damages),
+        damage=_describe_damage(damages),
     )
 
 
-def _when(messages: Sequence[SessionMessage]) -> ConversationCount:
+def _count_times(messages: Sequence[SessionMessage]) -> ConversationCount:
     exchanges = 0
     days, hours, weekdays = Counter[date](), Counter[int](), Counter[int]()
     for message in messages:
@@ -105,7 +107,7 @@ def _when(messages: Sequence[SessionMessage]) -> ConversationCount:
     return ConversationCount(exchanges=exchanges, days=days, hours=hours, weekdays=weekdays)
 
 
-def _worst(damages: Sequence[Damage]) -> str:
+def _describe_damage(damages: Sequence[Damage]) -> str:
     bad = next((damage for damage in damages if damage.fatal), None)
     if bad is None:
         return ""
@@ -113,16 +115,20 @@ def _worst(damages: Sequence[Damage]) -> str:
     return f"{where}: {bad.detail}"
 
 
-def _had_in(session: Session) -> str:
-    """Return the tools of a conversation as one name, so that the shares add up to the total."""
+def _tools_of(session: Session) -> str:
+    """Return the tools of a conversation as one name, such as "A + B".
+
+    So each conversation counts for exactly one name, and the numbers by tool add up to the total.
+    """
     names = {binding.tool for binding in bindings_of(session) if binding.tool}
     return " + ".join(sorted(names)) or session.agent or UNKNOWN
 
 
-class KnownCounts(NamedTuple):
-    """The numbers of standalone sessions that are known so far.
+class KnownCounts(msgspec.Struct, frozen=True):
+    """The numbers of standalone sessions (which belong to no workspace) that are known so far.
 
-    `unread` is how many of the sessions are not read yet. They have empty numbers in `parts`.
+    `parts` has the numbers of each session. `unread` is how many sessions are not read yet; their
+    numbers are 0.
     """
 
     parts: list[tuple[ConversationRow, ConversationCount]]
@@ -130,7 +136,7 @@ class KnownCounts(NamedTuple):
 
 
 class StandaloneCounts:
-    """The numbers of standalone sessions, which belong to no workspace.
+    """Counts the messages, days and tokens of standalone sessions, which belong to no workspace.
 
     A background thread reads the sessions. The methods can be called from any thread.
     """
@@ -145,14 +151,14 @@ class StandaloneCounts:
         return self._thread is not None and self._thread.is_alive()
 
     def catch_up(self, rows: Sequence[ConversationRow], patience: float) -> None:
-        """Read the sessions that changed in a thread, and wait for it at most `patience` seconds.
+        """Start a thread that reads the changed sessions. Wait for it at most `patience` seconds.
 
-        `rows` are all standalone sessions; the numbers of other sessions are dropped. If a thread
-        is still reading, start no other, and only wait.
+        `rows` are all standalone sessions; the numbers of other sessions are dropped. If an earlier
+        thread is still reading, only wait for that thread.
         """
         if not self.goes_on:
-            there = {row.identity for row in rows}
-            self._known = {key: found for key, found in self._known.items() if key in there}
+            current = {row.identity for row in rows}
+            self._known = {key: count for key, count in self._known.items() if key in current}
             new = [
                 row
                 for row in rows

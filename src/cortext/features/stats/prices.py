@@ -1,4 +1,4 @@
-"""Compute the cost of a conversation: as its tool recorded it, or from the user's price file.
+"""Find the cost of a conversation, as its tool recorded it or by the prices in a file of the user.
 
 A price file is TOML with a table for each model or pattern of names:
 
@@ -23,9 +23,9 @@ from cortext.model import json_codec
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 
-_PER = 1_000_000
-_COSTS = ("cost_usd", "total_cost_usd", "cost")
-_INNER = ("total", "usd", "total_usd", "amount")
+_MILLION = 1_000_000
+_COST_KEYS = ("cost_usd", "total_cost_usd", "cost")
+_NESTED_KEYS = ("total", "usd", "total_usd", "amount")
 _MOST_DOLLARS = 1e9
 _BIGGEST_FILE = 1_000_000
 
@@ -41,7 +41,7 @@ class Prices:
     """The prices of models, by the name of a model or by a pattern of names."""
 
     def __init__(self, known: dict[str, Price]) -> None:
-        # An exact name decides, then the longest pattern.
+        # An exact name takes precedence. Among patterns, the longest matching pattern does.
         self._known = sorted(known.items(), key=lambda item: len(item[0]), reverse=True)
 
     def __bool__(self) -> bool:
@@ -68,7 +68,7 @@ class Prices:
         price = self.of(model)
         if price is None:
             return None
-        return (prompt * price.input + completion * price.output) / _PER
+        return (prompt * price.input + completion * price.output) / _MILLION
 
 
 def read_prices(path: str) -> Prices:
@@ -78,9 +78,9 @@ def read_prices(path: str) -> Prices:
     """
     if not path:
         return Prices({})
-    models = _decoded(path, _bytes(path)).get("models")
+    models = _decode(path, _read_bytes(path)).get("models")
     if not isinstance(models, dict):
-        raise _bad(path, "there is no table `models`")
+        raise _price_error(path, "the table `models` is missing")
     found = cast("dict[str, Any]", models)
     return Prices({name: _price(path, name, value) for name, value in found.items()})
 
@@ -88,8 +88,8 @@ def read_prices(path: str) -> Prices:
 def recorded_cost(session: Session, messages: Sequence[SessionMessage]) -> float | None:
     """Return the cost of a conversation in US dollars, as its tool recorded it.
 
-    If only single messages have a cost, return the sum over `messages`. Return None if no cost is
-    recorded.
+    If the session has no total cost, return the sum of the costs of `messages`. Return None if no
+    cost is recorded.
     """
     whole = _amount(session.metadata)
     if whole is not None:
@@ -100,30 +100,30 @@ def recorded_cost(session: Session, messages: Sequence[SessionMessage]) -> float
     return sum(found) if found else None
 
 
-def _amount(data: Any, keys: Sequence[str] = _COSTS) -> float | None:
+def _amount(data: Any, keys: Sequence[str] = _COST_KEYS) -> float | None:
     if not isinstance(data, dict):
         return None
     known = cast("dict[str, Any]", data)
     for key in keys:
         value = known.get(key)
-        if isinstance(value, dict) and keys is _COSTS:
-            value = _amount(value, _INNER)
+        if isinstance(value, dict) and keys is _COST_KEYS:
+            value = _amount(value, _NESTED_KEYS)
         amount = _dollars(value, _MOST_DOLLARS)
         if isfinite(amount):
             return amount
     return None
 
 
-def _bytes(path: str) -> bytes:
+def _read_bytes(path: str) -> bytes:
     try:
         if os.path.getsize(path) > _BIGGEST_FILE:
-            raise _bad(path, f"it is larger than {_BIGGEST_FILE} bytes")
+            raise _price_error(path, f"it is larger than {_BIGGEST_FILE} bytes")
         return read_file(path)
     except OSError as error:
-        raise _bad(path, reason_of(error)) from error
+        raise _price_error(path, reason_of(error)) from error
 
 
-def _decoded(path: str, data: bytes) -> dict[str, Any]:
+def _decode(path: str, data: bytes) -> dict[str, Any]:
     try:
         if path.endswith(".json"):
             value = json_codec.decode(data)
@@ -133,9 +133,9 @@ def _decoded(path: str, data: bytes) -> dict[str, Any]:
             value = tomllib.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         kind = "JSON" if path.endswith(".json") else "TOML"
-        raise _bad(path, f"not {kind}: {error}") from None
+        raise _price_error(path, f"not {kind}: {error}") from None
     if not isinstance(value, dict):
-        raise _bad(path, "there is no table `models`")
+        raise _price_error(path, "the table `models` is missing")
     return cast("dict[str, Any]", value)
 
 
@@ -143,19 +143,19 @@ def _price(path: str, name: str, value: Any) -> Price:
     given = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
     found = Price(_dollars(given.get("input")), _dollars(given.get("output")))
     if not all(isfinite(amount) for amount in found):
-        raise _bad(path, f"{name} needs `input` and `output`, dollars per million tokens")
+        raise _price_error(path, f"{name} needs `input` and `output`, dollars per million tokens")
     return found
 
 
-def _dollars(value: Any, most: float = _PER) -> float:
-    """Return an amount of money below `most` as float; NaN for anything else."""
+def _dollars(value: Any, most: float = _MILLION) -> float:
+    """Return an amount of money as float; NaN if it is no number, negative, or at least `most`."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < most:
         return nan
     return float(value)
 
 
-def _bad(path: str, reason: str) -> CortextError:
+def _price_error(path: str, reason: str) -> CortextError:
     return CortextError(
         f"the prices in {path} cannot be used: {reason}",
-        hint="correct the file, or `cortext config stats.prices --unset`",
+        hint="correct the file, or run `cortext config stats.prices --unset`",
     )

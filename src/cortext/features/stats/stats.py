@@ -9,12 +9,12 @@ from msgspec import Struct
 
 from cortext import clock
 from cortext.catalog.row import ConversationRow
-from cortext.features.archive.archive_copies import Size, sizes
-from cortext.features.listing.conversation_list import ConversationList, ListFilter
+from cortext.features.archive.archive_copy_states import Size, sizes
+from cortext.features.listing.conversation_list import EVERYTHING, ConversationList, ListFilter
 from cortext.features.stats.conversation_stats import ConversationCount, count_conversation
 from cortext.features.stats.prices import Prices, read_prices
 
-_LONGEST = 5
+_LONGEST_COUNT = 5
 
 Progress = Callable[[int, int], None]
 """A callback that gets the number of conversations read so far and the total number."""
@@ -23,7 +23,7 @@ Progress = Callable[[int, int], None]
 class Totals(Struct):
     """The totals over all counted conversations.
 
-    An exchange is a user message with everything up to the next one.
+    An exchange is a user message with everything up to the next user message.
     """
 
     conversations: int = 0
@@ -60,9 +60,10 @@ class TokenStats(Struct):
 
 
 class CountedTokens(Struct):
-    """The numbers of tokens: those that tools reported, and those that are estimated.
+    """The tokens of all counted conversations.
 
-    The estimate is one token for four characters.
+    `reported` are the tokens that tools reported. `estimated` are the tokens of the other
+    conversations, with one token for four characters.
     """
 
     reported: TokenStats
@@ -72,10 +73,14 @@ class CountedTokens(Struct):
 class Cost(Struct):
     """The cost of all counted conversations.
 
-    `usd` is the total in US dollars: `recorded_usd`, which tools recorded, plus `from_prices_usd`,
-    which follows from the user's price file. The other fields count conversations: `recorded` and
-    `from_prices` by the source of the cost, `on_estimates` those with estimated tokens, and
-    `unknown` those without a known cost.
+    `usd` is the total in US dollars: the sum of `recorded_usd`, which tools recorded, and
+    `from_prices_usd`, which is computed with the user's price file. The other fields are numbers of
+    conversations:
+
+    - `recorded`: conversations with a recorded cost
+    - `from_prices`: conversations with a computed cost
+    - `on_estimates`: conversations with a cost that is computed from estimated tokens
+    - `unknown`: conversations without a known cost
     """
 
     usd: float = 0.0
@@ -90,8 +95,8 @@ class Cost(Struct):
 class Long(Struct):
     """One of the longest conversations.
 
-    Conversations of several workspaces may have the same `id`; `workspace` tells them apart. For a
-    session that belongs to no workspace, it is the folder in which the session took place.
+    Conversations of several workspaces may have the same `id`, but differ in `workspace`. For a
+    session that belongs to no workspace, `workspace` is the folder in which the session took place.
     """
 
     id: str
@@ -102,7 +107,7 @@ class Long(Struct):
 
 
 class Streak(Struct):
-    """Numbers of days in a row with a message.
+    """Runs of consecutive days with at least one message each. Both values are numbers of days.
 
     `current` is the run that ends today or yesterday, and `longest` is the longest run ever.
     """
@@ -120,7 +125,7 @@ class Stats(Struct):
     """The complete result of `cortext stats`.
 
     `hours` and `weekdays` (Monday first) count user messages. `damaged` are conversations that
-    could not be read completely. `archive` is the size of the whole archive, whatever is counted.
+    could not be read completely. `archive` is the size of the whole archive, without any filter.
     """
 
     since: str | None
@@ -143,26 +148,24 @@ class Stats(Struct):
 
 def gather(
     root: str,
+    wanted: ListFilter = EVERYTHING,
     *,
     everywhere: bool = False,
-    since: int | None = None,
-    kind: str | None = None,
-    tool: str | None = None,
     progress: Progress | None = None,
     more: Iterable[tuple[ConversationRow, ConversationCount]] = (),
 ) -> Stats:
-    """Return the statistics of a workspace or folder, or with `everywhere` of all conversations.
+    """Return the statistics of the workspace or folder `root`.
 
-    `since` (microseconds since 1970), `kind` and `tool` select conversations. Tool sessions that
-    belong to no workspace are included, unless `tool` is "". `more` holds numbers that the caller
-    already has; they are added. The result names damaged conversations, and counts what can be read
-    of them.
+    `wanted` selects conversations. If it has a time, only messages since then are counted. If
+    `everywhere` is true, include all conversations. Tool sessions that belong to no workspace are
+    included, unless the filter's `tool` is "". `more` holds numbers that the caller has already
+    counted; they are added. Damaged conversations are listed in the result, and their readable
+    parts are counted.
     """
     conversations = ConversationList(root, everywhere=everywhere)
     prices = read_prices(str(conversations.config["stats.prices"]))
-    which = ListFilter(kind=kind, since=since, tool=tool)
-    listing = conversations.list(which, capture=True, patience=None)
-    start = None if since is None else clock.from_micros(since)
+    listing = conversations.list(wanted, capture=True, patience=None)
+    start = None if wanted.since is None else clock.from_micros(wanted.since)
     total = _Total(start, prices)
     for number, row in enumerate(listing.rows, 1):
         total.add(row, count_conversation(row, start))
@@ -176,7 +179,7 @@ def gather(
 class _Total:
     """The running totals, to which conversations are added one by one.
 
-    Their size grows with the number of days and names, not with that of conversations.
+    The totals need no more memory if there are more conversations.
     """
 
     def __init__(self, since: datetime | None, prices: Prices) -> None:
@@ -206,7 +209,7 @@ class _Total:
         self._longest.append(
             Long(row.key, row.title, part.messages, row.address, row.workspace or row.working_dir)
         )
-        self._longest = sorted(self._longest, key=lambda long: -long.messages)[:_LONGEST]
+        self._longest = sorted(self._longest, key=lambda long: -long.messages)[:_LONGEST_COUNT]
         if part.damage:
             self._damaged.append(Damaged(row.key, part.damage))
 
@@ -246,7 +249,7 @@ class _Total:
 
     def stats(self, missing: list[str]) -> Stats:
         days = [self._days[day] for day in sorted(self._days)]
-        types, tools, models = (_ranked(shares.values()) for shares in self._shares)
+        types, tools, models = (_rank(shares.values()) for shares in self._shares)
         return Stats(
             since=None if self._since is None else self._since.astimezone().isoformat(),
             totals=self._totals,
@@ -283,5 +286,5 @@ def streak(days: set[date], today: date) -> Streak:
     return found
 
 
-def _ranked(shares: Iterable[Share]) -> list[Share]:
+def _rank(shares: Iterable[Share]) -> list[Share]:
     return sorted(shares, key=lambda share: (-share.messages, -share.conversations, share.name))

@@ -1,6 +1,6 @@
 """Copy all sessions from one store to another.
 
-The source does not change. A second run copies only what is new.
+The source does not change. A second run copies only new sessions and messages.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ class Failure(NamedTuple):
 
 
 class Copied(NamedTuple):
-    """The outcome of copying a store: the ids of copied, unchanged and failed sessions.
+    """The outcome of copying a store.
 
-    Each session of the source is in exactly one of these lists.
+    `copied` are the ids of the sessions that were copied. `present` are the ids of the sessions
+    that the target already had. `failed` are the sessions that could not be copied. Each session of
+    the source is in exactly one of these lists.
     """
 
     copied: list[str]
@@ -34,9 +36,9 @@ class Copied(NamedTuple):
 def copy_sessions(source: SessionStore, target: SessionStore) -> Copied:
     """Copy all sessions from one store to another.
 
-    An equal session in the target is left as it is. An older version in the target is updated if
-    the source has all its messages. Any other session with the same id in the target stays
-    unchanged, and the copy counts as failed.
+    If the target has an equal session, nothing is written. If the target has an older version whose
+    messages are all in the source, it is updated. If the target has any other session with the same
+    id, that session stays unchanged, and the copy counts as failed.
     """
     result = Copied([], [], [])
     for id in source.list_session_ids():
@@ -54,25 +56,28 @@ def copy_sessions(source: SessionStore, target: SessionStore) -> Copied:
 def _copy(session: Session, target: SessionStore) -> bool:
     """Copy a session and return whether the target changed.
 
-    Raises ValueError if the target would lose something.
+    Raises ValueError if the target has a different or newer session with this id, or messages that
+    the source lacks.
     """
     if target.exists(session.id):
         stored = target.load(session.id)
         if stored == session:
             return False
-        ours = {message.id for message in session.messages}
-        others = sum(message.id not in ours for message in stored.messages)
+        source_ids = {message.id for message in session.messages}
+        extra = sum(message.id not in source_ids for message in stored.messages)
         if stored.created_at != session.created_at:
-            raise ValueError(f"{session.id} is another session in the target, with the same id")
+            raise ValueError(f"the target has a different session with the id {session.id}")
         if stored.updated_at > session.updated_at:
-            raise ValueError(f"{session.id} was updated later in the target")
-        if others:
-            raise ValueError(f"{session.id} has {others} messages in the target that are not ours")
+            raise ValueError(f"the target has a newer version of {session.id}")
+        if extra:
+            raise ValueError(
+                f"{session.id} has {extra} messages in the target that the source lacks"
+            )
     count = len(session.messages)
     target.save(session)
-    # `save` keeps messages that other processes wrote meanwhile, after ours.
+    # If other processes wrote messages meanwhile, `save` puts them after ours.
     if len(session.messages) != count:
-        raise ValueError(f"{session.id} was written to in the target at the same time")
+        raise ValueError(f"another process wrote to {session.id} in the target during the copy")
     if target.load(session.id) != session:
-        raise ValueError(f"{session.id} did not come back equal from the target")
+        raise ValueError(f"{session.id} is different when it is read back from the target")
     return True

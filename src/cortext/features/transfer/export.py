@@ -21,11 +21,11 @@ from cortext.durability.replace_file import (
 from cortext.errors import CortextError, SessionStorageError
 from cortext.model.ids import check_workspace_id
 
-_ENDINGS = {"htm": "html", "markdown": "md", "ndjson": "jsonl"}
+_SUFFIX_ALIASES = {"htm": "html", "markdown": "md", "ndjson": "jsonl"}
 FORMATS = ("md", "html", "json", "jsonl")
 _TEMP = re.compile(r".*\.[0-9a-f]{16}\.tmp", re.DOTALL)
-"""The names of cortext's temp files, as `temp_name` makes them."""
-_ABANDONED = 3600.0
+"""Matches the names of cortext's temp files, which the function `temp_name` creates."""
+_ABANDONED_SECONDS = 3600.0
 """Seconds after which a temp file counts as abandoned."""
 
 
@@ -34,21 +34,22 @@ def format_for(path: str) -> str:
 
     Raises CortextError for an unknown suffix.
     """
-    ending = os.path.splitext(path)[1][1:].lower()
-    found = _ENDINGS.get(ending, ending) or "md"
-    if found not in FORMATS:
+    suffix = os.path.splitext(path)[1][1:].lower()
+    name = _SUFFIX_ALIASES.get(suffix, suffix) or "md"
+    if name not in FORMATS:
         raise CortextError(
-            f"{path} ends in .{ending}, and that is no format of ours",
-            hint=f"--format says which it is: {', '.join(FORMATS)}",
+            f"{path} has the suffix .{suffix}, which is not an export format",
+            hint=f"choose a format with --format: {', '.join(FORMATS)}",
         )
-    return found
+    return name
 
 
 def target_file(given: str, id: str, format: str) -> str:
     """Return the path of the export file to write.
 
-    If `given` is a folder, the file is named after the session `id`. Otherwise it is `given`. A
-    path that ends with a slash is a folder, which is created if it is missing.
+    If `given` is a folder, the file is in this folder, and its name is made of `id` and `format`
+    (such as `order-17.md`). Otherwise the file is `given` itself. A path that ends with a slash is
+    a folder. The folder is created if it is missing.
     """
     if given.endswith("/") or os.path.isdir(given):
         with storage_errors("make", given):
@@ -59,10 +60,10 @@ def target_file(given: str, id: str, format: str) -> str:
 
 
 def write_export(path: str, data: bytes, *, overwrite: bool) -> None:
-    """Write an export file that only its owner can read: the complete file or nothing.
+    """Write an export file completely or not at all. Only its owner can read it.
 
-    Without `overwrite`, raise SessionStorageError if the file exists. A device or pipe is written
-    directly.
+    If `overwrite` is false, raise SessionStorageError if the file exists. If `path` is a device or
+    a pipe, the data is written to it directly.
     """
     folder = os.path.dirname(path) or "."
     with storage_errors("write", path):
@@ -71,34 +72,36 @@ def write_export(path: str, data: bytes, *, overwrite: bool) -> None:
                 file.write(data)
             return
         try:
-            _put(path, data, _begin_in(folder, path), overwrite=overwrite)
+            _write_file(path, data, _choose_temp_dir(folder, path), overwrite=overwrite)
         except OSError as error:
             if error.errno != errno.EXDEV:
                 raise
-            _put(path, data, folder, overwrite=overwrite)
+            _write_file(path, data, folder, overwrite=overwrite)
 
 
-def _begin_in(folder: str, path: str) -> str:
-    """Return the folder for the temp file.
+def _choose_temp_dir(folder: str, path: str) -> str:
+    """Return the folder for the temp file of an export.
 
-    Usually this is a folder of cortext, in which `cortext doctor` finds abandoned temp files. If it
-    is on another disk or not writable, return the target folder `folder`, and remove abandoned temp
-    files there.
+    `path` is the export to write, and `folder` is its folder. Usually return a folder of cortext,
+    where `cortext doctor` finds abandoned temp files. If that folder is on another disk or not
+    writable, return `folder`, and remove abandoned temp files of earlier exports from it.
     """
-    ours = os.path.dirname(paths.archive())
+    own_folder = os.path.dirname(paths.archive())
     try:
-        if os.stat(ours).st_dev == os.stat(folder).st_dev and os.access(ours, os.W_OK | os.X_OK):
-            return ours
+        if os.stat(own_folder).st_dev == os.stat(folder).st_dev and os.access(
+            own_folder, os.W_OK | os.X_OK
+        ):
+            return own_folder
     except FileNotFoundError:
-        pass  # No folder of cortext yet, or no target folder, which the write reports.
-    limit = time.time() - _ABANDONED
+        pass  # One of the two folders is missing. If it is the target, the write reports that.
+    limit = time.time() - _ABANDONED_SECONDS
     for temp in glob.iglob(f"{glob.escape(folder)}/.{glob.escape(os.path.basename(path)[:100])}.*"):
         if _TEMP.fullmatch(temp) and os.lstat(temp).st_mtime < limit:
             remove_if_there(temp)
     return folder
 
 
-def _put(path: str, data: bytes, temp_dir: str, *, overwrite: bool) -> None:
+def _write_file(path: str, data: bytes, temp_dir: str, *, overwrite: bool) -> None:
     if overwrite:
         replace(path, [data], temp_dir=temp_dir)
         return
@@ -109,9 +112,9 @@ def _put(path: str, data: bytes, temp_dir: str, *, overwrite: bool) -> None:
         link_or_copy(temp, path)
     except FileExistsError:
         raise SessionStorageError(
-            f"{path} is there already",
+            f"{path} already exists",
             path=path,
-            hint="--force writes over it, -o names another file",
+            hint="use --force to overwrite it, or -o to name another file",
         ) from None
     finally:
         remove_if_there(temp)

@@ -1,8 +1,8 @@
 """Import conversations from the SQLite log of the command-line tool `llm`.
 
-The current release of llm logs threads, and earlier releases logged responses. A message of a
-thread gets the same id as from our plug-in for llm, so a message that the plug-in stored is not
-imported twice.
+The current release of llm logs threads, and earlier releases logged single responses. Our plug-in
+for llm also stores the messages of threads. An import gives a message the same id as the plug-in
+does, so no message is stored twice.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
-from cortext.features.transfer.import_file import ImportedFile
-from cortext.formats.llm_messages import KEY, records_of
-from cortext.model.derived_ids import id_of
+from cortext.features.transfer.import_exported_file import ImportedFile
+from cortext.formats.llm_library_messages import KEY, records_of
+from cortext.model.framework_key_ids import id_of
 from cortext.model.ids import derived_id
 from cortext.model.json_values import parse_time
 from cortext.model.message import SessionMessage
@@ -36,7 +36,7 @@ def is_of_llm(tables: set[str]) -> bool:
 def read_llm(db: Connection, path: str, tables: set[str]) -> Iterator[ImportedFile]:
     """Yield the conversations in a database of llm, each with warnings for the user.
 
-    `path` is the path of the database for messages, and `tables` are the names of its tables.
+    The warnings name the database by its `path`. `tables` are the names of its tables.
     """
     from sqlite3 import Row
 
@@ -44,7 +44,7 @@ def read_llm(db: Connection, path: str, tables: set[str]) -> Iterator[ImportedFi
     done: set[str] = set()
     if tables >= THREADS:
         for thread in db.execute("SELECT id, name FROM threads ORDER BY id").fetchall():
-            read = _read(db, path, thread, _of_thread)
+            read = _read_conversation(db, path, thread, _read_thread)
             if read.session.messages or read.warnings:
                 done.add(thread["id"])
                 yield read
@@ -52,10 +52,10 @@ def read_llm(db: Connection, path: str, tables: set[str]) -> Iterator[ImportedFi
         for row in db.execute("SELECT id, name FROM conversations ORDER BY id").fetchall():
             # A conversation that the current release continued has all messages in its thread.
             if row["id"] not in done:
-                yield _read(db, path, row, _Responses(tables).of)
+                yield _read_conversation(db, path, row, _Responses(tables).messages)
 
 
-def _read(
+def _read_conversation(
     db: Connection,
     path: str,
     row: Row,
@@ -73,29 +73,33 @@ def _read(
     )
 
 
-def _of_thread(
+def _read_thread(
     db: Connection, name: str, session: Session, warnings: list[str]
 ) -> Iterator[SessionMessage]:
     """Yield all messages of a thread in the order of its turns.
 
-    Turns repeat the messages before them; each message is yielded once.
+    In the database, each turn repeats the messages of the turns before it. Each message is yielded
+    only once.
     """
     query = "SELECT * FROM turns WHERE thread_id = ? ORDER BY id"
     known: set[str] = set()
     for turn in db.execute(query, (name,)).fetchall():
         session.model = session.model or str(turn["model"] or "")
-        new = _since(db, turn["tip_message_hash"], known)
+        new = _read_back(db, turn["tip_message_hash"], known)
         for row in reversed(new):
             known.add(row["hash"])
-            fields = _fields(turn, is_last=row is new[0] and row["role"] == "assistant")
+            fields = _time_and_tokens(turn, is_last=row is new[0] and row["role"] == "assistant")
             try:
-                yield from records_of(_item(db, row), row["hash"], **fields)
+                yield from records_of(_message_item(db, row), row["hash"], **fields)
             except (ValueError, LookupError, TypeError, AttributeError) as error:
-                warnings.append(f"message {row['hash']} is left out: {error}")
+                warnings.append(f"message {row['hash']} was not imported: {error}")
 
 
-def _since(db: Connection, tip: str | None, known: set[str]) -> list[Row]:
-    """Return the messages from `tip` back through its parents, up to a message in `known`."""
+def _read_back(db: Connection, tip: str | None, known: set[str]) -> list[Row]:
+    """Return the message with the id `tip` and the messages before it, the newest first.
+
+    Stop before a message whose id is in `known`, because the caller has already read it.
+    """
     rows: list[Row] = []
     query = "SELECT hash, parent_hash, role, provider_metadata FROM messages WHERE hash = ?"
     while tip is not None and tip not in known:
@@ -107,7 +111,7 @@ def _since(db: Connection, tip: str | None, known: set[str]) -> list[Row]:
     return rows
 
 
-def _fields(turn: Row, *, is_last: bool) -> Json:
+def _time_and_tokens(turn: Row, *, is_last: bool) -> Json:
     fields: Json = {}
     if turn["datetime_utc"]:
         fields["timestamp"] = parse_time(turn["datetime_utc"])
@@ -117,7 +121,7 @@ def _fields(turn: Row, *, is_last: bool) -> Json:
     return fields
 
 
-def _item(db: Connection, row: Row) -> Json:
+def _message_item(db: Connection, row: Row) -> Json:
     query = "SELECT type, text, payload FROM parts WHERE message_hash = ? ORDER BY position"
     parts = [_part(db, part) for part in db.execute(query, (row["hash"],)).fetchall()]
     item: Json = {"role": row["role"], "parts": parts}
@@ -127,13 +131,13 @@ def _item(db: Connection, row: Row) -> Json:
 
 
 def _part(db: Connection, row: Row) -> Json:
-    """Return a part of a message as llm's JSON has it, with its fragments and attachments."""
+    """Return a part of a message in llm's JSON format, with its fragments and attachments."""
     stored = cast("Json", json.loads(row["payload"])) if row["payload"] else {}
     part: Json = {"type": row["type"]}
     if row["text"] is not None:
         part["text"] = row["text"]
     if "text_ref" in stored:
-        part["text"] = "".join(_piece(db, piece) for piece in stored.pop("text_ref"))
+        part["text"] = "".join(_fragment_text(db, piece) for piece in stored.pop("text_ref"))
     part |= stored
     if row["type"] == "attachment" and "attachment" in stored:
         part["attachment"] = _attachment(db, stored["attachment"]["id"])
@@ -142,7 +146,7 @@ def _part(db: Connection, row: Row) -> Json:
     return part
 
 
-def _piece(db: Connection, piece: Json) -> str:
+def _fragment_text(db: Connection, piece: Json) -> str:
     if "literal" in piece:
         return piece["literal"]
     query = "SELECT content FROM fragments WHERE id = ?"
@@ -153,7 +157,7 @@ def _piece(db: Connection, piece: Json) -> str:
 def _attachment(db: Connection, id: str) -> Json:
     row = db.execute("SELECT * FROM attachments WHERE id = ?", (id,)).fetchone()
     if row is None:
-        raise LookupError(f"its attachment {id} is not there")
+        raise LookupError(f"its attachment {id} is missing")
     found: Json = {name: row[name] for name in ("type", "url", "path") if row[name]}
     if row["content"]:
         found["content"] = b64encode(row["content"]).decode("ascii")
@@ -161,12 +165,12 @@ def _attachment(db: Connection, id: str) -> Json:
 
 
 class _Responses:
-    """A reader for the log of earlier releases of llm, which has a row for each response."""
+    """Reads the log of earlier releases of llm, which has a row for each response of a model."""
 
     def __init__(self, tables: set[str]) -> None:
         self._tables = tables
 
-    def of(
+    def messages(
         self, db: Connection, name: str, session: Session, warnings: list[str]
     ) -> Iterator[SessionMessage]:
         query = "SELECT * FROM responses WHERE conversation_id = ? ORDER BY id"
@@ -179,30 +183,33 @@ class _Responses:
                 for number, item in enumerate(items):
                     id = derived_id(KEY, name, str(row["id"]), str(number))
                     is_last = item["role"] == "assistant"
-                    yield from records_of(item, id, **_fields(row, is_last=is_last))
+                    yield from records_of(item, id, **_time_and_tokens(row, is_last=is_last))
             except (ValueError, LookupError, TypeError) as error:
-                warnings.append(f"response {row['id']} is left out: {error}")
+                warnings.append(f"response {row['id']} was not imported: {error}")
 
     def _items(self, db: Connection, row: Row, system: str | None) -> Iterator[Json]:
         if row["system"] and row["system"] != system:
             yield {"role": "system", "parts": [{"type": "text", "text": row["system"]}]}
-        results = [_tool(each, "output") for each in self._rows(db, "tool_results", row["id"])]
+        results = [
+            _tool_fields(each, "output")
+            for each in self._rows_of_response(db, "tool_results", row["id"])
+        ]
         if results:
             yield {"role": "tool", "parts": [{"type": "tool_result", **each} for each in results]}
-        asked = self._asked(db, row)
-        if asked:
-            yield {"role": "user", "parts": asked}
+        request = self._request_parts(db, row)
+        if request:
+            yield {"role": "user", "parts": request}
         parts: list[Json] = []
         if row["response"]:
             parts.append({"type": "text", "text": row["response"]})
-        for each in self._rows(db, "tool_calls", row["id"]):
-            call = _tool(each, "arguments")
+        for each in self._rows_of_response(db, "tool_calls", row["id"]):
+            call = _tool_fields(each, "arguments")
             call["arguments"] = json.loads(call["arguments"] or "{}")
             parts.append({"type": "tool_call", **call})
         if parts:
             yield {"role": "assistant", "parts": parts}
 
-    def _asked(self, db: Connection, row: Row) -> list[Json]:
+    def _request_parts(self, db: Connection, row: Row) -> list[Json]:
         texts: list[str] = []
         if "prompt_fragments" in self._tables:
             query = (
@@ -211,23 +218,23 @@ class _Responses:
             )
             texts += [str(found["content"]) for found in db.execute(query, (row["id"],))]
         text = "\n".join([*texts, *([row["prompt"]] if row["prompt"] else [])])
-        asked: list[Json] = [{"type": "text", "text": text}] if text else []
+        parts: list[Json] = [{"type": "text", "text": text}] if text else []
         if "prompt_attachments" in self._tables:
             query = 'SELECT * FROM prompt_attachments WHERE response_id = ? ORDER BY "order"'
             for each in db.execute(query, (row["id"],)).fetchall():
                 found = _attachment(db, each["attachment_id"])
-                asked.append({"type": "attachment", "attachment": found})
-        return asked
+                parts.append({"type": "attachment", "attachment": found})
+        return parts
 
-    def _rows(self, db: Connection, table: str, response: str) -> list[Row]:
+    def _rows_of_response(self, db: Connection, table: str, response: str) -> list[Row]:
         if table not in self._tables:
             return []  # a release without tools
-        query = f"SELECT * FROM {table} WHERE response_id = ? ORDER BY id"  # noqa: S608  our names
+        query = f"SELECT * FROM {table} WHERE response_id = ? ORDER BY id"  # noqa: S608  our table names
         return db.execute(query, (response,)).fetchall()
 
 
-def _tool(row: Row, given: str) -> Json:
-    found: Json = {"name": row["name"], given: row[given]}
+def _tool_fields(row: Row, field: str) -> Json:
+    fields: Json = {"name": row["name"], field: row[field]}
     if row["tool_call_id"]:
-        found["tool_call_id"] = row["tool_call_id"]
-    return found
+        fields["tool_call_id"] = row["tool_call_id"]
+    return fields

@@ -1,10 +1,10 @@
-"""The folders and files that `cortext watch` follows, and how it notices changes in them.
+"""Find the folders and files that `cortext watch` follows, and notice changes in them.
 
 The operating system reports changes in whole folders. A few single files, and the list of folders,
 are checked every few seconds. If the system cannot report changes, everything counts as changed at
 regular intervals.
 
-A change is reported as a name: that of a tool, or "workspaces", "aur" or "documents".
+A change is reported as the name of its source: a tool, "workspaces", "aur" or "documents".
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 
 from cortext import paths
 from cortext.config import Config
-from cortext.errors import CortextError, where_and_why
-from cortext.features.listing import standalone_sessions
+from cortext.errors import CortextError, file_and_reason
+from cortext.features.listing import spawn_and_program_sessions
 from cortext.installation import install_command
 from cortext.stores.workspace_layout import shelves
 from cortext.tools.registry import tool_names, tools
@@ -31,16 +31,24 @@ EVERYTHING = frozenset((*tool_names(), *OURS))
 """All names of sources that can change: the tools, and the names in `OURS`."""
 EVERY = 5.0
 """Seconds between two checks of everything if the system does not report changes."""
-_SWEEP = 600.0
-"""Seconds after which everything is checked anyway, because the system may miss a change."""
-_FOLDERS_EVERY = 3.0
-"""Seconds between two checks whether folders were added or removed."""
-_TICK, _STEP, _GROUP = 1000, 100, 1000
-"""Milliseconds: one wait for events, the pause that ends a series of events, its longest time."""
+_FULL_CHECK_SECONDS = 600.0
+"""Seconds after which everything is checked even without a report of a change.
+
+The system may miss a change.
+"""
+_FOLDERS_SECONDS = 3.0
+"""Seconds between two checks for added and removed folders."""
+_WAIT_MILLIS, _QUIET_MILLIS, _MAX_SERIES_MILLIS = 1000, 100, 1000
+"""Three durations in milliseconds for the library watchfiles.
+
+The first is the length of one wait for events. The second is the pause after which a series of
+events is over. The third is the maximum time in which a series is collected.
+"""
 
 Say = Callable[[str, str], None]
 """A callback that gets a sentence for the user, and a hint or ""."""
 Print = tuple[int, ...]
+"""The fingerprint of a file; () if there is no file."""
 
 
 def folders() -> dict[str, str]:
@@ -53,8 +61,8 @@ def folders() -> dict[str, str]:
         real = os.path.realpath(path)
         if os.path.isdir(real):
             found.setdefault(real, name)
-    above = tuple(f"{path}/" for path in found)
-    return {path: name for path, name in found.items() if not path.startswith(above)}
+    parents = tuple(f"{path}/" for path in found)
+    return {path: name for path, name in found.items() if not path.startswith(parents)}
 
 
 def _all_folders() -> Iterator[tuple[str, str]]:
@@ -66,9 +74,9 @@ def _all_folders() -> Iterator[tuple[str, str]]:
             yield shelf, "workspaces"
     yield paths.spawn_sessions(), "aur"
     config = Config.load(None)
-    for documents in standalone_sessions.shelves(config, known_workspaces()):
+    for documents in spawn_and_program_sessions.shelves(config, known_workspaces()):
         yield documents.folder, "documents"
-    for folder in standalone_sessions.log_folders(config):
+    for folder in spawn_and_program_sessions.log_folders(config):
         yield folder, "documents"
 
 
@@ -100,24 +108,25 @@ def fingerprint_file(path: str) -> Print:
 
 
 class Watcher:
-    """A watcher that notices changes in conversations from its creation on.
+    """A watcher that notices changes in conversations, from the moment when it is created.
 
-    `say` gets a sentence if the system cannot report changes, or if new folders cannot be found.
+    `say` is called with a sentence for the user if the system cannot report changes, or if new
+    folders cannot be found.
     """
 
     def __init__(self, say: Say) -> None:
         self._say = say
         self.polls: bool = False
-        """Whether everything is checked regularly, because the system does not report changes."""
+        """True if everything is checked regularly, because the system does not report changes."""
         self._folders: dict[str, tuple[str, Print]] = {}
         self._events: Generator[set[Any]] | None = None
-        self._some_closed = False
-        """Whether this user has no permission to read some of the folders."""
-        self._early: set[str] = set()
-        self._prints = _prints()
-        self._swept = time.monotonic()
-        self._trouble = ""
-        self._begin(_there())
+        self._some_unreadable = False
+        """True if this user has no permission to read some of the folders."""
+        self._startup_changes: set[str] = set()
+        self._fingerprints = _fingerprints()
+        self._last_full_check = time.monotonic()
+        self._last_error = ""
+        self._start_watching(_current_folders())
 
     @property
     def watched(self) -> list[str]:
@@ -127,16 +136,16 @@ class Watcher:
     def wait(self, until: float) -> set[str]:
         """Wait for changes, and return the names of the changed sources.
 
-        Return an empty set if nothing changed before the monotonic time `until`.
+        Return an empty set if nothing changed before `until`, a time of the monotonic clock.
         """
         while True:
-            changed = self._early | self._told() | self._seen()
-            self._early = set()
+            changed = self._startup_changes | self._wait_for_reports() | self._check_files()
+            self._startup_changes = set()
             now = time.monotonic()
-            if now >= self._swept + (EVERY if self.polls else _SWEEP):
+            if now >= self._last_full_check + (EVERY if self.polls else _FULL_CHECK_SECONDS):
                 changed |= EVERYTHING
             if changed >= EVERYTHING:
-                self._swept = now
+                self._last_full_check = now
             if changed or now >= until:
                 return changed
 
@@ -145,10 +154,10 @@ class Watcher:
             self._events.close()
             self._events = None
 
-    def _begin(self, there: dict[str, tuple[str, Print]]) -> None:
-        """Start to watch the folders in `there`, which also has their names and fingerprints."""
+    def _start_watching(self, folders: dict[str, tuple[str, Print]]) -> None:
+        """Start to watch these folders: a dict of paths, each with source name and fingerprint."""
         self.close()
-        self._folders, self._looked = there, time.monotonic()
+        self._folders, self._folders_checked = folders, time.monotonic()
         if self.polls or not self._folders:
             return
         try:
@@ -161,99 +170,111 @@ class Watcher:
         self._events = watch(
             *self._folders,
             watch_filter=None,
-            debounce=_GROUP,
-            step=_STEP,
-            rust_timeout=_TICK,
+            debounce=_MAX_SERIES_MILLIS,
+            step=_QUIET_MILLIS,
+            rust_timeout=_WAIT_MILLIS,
             yield_on_timeout=True,
-            ignore_permission_denied=self._some_closed,
+            ignore_permission_denied=self._some_unreadable,
         )
         # watchfiles starts to watch at the first `next`.
-        self._early |= self._told()
+        self._startup_changes |= self._wait_for_reports()
 
-    def _told(self) -> set[str]:
+    def _wait_for_reports(self) -> set[str]:
         """Wait about a second for changes that the system reports.
 
-        Return the names of their sources.
+        Return the names of the changed sources.
         """
         if self._events is None:
-            time.sleep(_TICK / 1000)
+            time.sleep(_WAIT_MILLIS / 1000)
             return set()
         try:
             changes = next(self._events)
         except FileNotFoundError:
-            self._events, self._looked = None, 0.0  # one of the folders was just removed
+            self._events, self._folders_checked = None, 0.0  # one of the folders was just removed
             return set()
         except PermissionError:
-            # Not set from the start, because it would also hide the error about the system's limit.
-            self._events, self._some_closed, self._looked = None, True, 0.0
+            # Ignore such folders only from now on: the option also hides the error about limits.
+            self._events, self._some_unreadable, self._folders_checked = None, True, 0.0
             return set()
         except (OSError, RuntimeError) as error:  # watchfiles raises RuntimeError in its thread
-            self._poll(_reason(error), "a higher fs.inotify.max_user_watches lets it be told")
+            self._poll(_reason(error), "if a limit is reached, raise fs.inotify.max_user_watches")
             return set(EVERYTHING)
         if any(path in self._folders for _, path in changes):
-            # A watched folder was removed, and a new one in its place may even have the same inode.
+            # A watched folder was removed. A new folder with this path may have the same inode.
             self.close()
-            self._looked = 0.0
-        return {name for _, path in changes if (name := self._name(path))}
+            self._folders_checked = 0.0
+        return {name for _, path in changes if (name := self._source_name(path))}
 
     def _poll(self, why: str, hint: str) -> None:
         self.close()
         self.polls = True
-        self._say(f"changes are looked for every {EVERY:g} seconds: {why}", hint)
+        self._say(
+            f"changes are not reported, so checking every {EVERY:g} seconds: {why}",
+            hint,
+        )
 
-    def _seen(self) -> set[str]:
-        """Check the single files, and return the names of the changed sources.
+    def _check_files(self) -> set[str]:
+        """Check the watched files, and return the names of the sources that changed.
 
-        Return all names if the set of folders changed, because earlier changes in new folders were
-        not reported.
+        Every few seconds, also check whether folders were added or removed. If so, return the names
+        of all sources, because earlier changes in new folders were not reported.
         """
-        prints = _prints()
-        changed = {name for path, (name, now) in prints.items() if self._before(path) != now}
-        self._prints = prints
-        if "workspaces" not in changed and time.monotonic() < self._looked + _FOLDERS_EVERY:
+        fingerprints = _fingerprints()
+        changed = {
+            name for path, (name, now) in fingerprints.items() if self._old_fingerprint(path) != now
+        }
+        self._fingerprints = fingerprints
+        if (
+            "workspaces" not in changed
+            and time.monotonic() < self._folders_checked + _FOLDERS_SECONDS
+        ):
             return changed
-        self._looked = time.monotonic()
-        there = self._safely(_there)
-        settled = self._events or self.polls or not self._folders
-        if there is None or (there == self._folders and settled):
+        self._folders_checked = time.monotonic()
+        folders = self._safely(_current_folders)
+        is_watching = self._events or self.polls or not self._folders
+        if folders is None or (folders == self._folders and is_watching):
             return changed
-        self._begin(there)
+        self._start_watching(folders)
         return set(EVERYTHING)
 
     def _safely(self, work: Callable[[], T]) -> T | None:
-        """Return the result of `work`, or None after an error.
+        """Call `work` and return its result. After an error, report the error and return None.
 
         The same error is reported only once.
         """
         try:
             found = work()
         except (OSError, CortextError) as error:
-            if str(error) != self._trouble:
-                self._say(f"new folders are not noticed: {where_and_why(error)}", "")
-            self._trouble = str(error)
+            if str(error) != self._last_error:
+                self._say(f"could not check for new folders: {file_and_reason(error)}", "")
+            self._last_error = str(error)
             return None
-        self._trouble = ""
+        self._last_error = ""
         return found
 
-    def _before(self, path: str) -> Print:
-        return self._prints.get(path, ("", ()))[1]
+    def _old_fingerprint(self, path: str) -> Print:
+        return self._fingerprints.get(path, ("", ()))[1]
 
-    def _name(self, path: str) -> str:
-        """Return the source name of a changed file; "" for internal files of cortext."""
+    def _source_name(self, path: str) -> str:
+        """Return the name of the source that a changed file belongs to, such as "claude".
+
+        Return "" for internal files of cortext.
+        """
         if "/.cortext/" in path or path.endswith(".lock"):
             return ""
         return next((n for f, (n, _) in self._folders.items() if path.startswith(f)), "")
 
 
-def _there() -> dict[str, tuple[str, Print]]:
-    """Return the watched folders with their names and identities.
+def _current_folders() -> dict[str, tuple[str, Print]]:
+    """Return the folders to watch, each with its source name and a fingerprint.
 
-    The identity differs if another folder takes the place of the old one.
+    The fingerprint is the device and the inode. It shows whether another folder with the same path
+    replaced the folder.
     """
     return {path: (name, fingerprint_file(path)[:2]) for path, name in folders().items()}
 
 
-def _prints() -> dict[str, tuple[str, Print]]:
+def _fingerprints() -> dict[str, tuple[str, Print]]:
     return {path: (name, fingerprint_file(path)) for path, name in files().items()}
 
 

@@ -1,4 +1,7 @@
-"""The conversations that can be followed: of a workspace, of a tool, and of a store."""
+"""The kinds of conversations that can be followed: of a workspace, of a tool, and of a store.
+
+Each kind has a class with the methods of `LiveSource`.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +29,13 @@ from cortext.model.tool_binding import bindings_of
 from cortext.stores.folder import FolderStore
 from cortext.stores.port import SessionStore
 from cortext.stores.store_registry import open_session_store
-from cortext.tools.new_messages import Follows, Lately
+from cortext.tools.new_messages import Follows, NewLines
 from cortext.tools.transcript_folders import archive_home
 from cortext.workspace.workspace import Workspace
 
-_LONGEST = 100_000
-"""The most characters of a tool's output. A longer output is cut in the middle."""
-_WAITING = 3.0
+_MAX_RESULT = 100_000
+"""The maximum number of characters of a tool result. A longer result is cut in the middle."""
+_RETRY_SECONDS = 3.0
 """Seconds between two searches for the transcript of a tool session that has none yet."""
 Prints = tuple[Print, ...]
 Reading = tuple[Session, Sequence[Damage]]
@@ -62,7 +65,7 @@ class LiveSource(Protocol):
         """Return the whole conversation and its damages. Set `path` to its current file."""
         ...
 
-    def follow(self, lately: Lately) -> Sequence[SessionMessage] | None:
+    def follow(self, lately: NewLines) -> Sequence[SessionMessage] | None:
         """Return the messages in appended lines, or None if the whole file must be read.
 
         `lately` holds the appended lines.
@@ -70,15 +73,15 @@ class LiveSource(Protocol):
         ...
 
     def over(self) -> str:
-        """Return why no more messages will come, or "" if more may come."""
+        """Return the reason why no more messages will come, or "" if more may come."""
         ...
 
 
-def _decoded(lately: Lately, table: RecordTable) -> Sequence[SessionMessage] | None:
+def _decode_appended(lately: NewLines, table: RecordTable) -> Sequence[SessionMessage] | None:
     """Return the messages in appended lines, or None if the whole file must be read.
 
-    That is the case if a line cannot be read, or if it records a tool call, whose position depends
-    on other lines.
+    `table` is the record format. The whole file must be read if a line is damaged or records a tool
+    call. The position of a tool call among the messages depends on other lines.
     """
     found = decode_lines(lately.after, table)
     return None if found.invocations or found.damages else found.messages
@@ -96,7 +99,7 @@ class LiveConversation:
         self._store = Workspace(row.workspace).store
         self._head = Session(row.id)
         self._transcripts: Prints = ()
-        self._taken = 0.0
+        self._captured_at = 0.0
 
     def is_there(self) -> bool:
         return os.path.exists(self._row.place.head)
@@ -105,42 +108,42 @@ class LiveConversation:
         place = self._row.place
         own = (fingerprint_file(place.head), fingerprint_file(place.lines))
         if own[0]:
-            self._take_in()
+            self._capture_changes()
             own = (fingerprint_file(place.head), fingerprint_file(place.lines))
         return own
 
-    def _take_in(self) -> None:
-        """Capture new messages if a transcript changed.
+    def _capture_changes(self) -> None:
+        """Capture new messages if the transcript of one of the tool sessions changed.
 
-        If a tool session had no transcript yet, also try again every few seconds.
+        If a tool session has no transcript yet, search for the transcript every few seconds.
         """
-        named = [binding.path for binding in bindings_of(self._head) if binding.is_open]
-        now = tuple(each for path in named if path for each in _fingerprints_of(path))
-        late = not all(named) and time.monotonic() > self._taken + _WAITING
-        if now == self._transcripts and not late:
+        transcripts = [binding.path for binding in bindings_of(self._head) if binding.is_open]
+        now = tuple(each for path in transcripts if path for each in _fingerprints_of(path))
+        is_due = not all(transcripts) and time.monotonic() > self._captured_at + _RETRY_SECONDS
+        if now == self._transcripts and not is_due:
             return
-        self._transcripts, self._taken = now, time.monotonic()
+        self._transcripts, self._captured_at = now, time.monotonic()
         capture_pending(self._row)
 
     def read(self) -> Reading:
         session, damages = self._store.read(self._row.path)
         return session, [each._replace(path=each.path or self.path) for each in damages]
 
-    def follow(self, lately: Lately) -> Sequence[SessionMessage] | None:
-        return _decoded(lately, FOLDER.records)
+    def follow(self, lately: NewLines) -> Sequence[SessionMessage] | None:
+        return _decode_appended(lately, FOLDER.records)
 
     def over(self) -> str:
         try:
             self._head = self._store.head_at(self._row.place)
         except SessionCorruptedError:
             return ""  # `show` reports the damage; new messages can still be shown
-        return "it is completed" if self._head.status == "completed" else ""
+        return "the conversation is completed" if self._head.status == "completed" else ""
 
 
 class LiveToolSession:
     """A session of a tool, as a live source.
 
-    If the tool has deleted the session, this is the archived copy, which never grows.
+    If the tool has deleted the session, the copy in the archive is read. This copy never changes.
     """
 
     def __init__(self, row: ConversationRow) -> None:
@@ -154,12 +157,12 @@ class LiveToolSession:
         return _fingerprints_of(self.path)
 
     def read(self) -> Reading:
-        found = read_all(self._row, _LONGEST)
+        found = read_all(self._row, _MAX_RESULT)
         self.path = found.path
         self._row = replace(self._row, path=found.path)
         return found.session, [d._replace(path=d.path or self.path) for d in found.damages]
 
-    def follow(self, lately: Lately) -> Sequence[SessionMessage] | None:
+    def follow(self, lately: NewLines) -> Sequence[SessionMessage] | None:
         found = find_transcript(self._row.tool, self._row.key, self.path)
         if found is None or not isinstance(found[0], Follows):
             return None
@@ -168,13 +171,13 @@ class LiveToolSession:
 
     def over(self) -> str:
         copy = self.path.startswith(f"{archive_home(self._row.tool)}/")
-        return "the tool has it no more; this is our copy" if copy else ""
+        return "the tool has deleted the session; this is the archived copy" if copy else ""
 
 
 class LiveStoredSession:
     """A session of a store, as a live source.
 
-    Its file is a log, as for sessions of `spawn`, or a JSON document.
+    The file of the session is a log (as in `cortext spawn`) or a JSON document.
     """
 
     def __init__(self, store: SessionStore, id: str, path: str) -> None:
@@ -194,17 +197,20 @@ class LiveStoredSession:
         self._status = session.status
         return session, [each._replace(path=each.path or self.path) for each in damages]
 
-    def follow(self, lately: Lately) -> Sequence[SessionMessage] | None:
-        return _decoded(lately, LOG.records)
+    def follow(self, lately: NewLines) -> Sequence[SessionMessage] | None:
+        return _decode_appended(lately, LOG.records)
 
     def over(self) -> str:
         # A new status rewrites the file, so `read` has seen the current status.
         os.stat(self.path)
-        return "it is completed" if self._status == "completed" else ""
+        return "the session is completed" if self._status == "completed" else ""
 
 
 def _fingerprints_of(path: str) -> Prints:
-    """Return the fingerprint of a file. For a database, add that of its write-ahead log."""
+    """Return the fingerprint of a file: a value that changes if the file changes.
+
+    For a database, also return the fingerprint of its write-ahead log (the file `PATH-wal`).
+    """
     return (
         (fingerprint_file(path), fingerprint_file(f"{path}-wal"))
         if path.endswith(".db")

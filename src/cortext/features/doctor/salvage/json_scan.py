@@ -9,15 +9,23 @@ from typing import Any, NamedTuple, cast
 
 from cortext.model import json_codec as codec
 
-_BEGIN = re.compile(r'(?m)^[ \t\[,]*\{|\{\s*"(?:type|role|version|session_id|conversation_id|id)"')
-"""Where an object may begin: at the start of a line, or with a key that our objects begin with."""
-_DEEP = 10_000
-"""How many characters a failed scan counts if the value is nested too deeply."""
-_LEAST = 64
-"""How many characters a failed scan counts at least."""
+_OBJECT_START = re.compile(
+    r'(?m)^[ \t\[,]*\{|\{\s*"(?:type|role|version|session_id|conversation_id|id)"'
+)
+"""Matches where an object may begin: at the start of a line, or with a usual first key."""
+_NESTED_COST = 10_000
+"""The cost of a scan that failed because the value is nested too deeply, in characters.
+
+Costs limit the time for damaged texts; see `_scan_budget`.
+"""
+_MIN_COST = 64
+"""The minimum cost of a failed scan, in characters."""
 _WINDOW = 512
-_WORD = 16
-"""A length above that of any JSON literal. The error for a cut literal points to its start."""
+_MAX_LITERAL = 16
+"""More characters than a JSON literal such as `false` has.
+
+If a literal is cut off at the end of a text, the error position is at most this far from the end.
+"""
 _NAME = re.compile(r'"([A-Za-z_]\w*)"\s*:\s*')
 _decoder = json.JSONDecoder()
 
@@ -37,36 +45,41 @@ def may_be_object(line: bytes) -> bool:
 
 
 def find_objects(text: str) -> Iterator[JsonObject]:
-    """Yield each complete JSON object in a text that is not inside another object.
+    """Yield each complete JSON object in a text. Objects inside a yielded object are left out.
 
     Objects may be in a list, share a line, or span several lines. The running time grows linearly
     with the text, whatever the text contains.
     """
-    at, left = 0, _patience(text)
-    while left > 0 and (found := _BEGIN.search(text, at)):
+    at, budget = 0, _scan_budget(text)
+    while budget > 0 and (found := _OBJECT_START.search(text, at)):
         start = text.index("{", found.start())
         while start >= 0:
             piece, cost = _object_at(text, start)
-            left -= cost
+            budget -= cost
             at = start + 1
             if piece is None:
                 break
             yield piece
             at = piece.end
-            start = _next(text, at)
+            start = _find_next(text, at)
 
 
 def _object_at(text: str, start: int) -> tuple[JsonObject | None, int]:
-    """Return the object at a position, or None, and how many characters were scanned in vain."""
+    """Return the object that starts at a position, or None, and the cost of the scan.
+
+    The cost is the number of characters that were scanned without a result.
+    """
     found, cost = _value_at(text, start)
     return (JsonObject(found[0], start, found[1]) if found else None), cost
 
 
 def _value_at(text: str, start: int) -> tuple[tuple[Any, int] | None, int]:
-    """Return the value at a position and its end, and how many characters were scanned in vain.
+    """Return the JSON value that starts at a position, and the cost of the scan.
 
-    Decoding works on a window, because a JSONDecodeError counts all lines before its position. The
-    window grows only while the value continues beyond it.
+    The value comes with its end position, and is None if there is no valid value. The cost is the
+    number of characters that were scanned without a result. The decoder first gets only a short
+    part of the text, because an error makes it count all lines before the error. If the value is
+    longer than this part, a larger part is tried.
     """
     size, cost = _WINDOW, 0
     while True:
@@ -74,13 +87,13 @@ def _value_at(text: str, start: int) -> tuple[tuple[Any, int] | None, int]:
         try:
             value, end = _decoder.raw_decode(window)
         except json.JSONDecodeError as error:
-            if not _breaks_off(error, len(window)):
-                return None, cost + error.pos + _LEAST
+            if not _is_cut_off(error, len(window)):
+                return None, cost + error.pos + _MIN_COST
             if len(window) < size:
                 return None, cost + len(window)
         except (RecursionError, ValueError):
-            # Python refuses to read a number of thousands of digits.
-            return None, cost + _DEEP
+            # The nesting is too deep, or a number has thousands of digits, which Python refuses.
+            return None, cost + _NESTED_COST
         else:
             # A number at the end of the window may continue after it.
             if end < len(window) or len(window) < size:
@@ -89,22 +102,25 @@ def _value_at(text: str, start: int) -> tuple[tuple[Any, int] | None, int]:
         size *= 4
 
 
-def _breaks_off(error: json.JSONDecodeError, size: int) -> bool:
-    return error.msg.startswith("Unterminated string") or error.pos > size - _WORD
+def _is_cut_off(error: json.JSONDecodeError, size: int) -> bool:
+    return error.msg.startswith("Unterminated string") or error.pos > size - _MAX_LITERAL
 
 
-def _next(text: str, at: int) -> int:
-    """Return the position of an object that follows after spaces and commas only; -1 if none."""
+def _find_next(text: str, at: int) -> int:
+    """Return the position of the next object if only spaces and commas come before it.
+
+    `at` is the position where the search starts. Return -1 if something else comes first.
+    """
     while at < len(text) and text[at] in " \t\r\n,":
         at += 1
     return at if text[at : at + 1] == "{" else -1
 
 
 def encode_object_line(text: str, piece: JsonObject) -> bytes:
-    """Return a found object as one line of JSON.
+    """Return one object as one line of JSON.
 
-    `text` is the text that the object was found in. An object that is on one line already is
-    returned unchanged.
+    `piece` is an object that `find_objects` found in `text`. If it is already on one line, its
+    bytes do not change.
     """
     found = text[piece.start : piece.end]
     if "\n" not in found and "\r" not in found:
@@ -117,16 +133,16 @@ def encode_object_line(text: str, piece: JsonObject) -> bytes:
 
 
 def find_fields(text: str) -> dict[str, Any]:
-    """Return the readable fields of one damaged JSON object.
+    """Return the readable fields of a damaged JSON object, which is in `text`.
 
     Fields of damaged inner objects are included. If a name occurs twice, the first value counts.
     The running time grows linearly with the text, whatever the text contains.
     """
     found: dict[str, Any] = {}
-    at, left = 0, _patience(text)
-    while left > 0 and (match := _NAME.search(text, at)):
+    at, budget = 0, _scan_budget(text)
+    while budget > 0 and (match := _NAME.search(text, at)):
         read, cost = _value_at(text, match.end())
-        left -= cost
+        budget -= cost
         at = match.end()
         if read is not None:
             value, at = read
@@ -134,15 +150,15 @@ def find_fields(text: str) -> dict[str, Any]:
     return found
 
 
-def _patience(text: str) -> int:
-    """Return how many characters of a text may be scanned in vain before the scan gives up."""
+def _scan_budget(text: str) -> int:
+    """Return how many characters may be scanned without a result before the scan of a text ends."""
     return 5 * len(text) + (1 << 20)
 
 
 def inner_messages(value: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the objects in the list `messages` of a JSON object; [] if there is no such list.
 
-    A whole session may be where one record should be, and its messages are in that list.
+    A damaged file may contain a whole session, with such a list, where a record is expected.
     """
     inner = value.get("messages")
     items = cast("list[Any]", inner) if isinstance(inner, list) else []

@@ -1,6 +1,7 @@
-"""Add a stub result for each tool call at the end of a conversation that has no result.
+"""Create a stub, a placeholder message, for each tool call without a result.
 
-A model refuses a whole conversation that contains a tool call without its result.
+Only tool calls at the end of a conversation are considered. A model refuses a whole conversation
+that contains a tool call without its result.
 """
 
 from __future__ import annotations
@@ -15,18 +16,19 @@ from cortext.model.ids import derived_id
 from cortext.model.message import SessionMessage
 
 RESTS = timedelta(hours=1)
-"""How long after the last message the result of a tool call may still arrive."""
+"""The time after the last message in which the result of a tool call may still arrive."""
 NO_RESULT = "(no result was recorded: the conversation ended before it came)"
 
 
 def stub_missing_results(
     messages: Sequence[SessionMessage], answered: Collection[str] = (), pending: object = None
 ) -> list[SessionMessage]:
-    """Return a stub message for each tool call at the end of a conversation that has no result.
+    """Return a stub (placeholder) result for each tool call without a result.
 
-    `answered` contains the ids of calls whose results are stored elsewhere. If `pending` is set,
-    return []: the run waits until a user approves the call, and the result comes then. Also return
-    [] within an hour after the last message.
+    Only calls at the end of the conversation `messages` are considered. `answered` contains the ids
+    of calls whose results are stored elsewhere. Return [] if the last message is less than an hour
+    old, because the result may still arrive. Also return [] if `pending` is set: then the user must
+    still approve the call.
     """
     if pending:
         return []
@@ -57,20 +59,24 @@ def stub_missing_results(
 def describe_missing_results(
     stubs: Sequence[SessionMessage], line: int | None = None
 ) -> list[Trouble]:
-    """Return the damage entry for missing results of tool calls; [] if there are no `stubs`."""
+    """Return the damage entry that reports tool calls without a result.
+
+    `stubs` are the placeholder results for these calls. Return [] if there are none. `line` is the
+    line number to report, or None.
+    """
     if not stubs:
         return []
     names = ", ".join(sorted({stub.name or "" for stub in stubs}))
-    what = "a tool call" if len(stubs) == 1 else f"{len(stubs)} tool calls"
-    return [Trouble(f"{what} at the end ({names:.60}) never got a result", line, WARNING)]
+    what, have = ("a tool call", "has") if len(stubs) == 1 else (f"{len(stubs)} tool calls", "have")
+    return [Trouble(f"{what} at the end ({names:.60}) {have} no result", line, WARNING)]
 
 
 def describe_append(path: str, *, torn: bool, stubs: Sequence[SessionMessage]) -> str:
     """Return a sentence that reports what an append repaired in a file.
 
-    `torn` says that the append moved a torn last line away. `stubs` are the results that were
-    appended for tool calls without a result.
+    `torn` says that the append moved an incomplete last line to another file. `stubs` are the
+    placeholder results that were appended for tool calls without a result.
     """
-    done = ["ends with its last whole line again"] if torn else []
-    done += ["says that there was no result"] if stubs else []
+    done = ["ends with a complete line again"] if torn else []
+    done += ["records the missing tool results"] if stubs else []
     return f"{path} {' and '.join(done)}"

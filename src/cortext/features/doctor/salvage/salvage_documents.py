@@ -19,7 +19,7 @@ from cortext.model.message import (
 )
 from cortext.model.session import Session
 
-_RECORDS = re.compile(r'"(?:messages|tool_history)"\s*:|\{\s*"role"')
+_FIRST_RECORD = re.compile(r'"(?:messages|tool_history)"\s*:|\{\s*"role"')
 
 
 def salvage_records(data: bytes, id: str) -> Session:
@@ -31,9 +31,9 @@ def salvage_records(data: bytes, id: str) -> Session:
     messages = {message.id: message for message in session.messages}
     calls = {call.id: call for call in session.tool_history}
     for piece in find_objects(data.decode("utf-8", "replace")):
-        for value in _records(piece.value):
+        for value in _list_candidates(piece.value):
             try:
-                record = _record(value)
+                record = _decode_candidate(value)
             except ValueError:
                 continue  # it is another object
             if isinstance(record, SessionMessage):
@@ -46,7 +46,7 @@ def salvage_records(data: bytes, id: str) -> Session:
     return session
 
 
-def _records(value: dict[str, Any]) -> list[dict[str, Any]]:
+def _list_candidates(value: dict[str, Any]) -> list[dict[str, Any]]:
     found = [value]
     for name in ("messages", "tool_history"):
         inner = value.get(name)
@@ -55,16 +55,19 @@ def _records(value: dict[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-def _record(value: dict[str, Any]) -> SessionMessage | ToolInvocation:
+def _decode_candidate(value: dict[str, Any]) -> SessionMessage | ToolInvocation:
     if "tool_name" in value:
         return invocation_from_dict(value)
     if "role" in value:
         return message_from_dict(with_known_role(value) or value)
-    raise ValueError("is no record")
+    raise ValueError("is not a record")
 
 
 def salvage_head_fields(data: bytes) -> dict[str, Any]:
-    """Return the readable fields of the head: those before the first record of the document."""
+    """Return the readable fields of a document's head.
+
+    The head is the part before the first message or tool call.
+    """
     text = data.decode("utf-8", "replace")
-    found = _RECORDS.search(text)
+    found = _FIRST_RECORD.search(text)
     return find_fields(text[: found.start()] if found else text)

@@ -1,4 +1,4 @@
-"""Salvage the fields of a damaged head, which is everything of a session but its messages.
+"""Salvage the fields of a damaged head, which is a session without its messages.
 
 The functions work on bytes. They read and write no files.
 """
@@ -11,8 +11,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, cast
 
 from cortext.features.doctor.problem import WARNING, Trouble, reword_decode_error
-from cortext.features.doctor.salvage.json_scan import find_fields
-from cortext.features.doctor.salvage.text_encoding import (
+from cortext.features.doctor.salvage.damaged_text import (
     convert_to_utf8,
     decode_text,
     describe_bad_text,
@@ -20,29 +19,33 @@ from cortext.features.doctor.salvage.text_encoding import (
     repair_value_characters,
     split_conflict,
 )
+from cortext.features.doctor.salvage.json_scan import find_fields
 from cortext.formats.folder import FOLDER, TOKENS
 from cortext.formats.head_and_lines import Format, head_to_dict, join
 from cortext.formats.log import LOG
 from cortext.formats.record_lines import RecordBlock
 from cortext.model import json_codec as codec
+from cortext.model.head_codec import HEAD
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
-from cortext.model.session_head import HEAD
 from cortext.model.title import generate_title
 from cortext.stores.damage_report import refuse_newer
 from cortext.stores.workspace_layout import is_type
 
 Head = dict[str, Any]
-_Part = tuple[str, Any]
+_Field = tuple[str, Any]
 """A field: its name and its value."""
 _VERSION = re.compile(rb'\{\s*(?:"type"\s*:\s*"[^"]*"\s*,\s*)?"version"\s*:\s*"?(\d[\d.]*)')
-_RECORD = re.compile(rb'\{\s*(?:"type"\s*:\s*"turn"\s*,\s*)?"(?:role|content)"\s*:')
+_FIRST_RECORD = re.compile(rb'\{\s*(?:"type"\s*:\s*"turn"\s*,\s*)?"(?:role|content)"\s*:')
 _TIMES = ("last_active", "updated_at", "created_at")
 _FIELDS = {key.path[0] for table in (HEAD, LOG.head, FOLDER.head) for key in table.keys} - {"id"}
 
 
 class SalvagedHead(NamedTuple):
-    """The fields of a session head, and its damage. `head` is {} if no field can be read."""
+    """The readable fields of a head (a session without its messages), and the damage of the head.
+
+    `head` is {} if no field can be read.
+    """
 
     head: Head
     troubles: Sequence[Trouble]
@@ -51,53 +54,55 @@ class SalvagedHead(NamedTuple):
 def salvage_head(
     data: bytes, decode: Callable[[bytes], Head], line: int | None = None
 ) -> SalvagedHead:
-    """Return the session head in the bytes of a file or line, with every field that can be read.
+    """Return every readable field of a head, which is a session without its messages.
 
-    `decode` decodes a sound head and raises ValueError for other bytes. `line` is the line number
-    for the damage report, or None.
+    `data` is the file or the line with the head. `decode` decodes an undamaged head, and raises
+    ValueError for other bytes. `line` is the line number for the damage report, or None.
     """
     try:
         head = decode(data)
     except ValueError as error:
-        return _damaged(data, decode, reword_decode_error(str(error)), line)
-    if (whole := repair_characters(data)) is not None:
+        return _salvage_damaged(data, decode, reword_decode_error(str(error)), line)
+    if (repaired := repair_characters(data)) is not None:
         text = f"{describe_bad_text(data)}, in the head"
-        return SalvagedHead(decode(whole), [Trouble(text, line, WARNING)])
+        return SalvagedHead(decode(repaired), [Trouble(text, line, WARNING)])
     return SalvagedHead(head, ())
 
 
-def _damaged(
+def _salvage_damaged(
     data: bytes, decode: Callable[[bytes], Head], why: str, line: int | None
 ) -> SalvagedHead:
     if not data.strip(b"\0 \r\n\t"):
-        return SalvagedHead({}, [Trouble("it is empty, and was to hold the head", line)])
+        return SalvagedHead({}, [Trouble("the head is empty", line)])
     plain, was = convert_to_utf8(data)
     if was:
-        return _also(salvage_head(plain, decode, line), f"the head is written in {was}", line)
+        return _add_trouble(
+            salvage_head(plain, decode, line), f"the head is encoded as {was}", line
+        )
     if sides := split_conflict(data):
-        text = "git left conflict markers in the head: our side of it is used"
+        text = "the head contains git conflict markers; our side is used"
         ours, theirs = (salvage_head(side, decode, line) for side in (sides.ours, sides.theirs))
-        return _also(ours._replace(head=theirs.head | ours.head), text, line)
+        return _add_trouble(ours._replace(head=theirs.head | ours.head), text, line)
     text = decode_text(data.replace(b"\0", b""))[0]
     found = [repair_value_characters(head) for head in decode_objects(text) if _is_head(head)]
     if len(found) > 1:
-        said = f"it holds {len(found)} heads: the newest counts"
-        return SalvagedHead(choose_newest(found), [Trouble(said, line)])
+        damage = f"the file contains {len(found)} heads; the newest head is used"
+        return SalvagedHead(choose_newest(found), [Trouble(damage, line)])
     head = found[0] if found else repair_value_characters({"status": "paused"} | find_fields(text))
-    return SalvagedHead(head, [Trouble(f"the head cannot be read whole: {why}", line)])
+    return SalvagedHead(head, [Trouble(f"the head cannot be read completely: {why}", line)])
 
 
-def _also(found: SalvagedHead, text: str, line: int | None) -> SalvagedHead:
+def _add_trouble(found: SalvagedHead, text: str, line: int | None) -> SalvagedHead:
     return found._replace(troubles=[Trouble(text, line, WARNING), *found.troubles])
 
 
 def build_session(
     head: Head, name: str, messages: Sequence[SessionMessage], when: datetime, format: Format
 ) -> Session:
-    """Return a session with these messages and the valid fields of a damaged head.
+    """Return a session with these messages and the valid fields of the damaged `head`.
 
-    `name` becomes the id of the session. Missing fields are made up from the messages. If neither
-    the head nor a message has a time, the session began at `when`.
+    `name` becomes the id of the session. Missing fields are derived from the messages. If neither
+    the head nor a message has a time, `when` becomes the start time.
     """
     head = {key: value for key, value in head.items() if key not in TOKENS}
     lines = RecordBlock(list(messages), [], [])
@@ -118,42 +123,46 @@ def build_session(
 def merge_fitting_fields(
     head: Head, known: Head, fits: Callable[[Head], object], nested: Mapping[str, str] | None = None
 ) -> Head:
-    """Return the valid head `known`, updated with every valid field of the damaged head `head`.
+    """Return the head `known`, updated with every valid field of the damaged head `head`.
 
-    `fits` raises ValueError for a head with an invalid field. `nested` maps the name of an inner
-    field to the name of the field that contains it.
+    A head is a session without its messages. `fits` raises ValueError for a head with an invalid
+    field. `nested` maps the name of an inner field to the name of the field that contains it.
     """
     known = dict(known)
-    inside = nested or {}
-    _fit(list(_parts(head, inside)), known, fits, frozenset(inside.values()))
+    outer_names = nested or {}
+    _add_valid_fields(
+        list(_split_fields(head, outer_names)), known, fits, frozenset(outer_names.values())
+    )
     return known
 
 
-def _fit(
-    parts: Sequence[_Part], known: Head, fits: Callable[[Head], object], holders: frozenset[str]
+def _add_valid_fields(
+    parts: Sequence[_Field], known: Head, fits: Callable[[Head], object], holders: frozenset[str]
 ) -> None:
-    """Add all fields in `parts` to `known` if they are valid; otherwise try each half of them.
+    """Add every valid field in `parts` to the dict `known`, the fields of a session.
 
-    Halving finds one damaged field among thousands in a few steps.
+    If the fields are not valid together, each half of them is tried. This finds one damaged field
+    among thousands in a few steps. `fits` raises ValueError if a dict has an invalid field.
+    `holders` are the names of fields with inner fields.
     """
     if not parts:
         return
-    new = _with(known, parts, holders)
+    new = _add_fields(known, parts, holders)
     try:
         fits(dict(new))
     except ValueError:
         if len(parts) > 1:
             half = len(parts) // 2
-            _fit(parts[:half], known, fits, holders)
-            _fit(parts[half:], known, fits, holders)
-        return  # Otherwise this single field is the damaged one.
+            _add_valid_fields(parts[:half], known, fits, holders)
+            _add_valid_fields(parts[half:], known, fits, holders)
+        return  # If only one field is left, it is the damaged field.
     known.update(new)
 
 
-def _with(known: Head, parts: Sequence[_Part], holders: frozenset[str]) -> Head:
-    """Return a head with these fields added. Inner fields are merged into their outer field.
+def _add_fields(known: Head, parts: Sequence[_Field], holders: frozenset[str]) -> Head:
+    """Return the dict `known` with the fields in `parts` added.
 
-    `holders` are the names of the outer fields.
+    Inner fields are merged into their outer field. `holders` are the names of the outer fields.
     """
     new = dict(known)
     copied: set[str] = set()
@@ -169,8 +178,11 @@ def _with(known: Head, parts: Sequence[_Part], holders: frozenset[str]) -> Head:
     return new
 
 
-def _parts(head: Head, nested: Mapping[str, str]) -> Iterator[_Part]:
-    """Yield the fields of a head one by one, and each inner field separately."""
+def _split_fields(head: Head, nested: Mapping[str, str]) -> Iterator[_Field]:
+    """Yield the fields of the dict `head` one by one, and each inner field separately.
+
+    `nested` maps the name of an inner field to the name of the field that contains it.
+    """
     for name, value in head.items():
         if name in nested.values() and isinstance(value, dict):
             yield from ((name, {key: item}) for key, item in cast("Head", value).items())
@@ -181,7 +193,11 @@ def _parts(head: Head, nested: Mapping[str, str]) -> Iterator[_Part]:
 
 
 def refuse_newer_head(data: bytes, path: str) -> None:
-    """Raise NewerVersionError if a later release of cortext wrote this head, sound or damaged."""
+    """Raise NewerVersionError if a later release of cortext wrote the head in `data`.
+
+    A head is a session without its messages. It may be damaged. `path` is its file, for the error
+    message.
+    """
     try:
         value: Any = codec.decode(data)
     except ValueError:
@@ -190,18 +206,24 @@ def refuse_newer_head(data: bytes, path: str) -> None:
 
 
 def version_at_start(data: bytes) -> Head:
-    """Return the field `version` at the start of an unreadable file, as a dict; {} if missing."""
+    """Return the field `version` from the start of an unreadable file, as a dict.
+
+    Return {} if the file does not start with this field.
+    """
     found = _VERSION.match(data)
     return {"version": found[1].decode()} if found else {}
 
 
 def choose_newest(heads: Sequence[Head]) -> Head:
-    """Return the head with the latest time; of several with the same time, the last one."""
-    latest = max(range(len(heads)), key=lambda place: (_time(heads[place]), place))
+    """Return the head (a session without its messages) with the latest time.
+
+    If several heads have this time, return the last of them.
+    """
+    latest = max(range(len(heads)), key=lambda place: (_latest_time(heads[place]), place))
     return heads[latest]
 
 
-def _time(head: Mapping[str, Any]) -> str:
+def _latest_time(head: Mapping[str, Any]) -> str:
     return next((str(head[name]) for name in _TIMES if head.get(name)), "")
 
 
@@ -210,17 +232,17 @@ def _is_head(value: Head) -> bool:
 
 
 def has_fields(head: Head) -> bool:
-    """Return whether a salvaged head has a readable field besides the status and the id."""
+    """Return whether a salvaged head has a readable field other than the status and the id."""
     return bool((_FIELDS - {"status"}) & head.keys())
 
 
 def cut_before_records(data: bytes) -> bytes:
-    """Return the bytes before the first message record, wherever in a line that record starts.
+    """Return the bytes of a file before its first message record, which may start inside a line.
 
-    The caller searches these bytes for fields of the head. Fields of a record must not be among
-    them.
+    The caller searches the result for fields of the session, so it must not contain fields of
+    messages.
     """
-    found = _RECORD.search(data)
+    found = _FIRST_RECORD.search(data)
     return data[: found.start()] if found else data
 
 
@@ -240,10 +262,10 @@ def decode_objects(text: str) -> Iterator[Head]:
 
 
 def make_up_session(name: str, messages: Sequence[SessionMessage], when: datetime) -> Session:
-    """Return a session whose head is made up from its messages and its name.
+    """Return a session with these messages. Its other fields come from the messages and `name`.
 
-    The name may state a type and a topic, as in `001-debug-slow-parser`. Without messages, the
-    session began at `when`.
+    The name may contain a type and a topic, as in `001-debug-slow-parser`. If there are no
+    messages, `when` becomes the start time.
     """
     times = [message.timestamp for message in messages] or [when]
     session = Session(name, created_at=times[0], updated_at=max(times), status="paused")
@@ -252,6 +274,6 @@ def make_up_session(name: str, messages: Sequence[SessionMessage], when: datetim
     kind, _, topic = rest.partition("-")
     if number.isdecimal() and kind and is_type(kind):
         session.kind = kind
-    asked = any(message.role == "user" for message in messages)
-    session.title = generate_title(session) if asked or not topic else topic.replace("-", " ")
+    has_request = any(message.role == "user" for message in messages)
+    session.title = generate_title(session) if has_request or not topic else topic.replace("-", " ")
     return session

@@ -13,43 +13,46 @@ from cortext import paths
 from cortext.durability.trash_folder import Trash
 from cortext.features.doctor.problem import NOTHING, WARNING, CheckResult, Problem, Repair, Repaired
 
-_ABANDONED = 3600.0
+_ABANDONED_SECONDS = 3600.0
 """Seconds after which a temp file counts as abandoned."""
-_OTHERS = 0o077
+_OTHERS_MODE = 0o077
 _TEMP = re.compile(r"\..*\.[0-9a-f]{16}\.tmp")
-"""The names of cortext's temp files, as `temp_name` makes them."""
+"""Matches the names of cortext's temp files, which the function `temp_name` creates."""
 
 
 def find_temp_files(folders: Iterable[str], others: Iterable[str] = ()) -> list[str]:
-    """Return the abandoned temp files of cortext in these folders, and those among `others`.
+    """Return the paths of cortext's temp files that did not change for an hour.
 
-    `others` are paths of further temp files. A temp file is abandoned after an hour.
+    Search `folders`, and also check the paths in `others`, which are temp files elsewhere.
     """
-    limit = time.time() - _ABANDONED
+    limit = time.time() - _ABANDONED_SECONDS
     names = (entry for folder in folders for entry in _entries(folder))
     temps = {entry.path for entry in names if _TEMP.fullmatch(entry.name)}
     return sorted(path for path in temps.union(others) if _mtime(path) < limit)
 
 
 def check_temp_files(found: Sequence[str]) -> CheckResult:
-    """Return one problem for all these abandoned temp files; its repair moves them to the trash."""
+    """Return one problem for all abandoned temp files in `found`.
+
+    The repair moves the files to the trash.
+    """
     if not found:
         return NOTHING
-    text = f"{_counted(found, 'temp file')} of processes that were killed: {_some(found)}"
-    mend = f"move {_counted(found, 'abandoned temp file')} to the trash"
+    text = f"{_count(found, 'temp file')} of killed processes: {_name_first(found)}"
+    mend = f"move {_count(found, 'abandoned temp file')} to the trash"
     hint = "`cortext doctor --fix` moves them to the trash"
     problem = Problem(text, hint, WARNING, found[0], mend=mend)
-    return CheckResult([problem], Repair(mend, partial(_move, list(found))))
+    return CheckResult([problem], Repair(mend, partial(_move_to_trash, list(found))))
 
 
-def _move(found: list[str]) -> Repaired | None:
-    limit = time.time() - _ABANDONED
-    there = [path for path in found if os.path.lexists(path) and _mtime(path) < limit]
-    if not there:
+def _move_to_trash(found: list[str]) -> Repaired | None:
+    limit = time.time() - _ABANDONED_SECONDS
+    remaining = [path for path in found if os.path.lexists(path) and _mtime(path) < limit]
+    if not remaining:
         return None
-    entry = Trash(paths.trash()).put("temp files of processes that were killed", there)
-    kept = os.path.join(paths.trash(), entry.id)
-    return Repaired(f"moved to the trash: {_some(there)}", [kept])
+    entry = Trash(paths.trash()).put("temp files of killed processes", remaining)
+    trash_path = os.path.join(paths.trash(), entry.id)
+    return Repaired(f"moved to the trash: {_name_first(remaining)}", [trash_path])
 
 
 def check_trash() -> list[Problem]:
@@ -58,8 +61,8 @@ def check_trash() -> list[Problem]:
     lost = [entry.path for entry in _entries(paths.trash()) if entry.name not in listed]
     return [
         Problem(
-            f"{path} is in the trash, and its note cannot be read: where was it?",
-            "look into it, and move what you need to where it was",
+            f"{path} is in the trash, but the note with its original path cannot be read",
+            "look at its contents, and move what you need back by hand",
             WARNING,
             path,
         )
@@ -68,57 +71,60 @@ def check_trash() -> list[Problem]:
 
 
 def find_readable_by_others(folders: Iterable[str]) -> Iterator[str]:
-    """Yield these folders and the paths below them that other users may read or change."""
+    """Search folders at any depth, and yield the paths that other users may read or change.
+
+    The folders themselves are included.
+    """
     for folder in folders:
-        if _is_open(folder):
+        if _is_open_to_others(folder):
             yield folder
         for entry in _entries(folder):
             if entry.is_dir(follow_symlinks=False):
                 yield from find_readable_by_others([entry.path])
-            elif _is_open(entry.path):
+            elif _is_open_to_others(entry.path):
                 yield entry.path
 
 
 def filter_readable_by_others(found: Iterable[str]) -> list[str]:
     """Return the paths that other users may read or change."""
-    return [path for path in found if _is_open(path)]
+    return [path for path in found if _is_open_to_others(path)]
 
 
 def check_modes(what: str, found: Sequence[str]) -> CheckResult:
-    """Return one problem for all these paths, which other users can read or change.
+    """Return one problem for all the paths in `found`, which other users can read or change.
 
     `what` names their contents, such as "keys". The repair removes the permissions of other users.
     """
     if not found:
         return NOTHING
-    count = _counted(found, "place")
-    text = f"other users can read or change {count} with {what}: {_some(found)}"
-    mend = f"take the rights of other users on {count} with {what} away"
-    hint = "`cortext doctor --fix` leaves them to you alone"
+    count = _count(found, "path")
+    text = f"other users can read or change {count} with {what}: {_name_first(found)}"
+    mend = f"make {count} with {what} accessible only to you"
+    hint = "`cortext doctor --fix` makes them accessible only to you"
     problem = Problem(text, hint, WARNING, found[0], mend=mend)
-    return CheckResult([problem], Repair(mend, partial(_close, list(found), what)))
+    return CheckResult([problem], Repair(mend, partial(_remove_permissions, list(found), what)))
 
 
-def _close(found: list[str], what: str) -> Repaired | None:
+def _remove_permissions(found: list[str], what: str) -> Repaired | None:
     closed: list[str] = []
     for path in found:
-        if _is_open(path):
+        if _is_open_to_others(path):
             mode = stat.S_IMODE(os.lstat(path).st_mode)
-            os.chmod(path, mode & ~_OTHERS)
+            os.chmod(path, mode & ~_OTHERS_MODE)
             closed.append(f"{path} had {mode:03o}")
     if not closed:
         return None
-    did = f"{_counted(closed, 'place')} with {what}, now yours alone: {_some(closed)}"
+    did = f"only you can access {_count(closed, 'path')} with {what} now: {_name_first(closed)}"
     return Repaired(did, [])
 
 
-def _is_open(path: str) -> bool:
+def _is_open_to_others(path: str) -> bool:
     try:
         found = os.lstat(path)
     except OSError:
         return False  # The file is gone, or its own check reports why it cannot be examined.
     kind = stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)
-    return kind and found.st_uid == os.getuid() and bool(found.st_mode & _OTHERS)
+    return kind and found.st_uid == os.getuid() and bool(found.st_mode & _OTHERS_MODE)
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:
@@ -136,10 +142,10 @@ def _mtime(path: str) -> float:
         return time.time()
 
 
-def _counted(found: Sequence[str], word: str) -> str:
+def _count(found: Sequence[str], word: str) -> str:
     return f"{len(found)} {word}" if len(found) == 1 else f"{len(found)} {word}s"
 
 
-def _some(found: Sequence[str]) -> str:
+def _name_first(found: Sequence[str]) -> str:
     more = f" and {len(found) - 3} more" if len(found) > 3 else ""
     return f"{', '.join(found[:3])}{more}"

@@ -1,8 +1,8 @@
 """The agents of `aur spawn`: markdown files, each with a name and a system prompt.
 
 Agents are searched in the workspace, in the project's `.claude/agents/` and in the user's own
-folder. If two agents have the same name, the first wins. Anyone may have written the files of a
-workspace, so an agent file cannot name a program to run.
+folder, in this order. If two agents have the same name, the first is used. Anyone may have written
+the files of a workspace, so an agent file cannot name a program to run.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DEFAULT = "default"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _KEY = re.compile(r"([A-Za-z_-]+):(?:[ \t]+(.*))?")
 _FENCE = "---"
-_BIGGEST = 1_000_000
+_MAX_BYTES = 1_000_000
 _log = logging.getLogger("cortext.features")
 
 
@@ -50,12 +50,13 @@ class UnknownAgentError(CortextError, LookupError):
         self.known = known
         from difflib import get_close_matches
 
-        near = "".join(f"did you mean {each}? " for each in get_close_matches(name, known, n=1))
+        suggestion = "".join(
+            f"did you mean {each}? " for each in get_close_matches(name, known, n=1)
+        )
         where = "markdown files in .workspace/agents/, .claude/agents/ and ~/.aurora/agents/"
-        what = "is" if len(known) == 1 else "are"
         super().__init__(
-            f"there is no agent {name}",
-            hint=f"{near}there {what} {', '.join(known)}; agents are {where}",
+            f"unknown agent {name}",
+            hint=f"{suggestion}available agents: {', '.join(known)}; agents are {where}",
         )
 
 
@@ -74,17 +75,20 @@ def find_agents(cwd: str) -> dict[str, Agent]:
     return dict(sorted(found.items()))
 
 
-_said: set[str] = set()
+_warned: set[str] = set()
 
 
 def _warn(sentence: str) -> None:
-    if sentence not in _said:
-        _said.add(sentence)
+    if sentence not in _warned:
+        _warned.add(sentence)
         _log.warning("%s", sentence)
 
 
 def get_agent(name: str, cwd: str) -> Agent:
-    """Return the agent with this name. Raises UnknownAgentError, which lists the known names."""
+    """Return the agent `name` that can be used in the folder `cwd`.
+
+    Raises UnknownAgentError if there is no such agent.
+    """
     agents = find_agents(cwd)
     if name not in agents:
         raise UnknownAgentError(name, list(agents))
@@ -92,14 +96,14 @@ def get_agent(name: str, cwd: str) -> Agent:
 
 
 def agent_of(name: str, cwd: str) -> tuple[Agent, str]:
-    """Return the agent that a stored session names, and a warning or "".
+    """Return the agent `name` of a stored session, and a warning or "".
 
     If no agent has this name any more, return an agent with an empty prompt, and a warning.
     """
     try:
         return get_agent(name or DEFAULT, cwd), ""
     except UnknownAgentError:
-        warning = f"there is no agent {name} here: it goes on without a system prompt"
+        warning = f"the agent {name} does not exist here; continuing without its system prompt"
         return Agent(name, "", ""), warning
 
 
@@ -107,9 +111,9 @@ def _folders(cwd: str) -> Iterator[str]:
     yield os.path.join(paths.workspace_root(cwd), ".workspace", "agents")
     folder = os.path.abspath(cwd)
     while True:
-        here = os.path.join(folder, ".claude", "agents")
-        if os.path.isdir(here):
-            yield here
+        agents_folder = os.path.join(folder, ".claude", "agents")
+        if os.path.isdir(agents_folder):
+            yield agents_folder
             break
         parent = os.path.dirname(folder)
         if parent == folder:
@@ -124,7 +128,7 @@ def _files(folder: str) -> list[str]:
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
-        _warn(f"{folder} is passed over: {reason_of(error)}")
+        _warn(f"skipping agents in {folder}: {reason_of(error)}")
         return []
     return [os.path.join(folder, name) for name in names if name.endswith(".md")]
 
@@ -140,9 +144,9 @@ def _read(path: str) -> Agent | None:
         with open(fd, "rb") as file:
             if not stat.S_ISREG(os.fstat(fd).st_mode):
                 raise ValueError("not a file")
-            data = file.read(_BIGGEST + 1)
-        if len(data) > _BIGGEST:
-            raise ValueError(f"larger than {_BIGGEST:,} bytes")
+            data = file.read(_MAX_BYTES + 1)
+        if len(data) > _MAX_BYTES:
+            raise ValueError(f"larger than {_MAX_BYTES:,} bytes")
         return _parse(data.decode("utf-8-sig"), path)
     except OSError as error:
         reason = reason_of(error)
@@ -150,7 +154,7 @@ def _read(path: str) -> Agent | None:
         reason = "not UTF-8"
     except ValueError as error:
         reason = str(error)
-    _warn(f"the agent in {path} is passed over: {reason}")
+    _warn(f"skipping the agent in {path}: {reason}")
     return None
 
 
@@ -162,10 +166,10 @@ def _parse(text: str, path: str) -> Agent:
     head, prompt = _front_matter(text)
     name = head.get("name") or os.path.basename(path).removesuffix(".md")
     if not _NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is no name: letters a to z, digits, '.', '_' and '-'")
+        raise ValueError(f"{name!r} is not a valid name; use a to z, digits, '.', '_' and '-'")
     tool, model = head.get("tool", ""), head.get("model", "")
     if tool and not is_tool(tool):
-        _warn(f"{path}: its tool is to be one of {', '.join(tool_names())}, not {tool!r}")
+        _warn(f"{path}: the tool must be one of {', '.join(tool_names())}, not {tool!r}")
         tool = ""
     # In a tool's own agents folder, `model` is a model of that tool, or "inherit".
     folder = os.path.basename(os.path.dirname(os.path.dirname(path)))
@@ -179,8 +183,8 @@ def _parse(text: str, path: str) -> Agent:
 def _front_matter(text: str) -> tuple[dict[str, str], str]:
     """Return the `key: value` lines at the start of a markdown text, and the text after them.
 
-    The lines are between two `---` lines. Only the first line of a long value counts. Raises
-    ValueError if the second `---` is missing.
+    The `key: value` lines are between two `---` lines. Only the first line of a long value is used.
+    Raises ValueError if the second `---` is missing.
     """
     lines = text.split("\n")
     if lines[0].rstrip() != _FENCE:
@@ -188,12 +192,12 @@ def _front_matter(text: str) -> tuple[dict[str, str], str]:
     for number, line in enumerate(lines[1:], start=1):
         if line.rstrip() == _FENCE:
             found = (_KEY.fullmatch(each.rstrip()) for each in lines[1:number])
-            head = {match[1].lower(): _unquoted(match[2] or "") for match in found if match}
+            head = {match[1].lower(): _unquote(match[2] or "") for match in found if match}
             return head, "\n".join(lines[number + 1 :])
-    raise ValueError("its front matter has no end")
+    raise ValueError("its front matter has no closing `---`")
 
 
-def _unquoted(value: str) -> str:
+def _unquote(value: str) -> str:
     value = value.strip()
     if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
         return value[1:-1]

@@ -13,9 +13,10 @@ from cortext.stores.store_registry import open_session_store
 def open_store(url: str, **options: Any) -> Conversations:
     """Return the conversation store that a URL names.
 
-    The URL is `memory:`, `file:PATH`, `redis://…`, `redis+cluster://…`, `redis+sentinel://…` (each
-    as `rediss` with TLS) or `postgresql://…`. The options are those of the store: `window`, `ttl`,
-    `max_conversations`. Raises ValueError, which lists the kinds, for any other URL.
+    The URL is `memory:`, `file:PATH`, `redis://…`, `redis+cluster://…`, `redis+sentinel://…` or
+    `postgresql://…`. For Redis with TLS, write `rediss` instead of `redis`. `options` are keyword
+    arguments of the store's class, such as `ttl` (the number of seconds after which an idle
+    conversation expires). Raises ValueError for any other URL. The error lists the valid URLs.
     """
     return registry.open_store(url, open_log=_open_log, **options)
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from cortext.catalog.row import ConversationRow
-from cortext.features.secrets.adapter_files import is_checkpoints
-from cortext.features.secrets.file_readers import Unread, noting
+from cortext.features.secrets.adapter_side_files import is_checkpoints
+from cortext.features.secrets.file_readers import Unread, collect_unreadable
 from cortext.tools import jsonl_transcripts, transcript_folders
 from cortext.tools.archive_items import archive_source
 from cortext.tools.registry import is_tool, open_bridge, tool_names
@@ -20,33 +20,33 @@ _INDEX = "session_index.jsonl"
 
 
 def sessions_of(row: ConversationRow) -> list[tuple[str, str]]:
-    """Return the tool and id of each tool session behind a row.
+    """Return the tool and the id of each tool session that a row stands for.
 
-    A row is a tool session itself, or a conversation that took place in several tool sessions.
+    The row of a tool session has one tool session. The row of a conversation may have several.
     """
     if row.tool:
         return [] if not is_tool(row.tool) else [(row.tool, row.key)]
     return [(tool, id) for tool in sorted(row.tools) for id in row.session_ids]
 
 
-def how_to_remove(path: str) -> str:
+def describe_removal(path: str) -> str:
     """Return advice on how to remove a secret from a file that cortext must not change."""
     if is_checkpoints(path):
         return (
-            "only LangGraph can change its checkpoints: `delete_thread` in your program, or "
-            "`cortext delete` and `cortext trash empty`, takes the thread away with them"
+            "only LangGraph can change its checkpoints; to remove the whole thread, call "
+            "`delete_thread` in your program, or run `cortext delete` and `cortext trash empty`"
         )
     if path.endswith(".db"):
-        return "delete the session in OpenCode: all its sessions share that file"
+        return "delete the session in OpenCode; all its sessions share this file"
     if os.path.basename(path) == _INDEX:
-        return "it has the names of all threads: take that line out when Codex is not running"
-    return "end the session there, and remove that file: what is said in it goes with it"
+        return "the file lists the names of all threads; remove the line while Codex is not running"
+    return "close the session there and delete the file; this deletes the conversation in the tool"
 
 
 class SessionFiles:
-    """A finder for the files of tool sessions, which searches each folder only once.
+    """Finds the files of tool sessions, and searches each folder only once.
 
-    `claimed` contains all files that the methods have returned so far.
+    `claimed` contains all files that `own` and `copies` have returned so far.
     """
 
     def __init__(self) -> None:
@@ -55,22 +55,22 @@ class SessionFiles:
 
     def own(self, tool: str, id: str) -> list[str]:
         """Return the tool's own files of a session. All sessions of OpenCode are in one file."""
-        return self._of(tool, id, transcript_folders.own_home(tool), is_copy=False)
+        return self._find(tool, id, transcript_folders.own_home(tool), is_copy=False)
 
     def copies(self, tool: str, id: str) -> list[str]:
         """Return the files of a session in our archive."""
-        return self._of(tool, id, transcript_folders.archive_home(tool), is_copy=True)
+        return self._find(tool, id, transcript_folders.archive_home(tool), is_copy=True)
 
     def unclaimed(self, unread: Unread) -> list[str]:
         """Return the files in our archive that no earlier call of `copies` has returned.
 
-        A folder that cannot be read is added to `unread`.
+        If a folder cannot be read, add it to `unread`.
         """
         homes = map(transcript_folders.archive_home, tool_names())
         found = (path for home in homes for path in _walk(home, unread))
         return [path for path in found if path not in self.claimed]
 
-    def _of(self, tool: str, id: str, home: str, *, is_copy: bool) -> list[str]:
+    def _find(self, tool: str, id: str, home: str, *, is_copy: bool) -> list[str]:
         if (tool, home) not in self._homes:
             self._homes[tool, home] = _ToolFolder(tool, home, is_copy=is_copy)
         found = self._homes[tool, home].files(id)
@@ -94,10 +94,10 @@ class _ToolFolder:
         return found
 
     @cached_property
-    def _named(self) -> dict[str, list[str]]:
-        """The files by the session ids in their names.
+    def _by_name(self) -> dict[str, list[str]]:
+        """The paths of the files in the folder, by the session id in the name of the file.
 
-        This is empty unless the tool moves sessions to other files.
+        The mapping is empty if the tool never moves a session to another file.
         """
         found: dict[str, list[str]] = {}
         for path in _walk(self._home) if self._source.moves_transcripts else ():
@@ -106,17 +106,20 @@ class _ToolFolder:
         return found
 
     def files(self, id: str) -> list[str]:
-        found = [*self._named.get(id, [])]
+        found = [*self._by_name.get(id, [])]
         for path in self._sources.get(id, []):
             rows = self._source.tool.has_databases and not self._is_copy
-            found += [path] if rows else self._beside(path, id)
+            found += [path] if rows else self._companions(path, id)
         titles = self._source.titles_file
         if titles and found and os.path.isfile(f"{self._home}/{titles}"):
             found.append(f"{self._home}/{titles}")
         return list(dict.fromkeys(found))
 
-    def _beside(self, path: str, id: str) -> Iterator[str]:
-        """Yield a transcript and its companions: old versions, sub-agents, copies of programs."""
+    def _companions(self, path: str, id: str) -> Iterator[str]:
+        """Yield the transcript at `path` and its companion files.
+
+        Companions are old versions, transcripts of sub-agents, and copies that other programs made.
+        """
         yield path
         folder, name = os.path.split(path)
         stem = _STEM.sub("", name)
@@ -133,17 +136,17 @@ class _ToolFolder:
         """
         if folder not in self._listed:
             entries = jsonl_transcripts.listed(folder)
-            self._listed[folder] = [(one.name, one.path, _first(one)) for one in entries]
+            self._listed[folder] = [(one.name, one.path, _first_agent_line(one)) for one in entries]
         return self._listed[folder]
 
 
-def _first(entry: os.DirEntry[str]) -> bytes:
+def _first_agent_line(entry: os.DirEntry[str]) -> bytes:
     if not entry.name.startswith("agent-") or not entry.is_file(follow_symlinks=False):
         return b""
     return jsonl_transcripts.read_head(entry.path, jsonl_transcripts.ENDS[1]).partition(b"\n")[0]
 
 
 def _walk(folder: str, unread: Unread | None = None) -> Iterator[str]:
-    for top, folders, names in os.walk(folder, onerror=noting(unread)):
+    for top, folders, names in os.walk(folder, onerror=collect_unreadable(unread)):
         folders.sort()
         yield from (os.path.join(top, name) for name in sorted(names))

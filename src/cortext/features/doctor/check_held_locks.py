@@ -1,7 +1,8 @@
-"""Find locks whose holder is stopped, or has ended while a child process keeps the lock.
+"""Find locks that nobody will free soon.
 
-The system frees a lock when no process has the lock file open any more. A lock file alone therefore
-says nothing; only `/proc/locks` says whether its lock is held.
+The process that took such a lock is stopped, or it has ended and a child process keeps the lock.
+The system frees a lock when no process has the lock file open any more. The lock file stays, so
+only `/proc/locks` says whether the lock is held.
 """
 
 from __future__ import annotations
@@ -14,16 +15,16 @@ from typing import NamedTuple
 from cortext.durability.file_lock import describe_process
 from cortext.features.doctor.problem import WARNING, Problem
 
-_HINT = "let it go on (`kill -CONT {pid}`), or end it if nobody needs it (`kill -9 {pid}`)"
+_HINT = "continue the process with `kill -CONT {pid}`, or end it with `kill -9 {pid}`"
 
 
-class _Held(NamedTuple):
+class _HeldLock(NamedTuple):
     pid: int
     path: str
 
 
 def list_lock_files(folders: Iterable[str]) -> Iterator[str]:
-    """Yield the paths of the session lock files in folders that store sessions."""
+    """Yield the paths of the lock files of all sessions in these folders."""
     for folder in folders:
         for name in ("locks", "live"):
             side = f"{folder}/.cortext/{name}"
@@ -35,12 +36,12 @@ def list_lock_files(folders: Iterable[str]) -> Iterator[str]:
 
 
 def check_locks(files: Iterable[str]) -> list[Problem]:
-    """Return a problem for each of these lock files whose holding process is stopped or has ended.
+    """Return a problem for each held lock whose process is stopped or has ended.
 
-    A lock that a running process holds is no problem.
+    `files` are the lock files to check. A lock that a running process holds is no problem.
     """
-    held = _held()
-    if not held:
+    holders = _read_held_locks()
+    if not holders:
         return []
     problems: list[Problem] = []
     for path in files:
@@ -49,30 +50,33 @@ def check_locks(files: Iterable[str]) -> list[Problem]:
         except OSError:
             continue  # Nobody can hold the lock of a file that cannot be examined.
         key = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
-        if key in held and (problem := _judge(_Held(held[key], path))):
+        if key in holders and (problem := _describe_lock(_HeldLock(holders[key], path))):
             problems.append(problem)
     return problems
 
 
-def _judge(held: _Held) -> Problem | None:
-    state = _state(held.pid)
-    who = describe_process(held.pid)
-    since = _since(held.pid)
+def _describe_lock(lock: _HeldLock) -> Problem | None:
+    state = _process_state(lock.pid)
+    who = describe_process(lock.pid)
+    since = _describe_start(lock.pid)
     if state in ("T", "t"):
-        text = f"{held.path} is held by {who}, which is stopped{since}: others wait for it in vain"
-        return Problem(text, _HINT.format(pid=held.pid), WARNING, held.path)
+        text = f"{lock.path} is locked by {who}, which is stopped{since}; other processes must wait"
+        return Problem(text, _HINT.format(pid=lock.pid), WARNING, lock.path)
     if state in ("", "Z"):
-        text = f"{held.path} is held for {who}, which has ended: one that it started has it open"
-        hint = f"`fuser {held.path}` names it, and ending that frees the lock"
-        if others := [describe_process(pid) for pid in _who_has_open(held.path)]:
+        text = f"{lock.path} is locked: {who} has ended, but a process that it started has it open"
+        hint = f"find the process with `fuser {lock.path}`, and end it to free the lock"
+        if others := [describe_process(pid) for pid in _find_openers(lock.path)]:
             text = f"{text}: {', '.join(others)}"
-            hint = "ending that frees the lock"
-        return Problem(text, hint, WARNING, held.path)
+            hint = "end that process to free the lock"
+        return Problem(text, hint, WARNING, lock.path)
     return None
 
 
-def _held() -> dict[str, int]:
-    """Return the process id that holds each locked file, by the file's device and inode."""
+def _read_held_locks() -> dict[str, int]:
+    """Return the process id of the holder of each file lock on this machine.
+
+    The keys name the locked files by device and inode, as `/proc/locks` does.
+    """
     try:
         with open("/proc/locks", encoding="ascii") as file:
             rows = [row.split() for row in file]
@@ -81,7 +85,7 @@ def _held() -> dict[str, int]:
     return {row[5]: int(row[4]) for row in rows if len(row) > 5 and row[1] == "FLOCK"}
 
 
-def _who_has_open(path: str) -> list[int]:
+def _find_openers(path: str) -> list[int]:
     """Return the ids of this user's processes that have a file open."""
     wanted = os.path.realpath(path)
     found: list[int] = []
@@ -95,7 +99,7 @@ def _who_has_open(path: str) -> list[int]:
     return found
 
 
-def _state(pid: int) -> str:
+def _process_state(pid: int) -> str:
     """Return the state letter of a process from `/proc`; "" if there is no such process."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
@@ -104,9 +108,9 @@ def _state(pid: int) -> str:
         return ""
 
 
-def _since(pid: int) -> str:
+def _describe_start(pid: int) -> str:
     try:
         when = datetime.fromtimestamp(os.stat(f"/proc/{pid}").st_mtime, UTC).astimezone()
     except OSError:
         return ""
-    return f" (it was started {when:%Y-%m-%d %H:%M})"
+    return f" (started {when:%Y-%m-%d %H:%M})"

@@ -9,7 +9,9 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from cortext import clock
 from cortext.durability.read_files import read_file
@@ -23,8 +25,8 @@ from cortext.tools.writer_protocol import Turn, iso, open_writer
 from cortext.workspace.session_manager import SessionManager
 
 
-class Step(NamedTuple):
-    """One step of the tour: a title, the command (`done`), and the lines of its output."""
+class Step(msgspec.Struct, frozen=True):
+    """One step of the tour. `done` is the command that was run, and `lines` are its output."""
 
     title: str
     done: str
@@ -59,53 +61,56 @@ for number in range(100_000):
     store.append("killed", SessionMessage("user", f"message {number}"))
     print(number, flush=True)
 """
-_ACKNOWLEDGED = 50
+_KILL_AFTER = 50
 
 
 def tour(folder: str) -> Iterator[Step]:
     """Run the tour of `cortext demo` and yield each step when it is done.
 
-    Everything is written below `folder`, which has its own home folder. The user's history is not
-    read.
+    The commands write only below `folder` and use a home folder there. The user's own history is
+    not read.
     """
     home, project = f"{folder}/home", f"{folder}/home/shop"
     os.makedirs(project)
-    yield _have(home, project)
-    yield _run("They stand in one list, whichever tool they were had in", home, "list")
-    yield _run("What was said is found, with the command that reopens it", home, "search", "retry")
-    yield _outlive(home)
+    yield _write_history(home, project)
+    yield _run_step("One list shows the conversations of all tools", home, "list")
+    title = "Search finds the text; each line starts with the id for `cortext resume`"
+    yield _run_step(title, home, "search", "retry")
+    yield _delete_history(home)
     yield _resume(f"{folder}/sessions")
     yield _kill(f"{folder}/logs")
 
 
-def _have(home: str, project: str) -> Step:
+def _write_history(home: str, project: str) -> Step:
     hour = timedelta(hours=1)
     began = clock.now() - 3 * hour
-    claude = _write(CLAUDE.name, f"{home}/.claude", project, _PARSER, clock.now() - 50 * hour)
-    codex = _write(CODEX.name, f"{home}/.codex", project, _UPLOADS, began)
-    _begun_at(codex, began)
+    claude = _write_session(
+        CLAUDE.name, f"{home}/.claude", project, _PARSER, clock.now() - 50 * hour
+    )
+    codex = _write_session(CODEX.name, f"{home}/.codex", project, _UPLOADS, began)
+    _set_start_time(codex, began)
     paths = [os.path.relpath(path, home) for path in (claude, codex)]
     return Step(
-        "Two conversations: one in Claude Code, two days ago, and one in Codex, today",
-        "claude; codex   (here: as they write them, in a home of the tour's own)",
+        "There are two conversations: one in Claude Code two days ago, and one in Codex today",
+        "find ~ -name '*.jsonl'     # ~ is a temporary home folder of this tour, not yours",
         [f"~/{path}  {os.path.getsize(f'{home}/{path}')} bytes" for path in paths],
     )
 
 
-def _write(tool: str, home: str, cwd: str, said: Sequence[str], began: datetime) -> str:
+def _write_session(tool: str, home: str, cwd: str, texts: Sequence[str], began: datetime) -> str:
     turns = [
         Turn("assistant" if number % 2 else "user", began + timedelta(minutes=number), text)
-        for number, text in enumerate(said)
+        for number, text in enumerate(texts)
     ]
     # A title would start the Codex program; Codex shows the first message instead.
-    title = "" if tool == CODEX.name else said[0]
+    title = "" if tool == CODEX.name else texts[0]
     return open_writer(tool, home).write(turns, cwd=cwd, title=title).path
 
 
-def _begun_at(rollout: str, began: datetime) -> None:
+def _set_start_time(rollout: str, began: datetime) -> None:
     """Give a Codex transcript an earlier start time.
 
-    Our writer starts a session at the current time, but in the story it began hours ago.
+    Our writer starts a session at the current time, but the session of the tour began hours ago.
     """
     first, _, rest = read_file(rollout).partition(b"\n")
     meta = record_dicts.as_dict(json_codec.decode(first))
@@ -113,23 +118,23 @@ def _begun_at(rollout: str, began: datetime) -> None:
     replace(rollout, [json_codec.encode(meta), b"\n", rest])
 
 
-def _run(title: str, home: str, *words: str) -> Step:
-    return Step(title, f"cortext {' '.join(words)}", _cortext(home, *words))
+def _run_step(title: str, home: str, *words: str) -> Step:
+    return Step(title, f"cortext {' '.join(words)}", _run_cortext(home, *words))
 
 
-def _outlive(home: str) -> Step:
-    _cortext(home, "sync", "--quiet")
-    # A later command would archive in the background, in a folder that may be gone by then.
-    _cortext(home, "config", "archive.enabled", "off")
+def _delete_history(home: str) -> Step:
+    _run_cortext(home, "sync", "--quiet")
+    # Otherwise a later command starts a sync in the background, after the folder may be deleted.
+    _run_cortext(home, "config", "archive.enabled", "off")
     shutil.rmtree(f"{home}/.claude")
     return Step(
-        "Claude Code's history is deleted, as it does after 30 days: ours is there",
-        "rm -r ~/.claude; cortext search parser",
-        _cortext(home, "search", "parser"),
+        "Claude Code deletes its history after 30 days; cortext still has its copy",
+        "rm -r ~/.claude; cortext search parser     # only in the home folder of this tour",
+        _run_cortext(home, "search", "parser"),
     )
 
 
-def _cortext(home: str, *words: str) -> list[str]:
+def _run_cortext(home: str, *words: str) -> list[str]:
     """Run a cortext command with `home` as the home folder, and return the lines of its output."""
     env = {"HOME": home, "PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "CI": "1"}
     command = [sys.executable, "-m", "cortext", *words]
@@ -143,39 +148,54 @@ def _resume(folder: str) -> Step:
     manager.add_message("assistant", "Three callers, all inside: I would start with REST.")
     manager.close()
     return Step(
-        "In your own agent: another process goes on with what one began",
+        "In your own agent: a second process continues the conversation",
         "SessionManager(...).resume_latest()",
         _output([sys.executable, "-c", _RESUME, folder]),
     )
 
 
 def _kill(folder: str) -> Step:
-    """Kill a writer while it writes, and check that every acknowledged message is stored."""
+    """Kill a process while it writes messages, and check that no acknowledged message is lost.
+
+    A message is acknowledged when the call that saves it has returned.
+    """
     store = LogStore(folder)
     store.save(Session("killed", title="A writer that is killed"))
     command = [sys.executable, "-c", _WRITER, f"log:{folder}"]
-    whole = 0
+    acknowledged = 0
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as child:
         try:
             for line in child.stdout or ():
-                whole += line.endswith("\n")
-                if whole == _ACKNOWLEDGED:
+                acknowledged += line.endswith("\n")
+                if acknowledged == _KILL_AFTER:
                     child.send_signal(signal.SIGKILL)
         finally:
             child.kill()
-    present = store.load("killed").message_count
-    verdict = "nothing is lost" if present >= whole else "something is lost: a defect"
+    stored = store.load("killed").message_count
     return Step(
-        "A writer is killed in the middle of its work",
+        "A process is killed while it writes messages",
         "store.append(...) in a loop, kill -9",
-        [f"{whole} messages were acknowledged, {present} are there: {verdict}"],
+        describe_kill(acknowledged, stored),
     )
 
 
-def _output(command: Sequence[str], **how: Any) -> list[str]:
+def describe_kill(acknowledged: int, stored: int) -> list[str]:
+    """Return lines that say whether a killed process lost messages.
+
+    More messages may be stored than acknowledged, because the process may be killed after a message
+    was stored, but before the process learned it.
+    """
+    verdict = "nothing is lost" if stored >= acknowledged else "messages are lost; this is a bug"
+    lines = [f"{acknowledged} messages were acknowledged, {stored} are stored: {verdict}"]
+    if stored > acknowledged:
+        lines.append("The last message was stored, but the process was killed before it knew that.")
+    return lines
+
+
+def _output(command: Sequence[str], **options: Any) -> list[str]:
     done = subprocess.run(
-        command, capture_output=True, text=True, check=True, start_new_session=True, **how
+        command, capture_output=True, text=True, check=True, start_new_session=True, **options
     )
     return done.stdout.splitlines()

@@ -1,6 +1,6 @@
 """The settings of `cortext spawn`.
 
-Their file belongs to the program Aurora; cortext only reads it.
+The settings file belongs to another program, Aurora. cortext only reads it.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from cortext.durability.read_files import open_file, read_range
 from cortext.errors import reason_of
 
 MAX_TOKENS = 100_000
-_BIGGEST = 1_000_000
-_MOST_DAYS = 36_500
-_MOST_TOKENS = 1_000_000_000
-_LEAST_TOKENS = 1_000
+_MAX_BYTES = 1_000_000
+_MAX_DAYS = 36_500
+_MAX_TOKENS = 1_000_000_000
+_MIN_TOKENS = 1_000
 
 
 class SpawnSettings(NamedTuple):
     """The settings of `cortext spawn`.
 
-    `tool` is the tool or command that answers, or "". With `expiry_days` 0, sessions are never
-    deleted. `max_tokens` is the size of the context. `warnings` describe invalid settings, which
-    are ignored.
+    `tool` is the tool or command that answers, or "". Sessions are deleted after `expiry_days`
+    days without a message; 0 means never. `max_tokens` is the size of the context. `warnings`
+    describe invalid settings, which are ignored.
     """
 
     tool: str
@@ -52,16 +52,16 @@ def load() -> SpawnSettings:
         if good and least <= value <= most:
             return value
         name = f"spawner.interactive.{key}"
-        said = f"{path}: {name} is to be a number from {least:g} to {most:g}"
-        warnings.append(f"{said}; it counts as {default:g}")
+        wrong = f"{path}: {name} must be a number from {least:g} to {most:g}"
+        warnings.append(f"{wrong}; using {default:g}")
         return default
 
     tool: Any = spawner.get("tool") or ""
     if not isinstance(tool, str):
-        warnings.append(f"{path}: spawner.tool is to be a text; it counts as not set")
+        warnings.append(f"{path}: spawner.tool must be a string; ignoring it")
         tool = ""
-    days = number("session_expiry_days", 0, 0, _MOST_DAYS)
-    tokens = number("max_tokens", MAX_TOKENS, _LEAST_TOKENS, _MOST_TOKENS)
+    days = number("session_expiry_days", 0, 0, _MAX_DAYS)
+    tokens = number("max_tokens", MAX_TOKENS, _MIN_TOKENS, _MAX_TOKENS)
     return SpawnSettings(tool, days, int(tokens), warnings)
 
 
@@ -69,17 +69,17 @@ def _read(path: str, warnings: list[str]) -> Any:
     try:
         fd = open_file(path)
         try:
-            data = read_range(fd, 0, _BIGGEST + 1)
+            data = read_range(fd, 0, _MAX_BYTES + 1)
         finally:
             os.close(fd)
     except FileNotFoundError:
         return None
     except OSError as error:
         reason = reason_of(error)
-        warnings.append(f"{path} cannot be read ({reason}); the defaults hold")
+        warnings.append(f"{path} cannot be read ({reason}); using the defaults")
         return None
-    if len(data) > _BIGGEST:
-        warnings.append(f"{path} is larger than {_BIGGEST:,} bytes; the defaults hold")
+    if len(data) > _MAX_BYTES:
+        warnings.append(f"{path} is larger than {_MAX_BYTES:,} bytes; using the defaults")
         return None
     import json
 
@@ -87,7 +87,7 @@ def _read(path: str, warnings: list[str]) -> Any:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
         where = f", line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
-        warnings.append(f"{path}{where} is not JSON; the defaults hold")
+        warnings.append(f"{path}{where} is not JSON; using the defaults")
         return None
 
 
@@ -96,16 +96,17 @@ def _section(
 ) -> dict[str, Any]:
     """Return the JSON object `name` inside the object `value`.
 
-    Return {} if it is missing or not an object. `within` is the path of `value` for warnings.
+    Return {} if it is missing or not an object. For warnings, `path` is the settings file, and
+    `within` says where `value` is in it.
     """
     if value is None:
         return {}
     if not isinstance(value, dict):
-        what = within.rstrip(".") or "it"
-        warnings.append(f"{path}: {what} is to be an object; the defaults hold")
+        what = within.rstrip(".") or "the content"
+        warnings.append(f"{path}: {what} must be an object; using the defaults")
         return {}
     found: Any = cast("dict[str, Any]", value).get(name)
     if found is None or isinstance(found, dict):
         return cast("dict[str, Any]", found or {})
-    warnings.append(f"{path}: {within}{name} is to be an object; the defaults hold")
+    warnings.append(f"{path}: {within}{name} must be an object; using the defaults")
     return {}

@@ -1,4 +1,4 @@
-"""The tool session that a command was started in, and its conversation."""
+"""Find the tool session in which a command was started, and its conversation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cortext.catalog.row import ConversationRow
 from cortext.errors import CortextError, SessionNotFoundError
 from cortext.features.capture.bindings import ConversationRef, find_binding, link_session, row_of
 from cortext.features.capture.capture import capture
-from cortext.features.capture.consent import allow
+from cortext.features.capture.capture_permission import allow
 from cortext.features.capture.pending_bindings import (
     disambiguate_session,
     find_pending,
@@ -18,7 +18,7 @@ from cortext.features.capture.pending_bindings import (
 from cortext.features.capture.session_facts import default_title
 from cortext.features.capture.transcripts import find_transcript
 from cortext.model.tool_binding import ToolBinding, binding_to_json
-from cortext.tools.tool_context import Inside, here
+from cortext.tools.surrounding_session import Inside, here
 from cortext.tools.transcript_folders import home_of
 from cortext.workspace.workspace import Workspace
 
@@ -44,8 +44,11 @@ def conversation_of_session(root: str) -> ConversationRow | None:
 def find_current_binding(inside: Inside, *, surely: bool = False) -> ConversationRef | None:
     """Return the conversation of the current tool session, or None if it is uncertain.
 
-    If `inside` has several possible sessions, those with a conversation must have the same one. If
-    `surely` is true, every possible session must have that conversation.
+    `inside` describes the tool that runs this command. `inside.ids` lists the candidates (the
+    sessions that may be the current session). A candidate is bound if it is linked to a
+    conversation. The result is a conversation only if all bound candidates are linked to it. If
+    `surely` is true, all candidates must be bound. If a conversation already waits for the session
+    of the tool's process, it is returned without these checks.
     """
     if inside.process and not inside.is_told:
         resolve_pending_all(inside.tool)
@@ -62,9 +65,9 @@ def make_conversation(
 ) -> ConversationRef:
     """Create a conversation of type `chat` from a tool session, and capture all its messages.
 
-    `root` is the workspace, and `path` is the transcript if it is known. `cwd` is the working
-    folder, if the session names none. If `at_rest` is true, the conversation is created as paused,
-    with the times of the session.
+    `root` is the workspace, `id` is the session id, and `path` is the transcript if it is known.
+    `cwd` becomes the working folder if the session names none. If `at_rest` is true, the new
+    conversation is paused, and has the times of the session.
     """
     found = find_transcript(tool, id, path)
     glance = None
@@ -85,15 +88,15 @@ def make_conversation(
         started = workspace.chat(title, native, cwd=cwd, began=began, ended=ended)
     else:
         started = workspace.chat(title, native, cwd=cwd)
-    made = ConversationRef(root, workspace.store.place_of(started.session.id, started.session))
-    allow(made.place, tool, id)
-    link_session(made, id)
-    capture(made.root, made.place, whole=True)
-    return made
+    ref = ConversationRef(root, workspace.store.place_of(started.session.id, started.session))
+    allow(ref.place, tool, id)
+    link_session(ref, id)
+    capture(ref.root, ref.place, whole=True)
+    return ref
 
 
 def find_row(ref: ConversationRef) -> ConversationRow | None:
-    """Return the current row of a conversation, or None if the conversation no longer exists."""
+    """Return the current row (list entry) of a conversation; None if it no longer exists."""
     try:
         return row_of(ref)
     except SessionNotFoundError:

@@ -10,14 +10,14 @@ from typing import NamedTuple
 from cortext.durability.read_files import read_file
 from cortext.durability.replace_file import storage_errors
 from cortext.errors import InvalidIdError, SessionCorruptedError, SessionStorageError
-from cortext.formats.exports.export_codec import NotAnExportError, decode, find_body, version_of
+from cortext.formats.exports.export_formats import NotAnExportError, decode, find_body, version_of
 from cortext.model.session import Session
 from cortext.stores.damage_report import refuse_newer
 from cortext.stores.port import SessionStore
 
-LARGEST = 1 << 30
-"""The largest file that can be imported, in bytes. A file is read as a whole."""
-_OURS = "import reads what `cortext export` wrote: md, html, json or jsonl"
+MAX_IMPORT_BYTES = 1 << 30
+"""The maximum size of a file to import, in bytes. The whole file is read into memory."""
+_FORMATS_HINT = "`cortext import` reads files that `cortext export` wrote: md, html, json or jsonl"
 
 
 class ImportedFile(NamedTuple):
@@ -34,43 +34,46 @@ def read_export(path: str) -> ImportedFile:
     damaged.
     """
     with storage_errors("read", path):
-        found = os.stat(path)
-        if stat.S_ISDIR(found.st_mode):
-            raise SessionStorageError(f"{path} is a folder, not a file", path=path, hint=_OURS)
-        if not stat.S_ISREG(found.st_mode):
-            hint = "give - to read standard input"
+        status = os.stat(path)
+        if stat.S_ISDIR(status.st_mode):
+            raise SessionStorageError(
+                f"{path} is a folder, not a file", path=path, hint=_FORMATS_HINT
+            )
+        if not stat.S_ISREG(status.st_mode):
+            hint = "use - to read standard input"
             raise SessionStorageError(f"{path} is not a regular file", path=path, hint=hint)
-        refuse_large(found.st_size, path)
+        refuse_large(status.st_size, path)
         data = read_file(path)
     return parse_export(data, path)
 
 
 def refuse_large(size: int, name: str) -> None:
-    if size > LARGEST:
+    if size > MAX_IMPORT_BYTES:
         raise SessionStorageError(
-            f"{name} is larger than {LARGEST >> 30} GB, the most that can be imported", path=name
+            f"{name} is larger than {MAX_IMPORT_BYTES >> 30} GB, the most that can be imported",
+            path=name,
         )
 
 
 def parse_export(data: bytes, name: str) -> ImportedFile:
     """Return the session in the bytes of an export.
 
-    `name` is the name of the file for messages. Raises the same errors as `read_export`.
+    `name` is the name of the file for errors and warnings. Raises the same errors as `read_export`.
     """
     try:
         body = find_body(data)
         refuse_newer(version_of(body), name)
         session, notes = decode(body)
     except NotAnExportError as error:
-        raise SessionStorageError(f"{name} {error}", path=name, hint=_OURS) from None
+        raise SessionStorageError(f"{name} {error}", path=name, hint=_FORMATS_HINT) from None
     except ValueError as error:
         hint = "nothing was imported; export it again"
         raise SessionCorruptedError(name, str(error), hint=hint) from None
     warnings = [f"{name}: {note}" for note in notes]
     if body.edited:
         warnings.append(
-            f"{name}: its text was changed after the export; the conversation is imported as it"
-            " was exported"
+            f"{name}: the text was changed after the export; the conversation is imported without"
+            " these changes"
         )
     return ImportedFile(session, warnings)
 
@@ -83,26 +86,26 @@ def save_imported(session: Session, store: SessionStore) -> bool:
     """
     if "/" in session.id:
         raise InvalidIdError(session.id)
-    place = _place(store, session)
-    if place is not None:
-        if store.read(place).session == session:
+    stored_id = _find_stored_id(store, session)
+    if stored_id is not None:
+        if store.read(stored_id).session == session:
             return False
         raise SessionStorageError(
-            f"{place} is here already, and it is not equal",
-            hint="`--as ID` imports it under another id",
+            f"{stored_id} already exists with different content",
+            hint="use --as ID to import it under another id",
         )
     store.save(session)
-    place = _place(store, session)
-    if place is None or store.read(place).session != session:
-        raise SessionStorageError(f"{session.id} did not come back equal from where it was stored")
+    stored_id = _find_stored_id(store, session)
+    if stored_id is None or store.read(stored_id).session != session:
+        raise SessionStorageError(f"{session.id} is different when it is read back from the store")
     return True
 
 
-def _place(store: SessionStore, session: Session) -> str | None:
-    """Return the id under which the store already has this session; None if it does not.
+def _find_stored_id(store: SessionStore, session: Session) -> str | None:
+    """Return the id under which the store already has this session; None if it does not have it.
 
-    In a workspace, a session with the same id on another day is a different conversation, unless
-    both began at the same time.
+    In a workspace, several conversations may have the same id on different days. A conversation
+    with the same id on another day is this session only if its start time is the same too.
     """
     if not store.exists(session.id):
         return None
@@ -121,7 +124,7 @@ def _place(store: SessionStore, session: Session) -> str | None:
 
 
 def _day_of(session: Session) -> str:
-    """Return the local date on which the session began."""
+    """Return the date on which a session began, in the local time zone, such as "2024-05-31"."""
     began = session.created_at
     with suppress(OverflowError):
         began = began.astimezone()

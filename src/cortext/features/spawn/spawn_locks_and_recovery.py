@@ -1,12 +1,13 @@
-"""Functions that find, lock and recover the session files of `cortext spawn`."""
+"""Find, lock and recover the session files of `cortext spawn`."""
 
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+
+import msgspec
 
 from cortext import paths
-from cortext.durability.lifetime_lock import LiveMark, mark_path
+from cortext.durability.open_session_mark import LiveMark, mark_path
 from cortext.durability.replace_file import set_aside, side_dir, storage_errors
 from cortext.errors import SessionLockedError
 from cortext.model.ids import check_id
@@ -18,7 +19,10 @@ def open_store() -> LogStore:
 
 
 def session_path(id: str) -> str:
-    """Return the path of a session's file. The file need not exist. Raises InvalidIdError."""
+    """Return the path of a session's file, which need not exist.
+
+    Raises InvalidIdError if `id` is not a valid id.
+    """
     return os.path.join(paths.spawn_sessions(), f"{check_id(id)}.jsonl")
 
 
@@ -28,9 +32,9 @@ def live_path(id: str) -> str:
 
 
 def take_session(id: str) -> LiveMark:
-    """Lock a session for this process until the returned mark is released.
+    """Lock a session for this process until the returned lock is released.
 
-    Raises SessionLockedError, which names the process that has the session open.
+    Raises SessionLockedError if another process has the session open. The error names the process.
     """
     with storage_errors("open", session_path(id)):
         side_dir(paths.spawn_sessions())
@@ -41,11 +45,11 @@ def take_session(id: str) -> LiveMark:
     return mark
 
 
-class Recovered(NamedTuple):
+class Recovered(msgspec.Struct, frozen=True):
     """The result of a recovery.
 
-    `kept` is the number of recovered messages, `lost` the number of lost lines. `aside` is the path
-    of the damaged original.
+    `kept` is the number of recovered messages, and `lost` is the number of unreadable lines.
+    `aside` is the path of the damaged original.
     """
 
     kept: int

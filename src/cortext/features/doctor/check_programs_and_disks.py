@@ -14,13 +14,24 @@ from cortext.model import json_codec, record_dicts
 from cortext.tools.registry import find_tool
 
 _SCRIPTS = {"cortext": WARNING, "aur": NOTE}
-_INSTEAD = {
-    "cortext": "your tools start that one: put the folder of ours before it in PATH, or call it "
-    "`cortext-sessions`",
-    "aur": "`cortext spawn` does what our `aur spawn` does",
+_HINTS = {
+    "cortext": "your tools start that program; put the folder of this cortext before it in PATH, "
+    "or use the command `cortext-sessions`",
+    "aur": "use `cortext spawn`, which does the same as our `aur spawn`",
 }
-_REMOTE = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.sshfs", "glusterfs")
-_TYPES = {
+_NETWORK_NAMES = (
+    "nfs",
+    "nfs4",
+    "cifs",
+    "smb3",
+    "smbfs",
+    "9p",
+    "afs",
+    "ceph",
+    "fuse.sshfs",
+    "glusterfs",
+)
+_NETWORK_TYPES = {
     0x6969: "nfs",
     0x517B: "smb",
     0xFF534D42: "cifs",
@@ -33,25 +44,25 @@ _TYPES = {
     0x7461636F: "ocfs2",
     0x01161970: "gfs2",
 }
-"""Network file systems by their magic number in `statfs`."""
+"""The names of network file systems, by the type number that `statfs` returns."""
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
 _LARGEST_SCRIPT = 1 << 16
 
 
 def check_program_names() -> list[Problem]:
-    """Return a problem for each foreign program or package named like one of cortext."""
+    """Return a problem for each foreign program or Python package with the same name as ours."""
     found: list[Problem] = []
     for name, severity in _SCRIPTS.items():
         first = next(_on_path(name), "")
         if first and not _is_ours(first, name):
-            text = f"another program called `{name}` comes first on the PATH: {first}"
-            found.append(Problem(text, _INSTEAD[name], severity, first))
+            text = f"another program named `{name}` comes first on the PATH: {first}"
+            found.append(Problem(text, _HINTS[name], severity, first))
     try:
         other = metadata.distribution("cortext").version
     except metadata.PackageNotFoundError:
         return found
-    text = f"the package `cortext` {other}, which is not ours, is installed beside this one"
-    hint = "ours is `cortext-sessions`; the other has modules of the same name: `pip uninstall` it"
+    text = f"an unrelated package named `cortext` ({other}) is installed in the same environment"
+    hint = "it has modules of the same name as this package, `cortext-sessions`; uninstall it"
     return [*found, Problem(text, hint, WARNING)]
 
 
@@ -63,10 +74,10 @@ def _on_path(name: str) -> Iterator[str]:
 
 
 def _is_ours(path: str, name: str) -> bool:
-    """Return whether a program starts cortext.
+    """Return whether the program `name` at `path` starts cortext.
 
-    It does if it is the script beside this Python, or if its text contains `cortext.cli`. A shim
-    of pyenv also counts as ours.
+    This is so for the script beside the current Python, for a script that contains `cortext.cli`,
+    and for a shim (a small start script) of pyenv.
     """
     own = os.path.join(os.path.dirname(sys.executable), name)
     if os.path.realpath(path) == os.path.realpath(own) or "/shims/" in path:
@@ -80,43 +91,45 @@ def _is_ours(path: str, name: str) -> bool:
 
 
 def check_writable(folder: str) -> list[Problem]:
-    """Return a problem if cortext cannot write in a folder, or in the nearest existing parent.
+    """Return a problem if cortext cannot write in a folder.
 
-    Commands that list conversations work without the folder and do not report this.
+    If the folder does not exist, its nearest existing parent is checked. Other commands do not
+    report this problem, because lists of conversations also work without the folder.
     """
-    there = _nearest(folder)
-    if os.access(there, os.W_OK | os.X_OK):
+    existing = _nearest_existing(folder)
+    if os.access(existing, os.W_OK | os.X_OK):
         return []
-    text = f"{there} cannot be written to: nothing new is kept in {folder}"
-    return [Problem(text, "check who owns the folder and its permissions", path=there)]
+    text = f"{existing} is not writable, so cortext cannot save anything new in {folder}"
+    return [Problem(text, "check the folder's owner and permissions", path=existing)]
 
 
 def check_network_disks(folders: Iterable[str]) -> list[Problem]:
-    """Return a problem for each network disk that one of these folders is on."""
+    """Return a problem for each network disk that contains one of these folders."""
     mounts = _mounts()
     found: dict[tuple[str, str], list[str]] = {}
     for folder in folders:
         kind, where = _mount_of(os.path.realpath(folder), mounts)
-        where = where or "a place that is not in the table of mounts"
-        # `statfs` also knows mounts that are missing in the table that was read.
-        kind = _TYPES.get(filesystem_type(folder), "") or kind
-        if kind in _REMOTE or kind in _TYPES.values():
+        where = where or "an unknown mount point"
+        # `statfs` also knows mounts that are missing in the mount table.
+        kind = _NETWORK_TYPES.get(filesystem_type(folder), "") or kind
+        if kind in _NETWORK_NAMES or kind in _NETWORK_TYPES.values():
             found.setdefault((kind, where), []).append(folder)
     return [
         Problem(
-            f"{there[0]} is on a network disk ({kind}, at {where}): locks may not hold there",
-            "write to it from one machine at a time; appends are safe, two at once may not be",
+            f"{dirs[0]} is on a network disk ({kind}, at {where}); file locks may not work there",
+            "write to it from one machine at a time; two machines at once may damage files",
             NOTE,
-            there[0],
+            dirs[0],
         )
-        for (kind, where), there in found.items()
+        for (kind, where), dirs in found.items()
     ]
 
 
 def filesystem_type(folder: str) -> int:
-    """Return the magic number of the file system that a folder is on; 0 if it is unknown.
+    """Return the type number of the file system that contains a folder; 0 if it is unknown.
 
-    If the folder does not exist yet, the number is that of its nearest parent.
+    The number is the field `f_type` of `statfs`. If the folder does not exist, its nearest existing
+    parent is used.
     """
     if not sys.platform.startswith("linux"):
         return 0
@@ -124,13 +137,15 @@ def filesystem_type(folder: str) -> int:
 
     answer = (ctypes.c_long * 32)()
     try:
-        failed = ctypes.CDLL(None, use_errno=True).statfs(os.fsencode(_nearest(folder)), answer)
+        failed = ctypes.CDLL(None, use_errno=True).statfs(
+            os.fsencode(_nearest_existing(folder)), answer
+        )
     except (AttributeError, OSError, ValueError):
         return 0
     return 0 if failed else answer[0] & 0xFFFFFFFF
 
 
-def _nearest(folder: str) -> str:
+def _nearest_existing(folder: str) -> str:
     """Return the folder, or its nearest parent that exists."""
     while folder and not os.path.exists(folder) and folder != os.path.dirname(folder):
         folder = os.path.dirname(folder)
@@ -138,7 +153,7 @@ def _nearest(folder: str) -> str:
 
 
 def _mounts() -> list[tuple[str, str]]:
-    """Return the mount point and the type of each file system, the latest mount last."""
+    """Return pairs of mount point and file system type, in the order of mounting."""
     try:
         rows = read_mounts().decode("utf-8", "surrogateescape").splitlines()
     except OSError:
@@ -148,7 +163,7 @@ def _mounts() -> list[tuple[str, str]]:
 
 
 def read_mounts() -> bytes:
-    """Return the table of mounts of this process. Raises OSError if the system has none."""
+    """Return the mount table of this process as bytes. Raises OSError if the system has none."""
     with open("/proc/self/mounts", "rb") as file:
         return file.read()
 
@@ -160,8 +175,8 @@ def _unescape(text: str) -> str:
 def _mount_of(path: str, mounts: Iterable[tuple[str, str]]) -> tuple[str, str]:
     best = "", ""
     for where, kind in mounts:
-        inside = path == where or path.startswith(where.rstrip("/") + "/")
-        if inside and len(where) >= len(best[1]):
+        is_below = path == where or path.startswith(where.rstrip("/") + "/")
+        if is_below and len(where) >= len(best[1]):
             best = kind, where
     return best
 
@@ -189,10 +204,10 @@ def read_tool_version(program: str | None) -> str:
 
 
 def is_tested(tool: str, version: str) -> bool:
-    """Return whether a version is not newer than the version of the tool that our tests cover."""
-    tested, given = (_numbers(text) for text in (find_tool(tool).tested_version, version))
+    """Return whether a version of a tool is not newer than the version that our tests cover."""
+    tested, given = (_version_numbers(text) for text in (find_tool(tool).tested_version, version))
     return given <= tested
 
 
-def _numbers(version: str) -> tuple[int, ...]:
+def _version_numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version)[:3])

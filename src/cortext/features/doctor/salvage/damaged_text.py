@@ -13,20 +13,23 @@ from cortext.formats import line_checksum
 from cortext.formats.record_lines import RecordTable, decode_record
 from cortext.model import json_codec, record_dicts
 
-_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be", b"\xef\xbb\xbf": "utf-8"}
-_BEGINS = {b"{\0": "utf-16-le", b"[\0": "utf-16-le", b"\0{": "utf-16-be", b"\0[": "utf-16-be"}
+_BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be", b"\xef\xbb\xbf": "utf-8"}
+_FIRST_BYTES = {b"{\0": "utf-16-le", b"[\0": "utf-16-le", b"\0{": "utf-16-be", b"\0[": "utf-16-be"}
 _APPENDED = re.compile(rb'\{"(?:type|role)":')
-"""The start of a line that cortext appended. In UTF-16, NUL bytes are between these letters."""
-_HIGH = re.compile(rb"[\x80-\xff]+")
-_CUT = re.compile(rb"[\xc2-\xf4][\x80-\xbf]+|[\x80-\xbf]{2,}")
-"""Several bytes that can only be a part of one UTF-8 character."""
+"""Matches the start of a line that cortext appended in UTF-8.
+
+It does not match UTF-16, which has NUL bytes between the letters.
+"""
+_NON_ASCII = re.compile(rb"[\x80-\xff]+")
+_PARTIAL_CHARACTER = re.compile(rb"[\xc2-\xf4][\x80-\xbf]+|[\x80-\xbf]{2,}")
+"""Matches several bytes that can only be a part of one UTF-8 character."""
 _MARKERS = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 
 
 class ConflictSides(NamedTuple):
-    """The versions of a text with git conflict markers: our side, their side, and both together.
+    """A text with git conflict markers, split into our side, their side, and both together.
 
-    All versions keep the line numbers of the file. `lines` are the line numbers of the markers.
+    All three texts keep the line numbers of the file. `lines` are the line numbers of the markers.
     """
 
     ours: bytes
@@ -36,16 +39,17 @@ class ConflictSides(NamedTuple):
 
 
 def convert_to_utf8(data: bytes) -> tuple[bytes, str]:
-    """Return the contents of a file in UTF-8, and the name of the encoding that it had.
+    """Convert the contents of a file to UTF-8.
 
-    The name is "" if the contents did not have to change.
+    Return the new contents and the name of the old encoding. The name is "" if the contents did not
+    have to change.
     """
-    mark = next((mark for mark in _MARKS if data.startswith(mark)), b"")
-    encoding = _MARKS.get(mark) or _BEGINS.get(data[:2], "")
-    if not encoding or (not mark and not _is_wide(data)):
+    mark = next((mark for mark in _BYTE_ORDER_MARKS if data.startswith(mark)), b"")
+    encoding = _BYTE_ORDER_MARKS.get(mark) or _FIRST_BYTES.get(data[:2], "")
+    if not encoding or (not mark and not _looks_like_utf16(data)):
         return data, ""
     if encoding == "utf-8":
-        # A program that writes a byte order mark adds another one with each save.
+        # Some programs add another byte order mark with each save.
         while data.startswith(mark):
             data = data[len(mark) :]
         return data, "UTF-8 with a byte order mark"
@@ -53,39 +57,42 @@ def convert_to_utf8(data: bytes) -> tuple[bytes, str]:
     end = found.start() if found else len(data)
     wide = data[len(mark) : end]
     text = wide[: len(wide) // 2 * 2].decode(encoding, "replace").lstrip("\ufeff")
-    # Lines that were appended later start on a line of their own.
+    # The lines that were appended in UTF-8 must start on a new line.
     text += "\n" if found and not text.endswith("\n") else ""
     return text.encode("utf-8", "replace") + data[end:], "UTF-16"
 
 
-def _is_wide(data: bytes) -> bool:
-    """Return whether bytes look like UTF-16: every second byte is often NUL, the others never."""
+def _looks_like_utf16(data: bytes) -> bool:
+    """Return whether bytes look like UTF-16.
+
+    In UTF-16, every second byte is often NUL, and the other bytes never are.
+    """
     zeros = sorted((data[0:4096:2].count(0), data[1:4096:2].count(0)))
     return zeros[0] == 0 and zeros[1] * 5 > len(data[:4096]) // 2
 
 
 def decode_text(data: bytes) -> tuple[str, str]:
-    """Return the text of bytes that should be UTF-8, and what is wrong: "cut", "Latin-1" or "".
+    """Decode bytes that should be UTF-8. Return the text, and the damage: "cut", "Latin-1" or "".
 
-    "Latin-1" means that letters are single bytes above 127, which UTF-8 never has. "cut" means that
-    some bytes of a character are missing; the character becomes U+FFFD.
+    "cut" means that some bytes of a character are missing; the character becomes U+FFFD. "Latin-1"
+    means that some letters are single bytes above 127. They are decoded as Latin-1.
     """
     try:
         return data.decode("utf-8"), ""
     except UnicodeDecodeError:
         pass
-    lines = [_line_of(line) for line in data.split(b"\n")]
+    lines = [_decode_line(line) for line in data.split(b"\n")]
     cut = any(is_cut for _, is_cut in lines)
     return "\n".join(text for text, _ in lines), "cut" if cut else "Latin-1"
 
 
-def _line_of(line: bytes) -> tuple[str, bool]:
+def _decode_line(line: bytes) -> tuple[str, bool]:
     try:
         return line.decode("utf-8"), False
     except UnicodeDecodeError:
         pass
-    runs = _HIGH.findall(line)
-    if any(_CUT.match(run) or _is_utf8(run) for run in runs):
+    runs = _NON_ASCII.findall(line)
+    if any(_PARTIAL_CHARACTER.match(run) or _is_utf8(run) for run in runs):
         return line.decode("utf-8", "replace"), True
     try:
         return line.decode("cp1252"), False
@@ -108,7 +115,7 @@ def split_conflict(data: bytes) -> ConflictSides | None:
     """
     if _MARKERS[0] not in data or _MARKERS[3] not in data:
         return None
-    kept: list[tuple[bytes, bytes, bytes]] = []
+    versions: list[tuple[bytes, bytes, bytes]] = []
     lines: list[int] = []
     side = ""
     for number, line in enumerate(data.split(b"\n"), 1):
@@ -116,27 +123,27 @@ def split_conflict(data: bytes) -> ConflictSides | None:
         if marker and (marker == _MARKERS[0] or side):
             side = {b"<<<<<<<": "ours", b"|||||||": "base", b"=======": "theirs"}.get(marker, "")
             lines.append(number)
-            kept.append((b"", b"", b""))
+            versions.append((b"", b"", b""))
         else:
             ours, theirs = side in ("", "ours"), side in ("", "theirs")
-            kept.append((line * ours, line * theirs, line * (side != "base")))
+            versions.append((line * ours, line * theirs, line * (side != "base")))
     if side or not lines:
         return None
-    ours, theirs, both = (b"\n".join(part) for part in zip(*kept, strict=True))
+    ours, theirs, both = (b"\n".join(part) for part in zip(*versions, strict=True))
     return ConflictSides(ours, theirs, both, lines)
 
 
 HALF = re.compile(rb"\\u[dD][89a-fA-F]")
-"""An escape that may be one half of a surrogate pair."""
+"""Matches a JSON escape that may be one half of a surrogate pair."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_CUT_TEXT = "a character is cut in the middle"
+_CUT_TEXT = "a character is incomplete"
 
 
 def repair_characters(line: bytes) -> bytes | None:
-    """Return a line of JSON in UTF-8, with each lone surrogate replaced by U+FFFD.
+    """Repair the characters of a JSON line, and return the line in UTF-8.
 
-    A lone surrogate is half of a character that was cut. Return None if nothing had to change or
-    the line is not JSON. A line that had a checksum gets a new checksum.
+    Each lone surrogate (half of a character that was cut) becomes U+FFFD. A line that had a
+    checksum gets a new checksum. Return None if nothing had to change, or if the line is not JSON.
     """
     data = decode_text(line)[0].encode("utf-8")
     if data == line and not HALF.search(line):
@@ -155,21 +162,21 @@ def repair_characters(line: bytes) -> bytes | None:
 def repair_record_characters(line: bytes, table: RecordTable) -> bytes | None:
     """Repair the characters of a record line as `repair_characters` does, but keep its message id.
 
-    The id of a line without an id field is derived from its text, so a repair alone would change
-    the id.
+    If a record has no id field, its id is derived from its text. The repair changes the text, so it
+    also writes the old id into the record.
     """
-    whole = repair_characters(line)
-    if whole is None:
+    repaired = repair_characters(line)
+    if repaired is None:
         return None
     try:
         id = repair_value_characters(decode_record(line, table, []).message.id)
-        if decode_record(whole, table, []).message.id == id:
-            return whole
-        value = record_dicts.as_dict(json_codec.decode(line_checksum.unseal(whole)))
+        if decode_record(repaired, table, []).message.id == id:
+            return repaired
+        value = record_dicts.as_dict(json_codec.decode(line_checksum.unseal(repaired)))
     except ValueError:
-        return whole  # The line could not be read before, so no id is known.
+        return repaired  # The line could not be read before, so no id is known.
     new = json_codec.encode({**value, table.names.get("id", "id"): id})
-    return line_checksum.seal(new) if line_checksum.is_sealed(whole) else new
+    return line_checksum.seal(new) if line_checksum.is_sealed(repaired) else new
 
 
 def remove_checksum(value: Any) -> Any:
@@ -182,7 +189,7 @@ def remove_checksum(value: Any) -> Any:
 
 def describe_bad_text(line: bytes) -> str:
     """Return a clause that describes the damage that `repair_characters` repairs in a line."""
-    return "this is Latin-1, not UTF-8" if decode_text(line)[1] == "Latin-1" else _CUT_TEXT
+    return "the text is Latin-1, not UTF-8" if decode_text(line)[1] == "Latin-1" else _CUT_TEXT
 
 
 def repair_value_characters(value: Any) -> Any:
@@ -192,19 +199,22 @@ def repair_value_characters(value: Any) -> Any:
     while todo:
         holder = todo.pop()
         for key, item in list(enumerate(holder) if isinstance(holder, list) else holder.items()):
-            holder[key] = new = _without_halves(item)
+            holder[key] = new = _replace_surrogates(item)
             if isinstance(new, list | dict):
                 todo.append(cast("list[Any] | dict[Any, Any]", new))
     return box[0]
 
 
-def _without_halves(value: Any) -> Any:
-    """Return a text without lone surrogates, or a shallow copy of a list or an object."""
+def _replace_surrogates(value: Any) -> Any:
+    """Return a text without lone surrogates, or a shallow copy of a list or a dict.
+
+    A lone surrogate is half of a character that was cut. Other values are returned unchanged.
+    """
     if isinstance(value, str):
         return _SURROGATE.sub("\ufffd", value)
     if isinstance(value, list):
         return list(cast("list[Any]", value))
     if isinstance(value, dict):
         fields = cast("dict[Any, Any]", value).items()
-        return {_without_halves(key): item for key, item in fields}
+        return {_replace_surrogates(key): item for key, item in fields}
     return value

@@ -1,6 +1,7 @@
 """The records salvaged from a file with one record per line, and a fast reader for sound files.
 
-A torn line is a last line that was not written to its end. This module reads and writes no files.
+A sound file is not damaged. A torn line is a last line that was not written to its end. The
+functions work on bytes; they read and write no files.
 """
 
 from __future__ import annotations
@@ -10,26 +11,26 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from cortext.features.doctor.problem import WARNING, Trouble, pluralize
-from cortext.features.doctor.salvage.text_encoding import HALF
+from cortext.features.doctor.salvage.damaged_text import HALF
 from cortext.formats.record_lines import RecordTable, decode_lines
 from cortext.model.message import SessionMessage
 
-_ODD = re.compile(rb"\n[^{\n]")
-"""The start of a line that does not start with "{", as all lines of cortext do."""
+_FOREIGN_LINE = re.compile(rb"\n[^{\n]")
+"""Matches the start of a line that cortext did not write: all its lines start with "{"."""
 _OWN_RECORD = re.compile(rb'\{(?:"type":"turn",)?"role":')
-_SOME = 4096
-"""Bytes at the start of a file that already show most damage."""
+_SAMPLE_BYTES = 4096
+"""The number of bytes at the start of a file that are checked first; they show most damage."""
 
 
 class SalvagedLines(NamedTuple):
     """The records that can be read from a file, and what is wrong with the file.
 
     `lines` are the records as bytes without newlines, and `messages` are the decoded messages.
-    `heads` are the session heads found in the file, with their line numbers. A head is everything
-    of a session but its messages. `torn` is the incomplete last line. `troubles` is the damage.
-    `answered` has the ids of tool calls whose results are in these lines. `lost` is the number of
-    unreadable lines that may have been messages. `nothing` means that the file has content but no
-    readable message, so it must stay as it is. `in_git` is how many messages came from git.
+    `heads` are the session heads found in the file, with their line numbers. A head is a session
+    without its messages. `torn` is the incomplete last line. `troubles` is the damage. `answered`
+    has the ids of tool calls whose results are in these lines. `lost` is the number of unreadable
+    lines that may have been messages. `nothing` means that the file has content but no readable
+    message, so no repair may change it. `in_git` is how many messages came from git.
     """
 
     lines: Sequence[bytes]
@@ -44,16 +45,16 @@ class SalvagedLines(NamedTuple):
 
     @property
     def to_write(self) -> bool:
-        """Whether a repair must write the whole file again.
+        """True if a repair must write the whole file again.
 
-        It need not if a torn last line is the only damage: the line can be cut off.
+        If an incomplete last line is the only damage, the repair only cuts off that line.
         """
         mendable = sum(trouble.mends for trouble in self.troubles)
         return mendable > bool(self.torn)
 
 
 def read_sound_lines(data: bytes, table: RecordTable, first: int = 1) -> SalvagedLines | None:
-    """Return the records of a file that is sound apart from a torn last line.
+    """Return the records of a file that has no damage, or only an incomplete last line.
 
     Return None if there is any other damage; then use `salvage_lines`. `data` is the contents of
     the file, `table` its record format, and `first` the line number at which `data` starts.
@@ -62,9 +63,9 @@ def read_sound_lines(data: bytes, table: RecordTable, first: int = 1) -> Salvage
     body, tail = data[:end], data[end:]
     if tail and not _is_torn_record(tail):
         return None
-    if HALF.search(body) or b'"crc"' in body or _ODD.search(body):
+    if HALF.search(body) or b'"crc"' in body or _FOREIGN_LINE.search(body):
         return None
-    if decode_lines(body[: body.find(b"\n", _SOME) + 1], table).damages:
+    if decode_lines(body[: body.find(b"\n", _SAMPLE_BYTES) + 1], table).damages:
         return None
     found = decode_lines(body, table)
     lines = [line for line in body.split(b"\n") if line.strip()]
@@ -86,38 +87,47 @@ def _is_torn_record(tail: bytes) -> bool:
 
 
 def describe_torn_tail(tail: bytes, line: int) -> Trouble:
-    """Return the damage entry for an incomplete last line, `tail`, with the line number `line`."""
-    size = "1 byte was" if len(tail) == 1 else f"{len(tail)} bytes were"
-    end = "its end" if len(tail) == 1 else "their end"
-    return Trouble(f"the last line is torn: {size} not written to {end}", line, WARNING)
+    """Return a description of the damage "incomplete last line".
+
+    `tail` is the last line, and `line` is its number.
+    """
+    size = pluralize(len(tail), "byte")
+    return Trouble(f"the last line is incomplete ({size})", line, WARNING)
 
 
 def describe_readable(rescued: SalvagedLines) -> str:
     """Return a clause that says how many messages a repair will keep, for the repair plan."""
-    text = f"the {pluralize(len(rescued.messages), 'message')} that can be read"
+    count = pluralize(len(rescued.messages), "message")
+    text = f" with the {count} that can be read"
+    if any(trouble.is_conflict for trouble in rescued.troubles):
+        text = f" with the {count} of both sides of the git conflict"
     if not rescued.messages:
-        text = "no messages: none are there"
-    text += _of_git(rescued)
+        text = "; no messages were found"
+    text += _describe_git(rescued)
     if rescued.lost:
-        text += f"; {pluralize(rescued.lost, 'line')} cannot, and will stay in what is set aside"
+        text += f"; the original with {pluralize(rescued.lost, 'unreadable line')} is set aside"
     return text
 
 
 def describe_written(rescued: SalvagedLines) -> str:
     """Return a clause that says how many messages a repair kept, for the final report."""
     count = len(rescued.messages)
-    text = f"with {pluralize(count, 'message') if count else 'no messages'}{_of_git(rescued)}"
+    text = f"with {pluralize(count, 'message') if count else 'no messages'}{_describe_git(rescued)}"
     if rescued.lost:
         text += f"; {pluralize(rescued.lost, 'line')} could not be read"
     return text
 
 
-def _of_git(rescued: SalvagedLines) -> str:
+def _describe_git(rescued: SalvagedLines) -> str:
     return f", {rescued.in_git} of them from git" if rescued.in_git else ""
 
 
 def sort_by_time(rescued: SalvagedLines) -> SalvagedLines:
-    """Return the salvaged records in order of time, to join two sides of a git conflict."""
+    """Return the salvaged records sorted by time.
+
+    This is needed after a git conflict: the file then has the records of one side first, and after
+    them the records of the other side.
+    """
     both = zip(rescued.messages, rescued.lines, strict=True)
     pairs = sorted(both, key=lambda pair: pair[0].timestamp)
     return rescued._replace(lines=[p[1] for p in pairs], messages=[p[0] for p in pairs])

@@ -1,8 +1,8 @@
 """Hand-off files: temporary files for agents, which are deleted after some days.
 
 There are three kinds. "pieces" hold the rest of long texts, "instructions" are for tools that read
-instructions from a file, and "models" hold the models of sessions. Most hand-off files contain
-messages, so they are deleted soon.
+instructions from a file, and "models" hold the name of the model for each tool session. Most
+hand-off files contain messages, so they are deleted soon.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def prepare_handoff_dir(kind: str) -> str:
 
 
 def delete_handoff_files(before: float = float("inf")) -> None:
-    """Delete the hand-off files of all conversations that were written before a time.
+    """Delete the hand-off files of all kinds that were written before the time `before`.
 
-    The time is in seconds since 1970; by default, all files are deleted. An agent that needs a
+    `before` is in seconds since 1970; by default, all files are deleted. An agent that needs a
     deleted text requests it again.
     """
     for kind in _KEPT_SECONDS:

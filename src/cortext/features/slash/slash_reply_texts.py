@@ -11,11 +11,11 @@ from cortext.clock import ago
 from cortext.durability.read_files import read_file
 from cortext.features.capture.bindings import ConversationRef
 from cortext.features.setup.tool_setup import has_hooks
-from cortext.formats.briefing import render_text
+from cortext.formats.framed_history import render_text
 from cortext.model.safe_text import clean
 from cortext.stores.workspace_layout import document_in
-from cortext.tools.tool_context import Inside
-from cortext.workspace.type_templates import built_in
+from cortext.tools.surrounding_session import Inside
+from cortext.workspace.conversation_types import built_in
 from cortext.workspace.workspace import Workspace
 
 _LONGEST_TITLE = 80
@@ -36,7 +36,10 @@ def entries(rows: Sequence[ConversationRow]) -> str:
 
 
 def _tool(row: ConversationRow) -> str:
-    """Return the names of a conversation's tools as the end of a line; "" if there are none."""
+    """Return the names of a conversation's tools, as text to append to a line of a list.
+
+    Return "" if the conversation has no tools.
+    """
     return f" | Tool: {', '.join(row.tool_names)}" if row.tools else ""
 
 
@@ -53,25 +56,28 @@ def document_of(bound: ConversationRef) -> str:
     return f"{bound.place.folder}/{name}" if name else ""
 
 
-def going_on(bound: ConversationRef, kind: str, topic: str) -> str:
-    """Return the text for an agent that should start a conversation but already has one.
+def explain_already_bound(bound: ConversationRef, kind: str, topic: str) -> str:
+    """Return the text for an agent whose session already has a conversation.
 
-    `bound` is the conversation of the session. The user typed the command for a new conversation of
-    type `kind`, and `topic` after it.
+    The user typed the command for a new conversation of type `kind`, and `topic` after it. `bound`
+    is the conversation that the session already has.
     """
     workspace = Workspace(bound.root)
     session = workspace.store.head_at(bound.place)
     title = plain(session.title)
+    document = document_of(bound)
     lines = [
         workspace.types.command(session.kind).rstrip("\n"),
         "",
-        f'This session is already the conversation "{title}": go on with it. Nothing new was',
-        "made; `/workspace.stop-conversation` ends it first.",
+        f'This session already belongs to the conversation "{title}". Continue that one.',
+        "No new conversation was made. To make one, run `/workspace.stop-conversation` first.",
         f"The ID of this conversation: {bound.place.day}/{bound.place.name}",
-        f"The markdown of this conversation: {document_of(bound) or 'there is none yet'}",
+        f"The markdown of this conversation: {document}"
+        if document
+        else "This conversation has no markdown file.",
     ]
     if topic.strip():
-        said = f"What the person wrote after `/workspace.{kind}`, each line behind a bar:"
+        said = f"The person wrote this after `/workspace.{kind}` (each line starts with a bar):"
         lines += ["", said, render_text(topic.strip())]
     return "\n".join(lines)
 
@@ -83,25 +89,32 @@ def plain(text: str) -> str:
 def section(root: str, heading: str) -> str:
     """Return one section of the instructions of `/workspace.resume`; "" if there is none.
 
-    The workspace may have its own instructions. A section that they lack comes from the built-in
-    instructions.
+    The workspace `root` may have its own instructions. If they lack the section, it comes from the
+    built-in instructions.
     """
     for text in (text_of(root, "resume"), (built_in("commands", "resume") or b"").decode()):
-        _, found, rest = text.partition(f"## {heading}\n")
-        if found:
+        _, heading_found, rest = text.partition(f"## {heading}\n")
+        if heading_found:
             return rest.partition("\n## ")[0].strip("\n")
     return ""
 
 
 def text_of(root: str, name: str) -> str:
-    """Return the instructions of a slash command: those of the workspace, or the built-in ones."""
+    """Return the instructions of the slash command `name`.
+
+    The workspace `root` may have its own instructions. Otherwise return the built-in instructions.
+    """
     path = os.path.join(root, ".workspace", "commands", f"{name}.md")
     data = read_file(path) if os.path.isfile(path) else built_in("commands", name)
     return (data or b"").decode("utf-8", "replace")
 
 
 def saves(inside: Inside | None) -> list[str]:
-    """Return a line that tells an agent not to offer saving; [] if no hooks save its messages."""
+    """Return a line that tells the agent not to offer to save the conversation.
+
+    Return [] if the tool has no hooks of cortext, because then nothing saves the messages
+    automatically.
+    """
     if inside and has_hooks(inside.tool):
-        return ["cortext saves what is said here by itself; do not offer to save it."]
+        return ["cortext saves this session automatically. Do not offer to save it."]
     return []

@@ -1,8 +1,10 @@
 """Redact secrets in text, JSON values and lines.
 
-A redaction is the text `[redacted FAMILY FINGERPRINT]`. The fingerprint is keyed: equal secrets
-have equal fingerprints, and nobody can guess a secret without the key. Text with NUL bytes, such as
-UTF-16, is redacted too.
+A redaction is the text `[redacted FAMILY FINGERPRINT]`. The fingerprint is a hash with a key: equal
+secrets have equal fingerprints, and nobody can guess a secret without the key. Text with NUL bytes,
+such as UTF-16, is redacted too.
+
+A mask is a function that gets a secret and returns its replacement, or None to leave the secret.
 """
 
 from __future__ import annotations
@@ -31,20 +33,20 @@ from cortext.model.secrets.candidate_regions import regions
 from cortext.model.secrets.detector import Mask, find_secrets, kind_only, mask_text, mask_value
 from cortext.model.secrets.unescape import Plain
 
-_KEPT = ("id", "timestamp", "role", "tool_call_id", "session_id", "conversation_id")
+_IDENTIFYING_FIELDS = ("id", "timestamp", "role", "tool_call_id", "session_id", "conversation_id")
 """Fields that identify a record or a session, or give its time. They are never redacted."""
 _DIGITS = 12
 _KEY_BYTES = 32
-_AS_IS = "surrogateescape"
+_ERRORS = "surrogateescape"
 _BLOCK, _LARGE = 1 << 16, 1 << 22
 
 
 class Redactor:
-    """A callable that returns the text that replaces a secret, or None to leave the secret.
+    """A mask: a callable that returns the redaction for a secret, or None to keep the secret.
 
-    By default, it redacts every secret. With `wanted`, it redacts only these secrets. With
-    `prints`, it redacts only secrets with one of these fingerprints. `used` contains the
-    fingerprints of the secrets that were redacted.
+    By default, it redacts every secret. If `wanted` is given, it redacts only these secrets. If
+    `prints` is given, it redacts only secrets with one of these fingerprints. `used` contains the
+    fingerprints of the secrets that it has redacted so far.
     """
 
     def __init__(
@@ -58,12 +60,12 @@ class Redactor:
         plain = Plain(secret).text
         if self._wanted is not None and plain not in self._wanted:
             return None
-        made = hmac.new(self._key, plain.encode("utf-8", "surrogatepass"), hashlib.sha256)
-        print = made.hexdigest()[:_DIGITS]
-        if self._prints is not None and print not in self._prints:
+        digest = hmac.new(self._key, plain.encode("utf-8", "surrogatepass"), hashlib.sha256)
+        fingerprint = digest.hexdigest()[:_DIGITS]
+        if self._prints is not None and fingerprint not in self._prints:
             return None
-        self.used.add(print)
-        return f"[redacted {kind} {print}]"
+        self.used.add(fingerprint)
+        return f"[redacted {kind} {fingerprint}]"
 
 
 def key_name() -> str:
@@ -88,18 +90,19 @@ def list_secrets(value: Any) -> list[tuple[str, str]]:
         return kind_only(kind, secret)
 
     if isinstance(value, str):
-        _mask(value, note)
+        _redact_text(value, note)
     else:
         mask_value(value, note)
     return found
 
 
 def decode_line(data: bytes) -> Any:
-    """Return the decoded JSON of a line, or the line as text if decoding would hide a secret.
+    """Decode a line for a scan. Return its JSON value, or the text of the line.
 
-    A line that is not JSON is returned as text too.
+    Return the text if the line is not JSON. Also return the text if it contains a secret and the
+    JSON value contains none (for example because a key occurs twice).
     """
-    text = data.decode("utf-8", _AS_IS)
+    text = data.decode("utf-8", _ERRORS)
     try:
         value = json_codec.decode(data)
     except ValueError:
@@ -109,27 +112,30 @@ def decode_line(data: bytes) -> Any:
 
 
 def redact_json(value: Any, mask: Mask) -> Any:
-    """Return a JSON value or a text without its secrets. Ids, roles and times are unchanged."""
+    """Return a JSON value or a text with its secrets redacted. Ids, roles and times stay."""
     if isinstance(value, str):
-        return _mask(value, mask)
+        return _redact_text(value, mask)
     masked = mask_value(value, mask)[0]
     if not isinstance(value, dict) or not isinstance(masked, dict):
         return masked
     old = cast("dict[str, Any]", value)
-    kept = {key: old[key] for key in _KEPT if key in old and key in masked}
+    unchanged = {key: old[key] for key in _IDENTIFYING_FIELDS if key in old and key in masked}
     messages: Any = old.get("messages")
     if isinstance(messages, list):
-        kept["messages"] = [redact_json(one, mask) for one in cast("list[Any]", messages)]
-    return cast("dict[str, Any]", masked) | kept
+        unchanged["messages"] = [redact_json(one, mask) for one in cast("list[Any]", messages)]
+    return cast("dict[str, Any]", masked) | unchanged
 
 
-def _sparing(value: Any, mask: Mask) -> Mask:
-    """Return a mask like `mask` that leaves ids, roles and times of the record `value` alone."""
+def _spare_identifiers(value: Any, mask: Mask) -> Mask:
+    """Return a mask like `mask` that keeps the ids, roles and times of a record.
+
+    A mask is a function that returns the replacement for a secret. `value` is the decoded record.
+    """
     table = cast("dict[str, Any]", value if isinstance(value, dict) else {})
     messages: Any = table.get("messages")
     every: list[Any] = [table, *(cast("list[Any]", messages) if isinstance(messages, list) else ())]
     records = [cast("dict[str, Any]", one) for one in every if isinstance(one, dict)]
-    names = {str(one[key]) for one in records for key in _KEPT if key in one}
+    names = {str(one[key]) for one in records for key in _IDENTIFYING_FIELDS if key in one}
 
     def spare(kind: str, secret: str) -> str | None:
         plain = Plain(secret).text
@@ -143,7 +149,7 @@ def redact_text_bytes(data: bytes, mask: Mask) -> bytes:
 
     Text in UTF-16 is redacted too.
     """
-    return _mask(data.decode("utf-8", _AS_IS), mask).encode("utf-8", _AS_IS)
+    return _redact_text(data.decode("utf-8", _ERRORS), mask).encode("utf-8", _ERRORS)
 
 
 def redact_line(line: bytes, mask: Mask) -> bytes:
@@ -158,7 +164,7 @@ def redact_line(line: bytes, mask: Mask) -> bytes:
     masked = redact_json(value, mask)
     found = line if masked == value else json_codec.encode(masked)
     # If a key occurs twice, JSON has only its second value, so redact the text too.
-    found = redact_text_bytes(found, _sparing(value, mask))
+    found = redact_text_bytes(found, _spare_identifiers(value, mask))
     return line if found == line else line_checksum.reseal(found)
 
 
@@ -179,18 +185,18 @@ def redact_lines(data: bytes, mask: Mask) -> bytes:
 
 
 def suspect_lines(data: bytes) -> Iterator[bytes]:
-    """Yield the lines that may contain a secret, and perhaps some lines near them."""
+    """Yield the lines that may contain a secret. Some of their neighbour lines may be included."""
     for block in whole_lines(data, _LARGE):
         if b"\0" in block:
             yield from (line for line in block.split(b"\n") if may_hold_secret(line))
             continue
-        text, done = block.decode("utf-8", _AS_IS), 0
+        text, done = block.decode("utf-8", _ERRORS), 0
         for start, end in regions(text):
             first = max(text.rfind("\n", 0, start) + 1, done)
             last = text.find("\n", max(end, first))
             done = len(text) if last < 0 else last + 1
             if first < done:
-                yield from text[first:done].encode("utf-8", _AS_IS).split(b"\n")
+                yield from text[first:done].encode("utf-8", _ERRORS).split(b"\n")
 
 
 def whole_lines(data: bytes, size: int = _BLOCK) -> Iterator[bytes]:
@@ -205,7 +211,7 @@ def whole_lines(data: bytes, size: int = _BLOCK) -> Iterator[bytes]:
 def redact_file_bytes(path: str, data: bytes, mask: Mask) -> bytes:
     """Return the contents of a file with its secrets redacted.
 
-    `path` is the name of the file, which helps to tell JSON lines from other text.
+    `path` is used only to decide whether the file contains JSON lines or other text.
     """
     if has_lines(path, data):
         return redact_lines(data, mask)
@@ -215,39 +221,39 @@ def redact_file_bytes(path: str, data: bytes, mask: Mask) -> bytes:
 def has_lines(path: str, data: bytes) -> bool:
     """Return whether a file contains JSON, judged by its name or its first bytes.
 
-    The name is not enough: a file in the trash has lost its name.
+    The name is not enough, because a file in the trash has a new name.
     """
     return ".json" in os.path.basename(path) or data.lstrip(b"\xef\xbb\xbf \r\n")[:2] == b'{"'
 
 
-def _mask(text: str, mask: Mask) -> str:
+def _redact_text(text: str, mask: Mask) -> str:
     masked = mask_text(text, mask)[0]
-    return _between_zeros(masked, mask) if "\0" in masked else masked
+    return _redact_between_nuls(masked, mask) if "\0" in masked else masked
 
 
-def _between_zeros(text: str, mask: Mask) -> str:
+def _redact_between_nuls(text: str, mask: Mask) -> str:
     """Redact secrets that have NUL bytes between their letters.
 
-    UTF-16 has a NUL beside each ASCII letter, and a crash may leave runs of NUL bytes.
+    In UTF-16, a NUL byte is beside each ASCII letter. A crash may leave runs of NUL bytes.
     """
     found: dict[str, str] = {}
 
     def note(kind: str, secret: str) -> str | None:
-        instead = mask(kind, secret)
-        if instead is not None:
-            found[secret] = instead
-        return instead
+        replacement = mask(kind, secret)
+        if replacement is not None:
+            found[secret] = replacement
+        return replacement
 
     mask_text(text.replace("\0", ""), note)
-    for secret, instead in found.items():
+    for secret, replacement in found.items():
         spread = re.compile("\0*".join(map(re.escape, secret)))
-        text = spread.sub(lambda match, mark=instead: _spread(match[0], mark), text)
+        text = spread.sub(lambda match, mark=replacement: _insert_nuls(match[0], mark), text)
     return text
 
 
-def _spread(secret: str, mark: str) -> str:
+def _insert_nuls(secret: str, replacement: str) -> str:
     zeros = secret.count("\0")
-    return ("\0" * (zeros // max(len(secret) - zeros - 1, 1))).join(mark)
+    return ("\0" * (zeros // max(len(secret) - zeros - 1, 1))).join(replacement)
 
 
 def redaction_key() -> bytes:
@@ -259,7 +265,7 @@ def redaction_key() -> bytes:
     path = paths.redaction_key()
     with storage_errors("write", path):
         try:
-            return _checked(read_file(path), path)
+            return _check_key(read_file(path), path)
         except FileNotFoundError:
             make_private_dir(os.path.dirname(path))
         temp = os.path.join(os.path.dirname(path), temp_name("redaction.key"))
@@ -270,17 +276,17 @@ def redaction_key() -> bytes:
             pass  # Another process created the key first; use that one.
         finally:
             remove_if_there(temp)
-        return _checked(read_file(path), path)
+        return _check_key(read_file(path), path)
 
 
-def _checked(key: bytes, path: str) -> bytes:
+def _check_key(key: bytes, path: str) -> bytes:
     """Return the key, or raise CortextError if its length is wrong.
 
     A short key would make secrets guessable.
     """
     if len(key) != _KEY_BYTES:
         raise CortextError(
-            f"the key of redaction is damaged: {path} has {len(key)} bytes, not {_KEY_BYTES}",
-            hint="put it back from a backup, or remove it: what is masked then gets new marks",
+            f"the redaction key is damaged: {path} has {len(key)} bytes, not {_KEY_BYTES}",
+            hint="restore it from a backup, or remove it; new redactions then get new fingerprints",
         )
     return key

@@ -19,8 +19,7 @@ from cortext import __version__, clock, paths
 from cortext.config import Config
 from cortext.durability.read_files import read_file
 from cortext.errors import CortextError, why
-from cortext.features.archive.archive_copies import sizes
-from cortext.features.doctor.check_machine import is_tested, read_tool_version
+from cortext.features.archive.archive_copy_states import sizes
 from cortext.features.doctor.check_mcp import (
     GONE,
     UNREADABLE,
@@ -30,18 +29,24 @@ from cortext.features.doctor.check_mcp import (
     read_mcp_entry,
     start_server,
 )
+from cortext.features.doctor.check_programs_and_disks import is_tested, read_tool_version
 from cortext.features.doctor.checkup import Checkup, Progress, run_checkup
 from cortext.features.doctor.problem import NOTE, Problem, Repair, is_absent, report_unforeseen
 from cortext.features.errors_log import last_errors
-from cortext.features.setup.tool_setup import COMMANDS, found_tools, has_hooks, plan_setup
+from cortext.features.setup.tool_setup import (
+    COMMANDS,
+    find_connectable_tools,
+    has_hooks,
+    plan_setup,
+)
 from cortext.installation import install_command
 from cortext.tools import settings
+from cortext.tools.command_files import slash_commands_of
 from cortext.tools.registry import find_tool, tool_names
-from cortext.tools.slash_commands import slash_commands_of
 from cortext.tools.transcript_folders import own_home
 
 _RECENT = timedelta(days=7)
-"""How long an error in the log counts as a problem. The log has older errors too."""
+"""The time for which an error in the log counts as a problem. The log has older errors too."""
 ALL, SOME, NONE, NOT_USED = "all", "some", "none", "not used"
 
 
@@ -50,9 +55,9 @@ class ToolHealth(msgspec.Struct):
 
     `program` is None if the tool is not on the PATH. `hooks` and `commands` say how many of the
     hooks and slash commands of cortext are installed: all, some, none, or not used by this tool.
-    `server` is the state of the entry for our MCP server, one of the words in `check_mcp`.
-    `version` is "" if it is unknown. `tested` says whether this version is not newer than the
-    version that the tests cover.
+    `server` is the state of our MCP server's entry in the tool's settings, a constant of
+    `check_mcp`. `version` is "" if it is unknown. `tested` is False if the version is newer than
+    the version that the tests cover.
     """
 
     tool: str
@@ -72,9 +77,9 @@ class ToolHealth(msgspec.Struct):
 class ArchiveHealth(msgspec.Struct):
     """The state of the archive, which has compressed copies of the tools' transcripts.
 
-    `copies` is the number of copies, `sources` their uncompressed and `packed` their compressed
-    size in bytes. `last_sync` is when a sync last ran; None if never. `enabled` is None if the
-    settings cannot be read.
+    `copies` is the number of copies. `sources` is their uncompressed size and `packed` their
+    compressed size, in bytes. `last_sync` is the time when transcripts were last copied into the
+    archive; None if never. `enabled` is None if the settings cannot be read.
     """
 
     folder: str
@@ -89,9 +94,9 @@ class Health(msgspec.Struct):
     """The complete result of `cortext doctor`.
 
     `program` is the path of the command `cortext`, or None if it is not on the PATH. `errors` are
-    the last lines of the error log, oldest first. `conversations` is the number of files and
-    folders with conversations, and `read` is how many of them this run read. The others are
-    unchanged since an earlier run found no problem in them.
+    the last lines of the error log, oldest first. `conversations` is the number of all
+    conversations, and `read` is how many of them this run read. The others had no problem in an
+    earlier run and are unchanged.
     """
 
     version: str
@@ -106,12 +111,12 @@ class Health(msgspec.Struct):
 
     @property
     def is_well(self) -> bool:
-        """Whether there is no problem. Notes are only information and do not count as problems."""
+        """True if nothing is wrong. Notes are only information and do not count."""
         return all(problem.severity == NOTE for problem in self.problems)
 
 
 class Diagnosis(NamedTuple):
-    """The report, and what is needed to repair problems and to check again.
+    """The report, and the data that is needed to repair problems and to check again.
 
     `of_tools` are the problems of the connections to AI tools. `checkup` has the results of all
     other checks.
@@ -127,16 +132,16 @@ class Diagnosis(NamedTuple):
 
 
 def examine() -> Health:
-    """Return the complete report of `cortext doctor`. An unreadable file is one of its problems."""
+    """Run all checks and return the complete report of `cortext doctor`."""
     return diagnose().health
 
 
 def diagnose(*, deep: bool = False, progress: Progress | None = None) -> Diagnosis:
-    """Return the report of `cortext doctor`, with a repair for each problem that has one.
+    """Run all checks. Return the report of `cortext doctor`, with the possible repairs.
 
-    With `deep`, also read files that are unchanged since a run found no problem in them.
+    If `deep` is true, also read files that had no problem in an earlier run and are unchanged.
     """
-    health = _connections()
+    health = _check_connections()
     checkup = run_checkup(deep=deep, progress=progress)
     health.conversations, health.read = checkup.conversations, checkup.read
     examined = Diagnosis(health, health.problems, checkup)
@@ -147,33 +152,33 @@ def diagnose(*, deep: bool = False, progress: Progress | None = None) -> Diagnos
 def recheck(examined: Diagnosis) -> None:
     """Repeat the checks that found something to repair, and update the report in place."""
     examined.checkup.recheck()
-    examined.health.archive = _archive([])
+    examined.health.archive = _check_archive([])
     examined.health.problems = [*examined.of_tools, *examined.checkup.problems]
 
 
-def _connections() -> Health:
+def _check_connections() -> Health:
     problems: list[Problem] = []
-    found = {tool: read_mcp_entry(tool) for tool in found_tools()}
-    tools = [_tool(tool, entry, problems) for tool, entry in found.items()]
+    found = {tool: read_mcp_entry(tool) for tool in find_connectable_tools()}
+    tools = [_check_tool(tool, entry, problems) for tool, entry in found.items()]
     program = shutil.which("cortext")
     if program is None and any(tool.connected for tool in tools):
         problems.append(
             Problem(
-                "`cortext` is not on the PATH, and your tools call it by that name",
-                "put the folder of the program into PATH, where your tools are started",
+                "`cortext` is not on the PATH, but your tools call it by that name",
+                "add the folder of `cortext` to the PATH of the shell that starts your tools",
             )
         )
     if complete := [tool.tool for tool in tools if tool.commands == ALL]:
-        _earlier(complete, problems)
-    server = _server(found, problems)
+        _note_outdated_commands(complete, problems)
+    server = _check_server(found, problems)
     errors = [] if is_absent(paths.log_file()) else last_errors()
     if errors:
-        _judge(errors, problems)
-    return Health(__version__, program, tools, server, _archive(problems), errors, problems)
+        _check_error_log(errors, problems)
+    return Health(__version__, program, tools, server, _check_archive(problems), errors, problems)
 
 
-def _tool(tool: str, entry: FoundMcpEntry, problems: list[Problem]) -> ToolHealth:
-    hooks, commands = _hooks(tool, problems), _commands(tool, problems)
+def _check_tool(tool: str, entry: FoundMcpEntry, problems: list[Problem]) -> ToolHealth:
+    hooks, commands = _check_hooks(tool, problems), _check_commands(tool, problems)
     program = shutil.which(find_tool(tool).executable)
     version = read_tool_version(program)
     return ToolHealth(
@@ -188,23 +193,23 @@ def _tool(tool: str, entry: FoundMcpEntry, problems: list[Problem]) -> ToolHealt
     )
 
 
-def _server(entries: dict[str, FoundMcpEntry], problems: list[Problem]) -> ServerHealth:
+def _check_server(entries: dict[str, FoundMcpEntry], problems: list[Problem]) -> ServerHealth:
     for tool, entry in entries.items():
         if entry.state == UNREADABLE and all(entry.why not in each.text for each in problems):
-            hint = f"put it right by hand, then run `cortext setup --tools {tool}`"
+            hint = f"correct the file by hand, then run `cortext setup --tools {tool}`"
             problems.append(Problem(entry.why, hint))
-        # `_connections` reports a missing `cortext` once for all tools.
+        # `_check_connections` reports a missing `cortext` once for all tools.
         elif entry.state == GONE and entry.command[0] != "cortext":
-            text = f"{tool} would start an MCP server that is gone: {entry.command[0]}"
-            hint = f"take the entry `cortext` out of {entry_path(tool)}, then run `cortext setup`"
+            text = f"the MCP server in the settings of {tool} does not exist: {entry.command[0]}"
+            hint = f"remove the entry `cortext` from {entry_path(tool)}, then run `cortext setup`"
             problems.append(Problem(text, hint))
     health = ServerHealth(package=_has_package("mcp"))
     if entries:
         start_server(health, [*entries.values()])
     if health.starts is False:
-        hint = "`cortext mcp`, typed in a terminal, shows what happens"
+        hint = "run `cortext mcp` in a terminal to see the error"
         if not health.package:
-            hint = f"install what it needs with `{install_command('mcp')}`"
+            hint = f"install the missing package with `{install_command('mcp')}`"
         problems.append(Problem(f"the MCP server does not start: {health.why}", hint))
     return health
 
@@ -216,7 +221,7 @@ def _has_package(name: str) -> bool:
         return False
 
 
-def _hooks(tool: str, problems: list[Problem]) -> str:
+def _check_hooks(tool: str, problems: list[Problem]) -> str:
     hooks = settings.hooks_file(tool)
     if hooks is None:
         return ALL if has_hooks(tool) else NOT_USED
@@ -225,28 +230,28 @@ def _hooks(tool: str, problems: list[Problem]) -> str:
         text = read_file(path).decode("utf-8", "replace") if os.path.lexists(path) else ""
         missing = hooks.missing_hooks(text)
     except (OSError, ValueError) as error:
-        hint = f"put it right by hand, then run `cortext setup --tools {tool}`"
+        hint = f"correct the file by hand, then run `cortext setup --tools {tool}`"
         problems.append(Problem(f"{path} cannot be read: {why(error)}", hint))
         return NONE
-    return _judged(f"hooks of {tool}", tool, missing, len(hooks.events), problems)
+    return _judge_installed(f"hooks of {tool}", tool, missing, len(hooks.events), problems)
 
 
-def _commands(tool: str, problems: list[Problem]) -> str:
+def _check_commands(tool: str, problems: list[Problem]) -> str:
     commands = slash_commands_of(tool)
     if commands is None:
         return NOT_USED
     folder = commands.user_folder()
     names = [commands.file_name(command) for command in COMMANDS]
     missing = [name for name in names if not os.path.isfile(os.path.join(folder, name))]
-    return _judged(f"commands in {folder}", tool, missing, len(names), problems)
+    return _judge_installed(f"commands in {folder}", tool, missing, len(names), problems)
 
 
-def _earlier(tools: list[str], problems: list[Problem]) -> None:
-    """Add a note for slash command files that differ from those that this version writes."""
+def _note_outdated_commands(tools: list[str], problems: list[Problem]) -> None:
+    """Add a note for slash command files that differ from the files that this version writes."""
     try:
         changes = plan_setup(tools).changes
     except (CortextError, OSError):
-        return  # `_hooks` and `_commands` already reported what cannot be read.
+        return  # `_check_hooks` and `_check_commands` already reported what cannot be read.
     for tool in tools:
         commands = slash_commands_of(tool)
         if commands is None:
@@ -255,58 +260,67 @@ def _earlier(tools: list[str], problems: list[Problem]) -> None:
         own = [c.path for c in changes if c.old is not None and os.path.dirname(c.path) == folder]
         if own:
             names = ", ".join(map(os.path.basename, own))
-            text = f"commands in {folder} are not as this version writes them: {names}"
-            hint = f"`cortext setup --tools {tool}` shows what would change, and asks"
+            text = f"commands in {folder} differ from those of this version: {names}"
+            hint = f"run `cortext setup --tools {tool}` to see the changes and apply them"
             problems.append(Problem(text, hint, NOTE, own[0]))
 
 
-def _judged(what: str, tool: str, missing: list[str], wanted: int, problems: list[Problem]) -> str:
-    """Return ALL, SOME or NONE for the installed items, and add a problem for SOME.
+def _judge_installed(
+    what: str, tool: str, missing: list[str], wanted: int, problems: list[Problem]
+) -> str:
+    """Return ALL, SOME or NONE: how many of cortext's items (such as hooks) a tool has.
 
-    `missing` are the names of the missing items, and `wanted` is the number of all items.
+    `missing` are the names of the missing items, and `wanted` is the number of all items. If the
+    result is SOME, add a problem to `problems`. `what` names the items in the text of the problem,
+    such as "hooks of codex".
     """
     if not missing:
         return ALL
     if len(missing) == wanted:
         return NONE
-    hint = f"`cortext setup --tools {tool}` puts them back"
+    hint = f"run `cortext setup --tools {tool}` to install them again"
     problems.append(Problem(f"{what} are missing: {', '.join(missing)}", hint))
     return SOME
 
 
-def _judge(errors: list[str], problems: list[Problem]) -> None:
+def _check_error_log(errors: list[str], problems: list[Problem]) -> None:
     since = (clock.now() - _RECENT).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     recent = [line for line in errors if line[:20] >= since]
     if recent:
         times = "once" if len(recent) == 1 else f"{len(recent)} times"
-        text = f"hooks or work in the background failed {times} in the last {_RECENT.days} days"
-        problems.append(Problem(text, f"it stands in {paths.log_file()}; delete it when done"))
+        text = f"hooks or background tasks failed {times} in the last {_RECENT.days} days"
+        hint = f"the errors are in {paths.log_file()}; delete the file after you fixed them"
+        problems.append(Problem(text, hint))
 
 
-def _archive(problems: list[Problem]) -> ArchiveHealth:
+def _check_archive(problems: list[Problem]) -> ArchiveHealth:
     enabled = None
     try:
-        kept = [] if is_absent(paths.archive()) else sizes()
+        archive_sizes = [] if is_absent(paths.archive()) else sizes()
         last = _last_sync()
     except OSError as error:
-        kept, last = [], None
+        archive_sizes, last = [], None
         problems += report_unforeseen(paths.archive(), error).problems
     try:
         enabled = Config.load(None)["archive.enabled"] == "on"
     except CortextError as error:
-        problems.append(Problem(str(error), error.hint or "put it right by hand"))
+        problems.append(Problem(str(error), error.hint or "correct the settings file by hand"))
     return ArchiveHealth(
         folder=paths.archive(),
         enabled=enabled,
-        copies=sum(one.copies for one in kept),
-        sources=sum(one.sources for one in kept),
-        packed=sum(one.packed for one in kept),
+        copies=sum(one.copies for one in archive_sizes),
+        sources=sum(one.sources for one in archive_sizes),
+        packed=sum(one.packed for one in archive_sizes),
         last_sync=last,
     )
 
 
 def _last_sync() -> datetime | None:
-    """Return the time of the last sync, from the files that a sync writes; None if never."""
+    """Return the time of the last sync; None if there was no sync.
+
+    A sync copies transcripts into the archive. The time is the latest modification time of the
+    files that a sync writes.
+    """
     folder = paths.archive()
     names = [".started", *(os.path.join(".known", f"{tool}.json") for tool in tool_names())]
     found = [os.path.join(folder, name) for name in names]

@@ -24,15 +24,16 @@ def folder_of(tool: str) -> str:
 
 
 def temp_dir() -> str:
-    """Return the folder of the archive for temp files: a copy is written there, then renamed."""
+    """Return the folder of the archive for temp files. A copy is written there and then renamed."""
     return os.path.join(paths.archive(), ".temp")
 
 
 class Memory:
-    """The saved states of one tool's copies in the archive, by the names of the copies.
+    """The saved state of each archive copy of one tool, by the name of the copy.
 
-    A state says how much of a transcript is copied. The states only save time: without them, a
-    sync decompresses the copies and compares them.
+    A state says how much of the transcript is in the copy. The states only save time. Without them,
+    a sync (which updates the copies) must decompress the copies and compare them with the
+    transcripts.
     """
 
     def __init__(self, tool: str) -> None:
@@ -44,7 +45,7 @@ class Memory:
         except FileNotFoundError:
             pass
         except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-            _log.info("%s is made anew: %s", self._path, error)
+            _log.info("%s is rebuilt: %s", self._path, error)
 
     def put(self, name: str, known: CopyState) -> None:
         if self.copies.get(name) != known:
@@ -54,7 +55,7 @@ class Memory:
         self.copies[new], self.changed = self.copies.pop(old), True
 
     def save(self) -> None:
-        """Write changed states to disk. On failure, raise OSError and leave the file as it was."""
+        """Write changed states to disk. If that fails, raise OSError and keep the old file."""
         if self.changed:
             make_private_dir(os.path.dirname(self._path))
             replace(self._path, [json_codec.encode(self.copies)])
@@ -64,8 +65,8 @@ class Memory:
 class Size(msgspec.Struct):
     """The size of one tool's copies in the archive.
 
-    `copies` is their number, `sources` their uncompressed and `packed` their compressed size in
-    bytes.
+    `copies` is the number of copies. `sources` is their uncompressed size, and `packed` is their
+    compressed size, in bytes.
     """
 
     tool: str
@@ -76,27 +77,27 @@ class Size(msgspec.Struct):
 
 def sizes() -> list[Size]:
     """Return the size of the archive for each tool that has copies in it."""
-    found: list[Size] = []
+    result: list[Size] = []
     for tool in tool_names():
-        size, known = Size(tool), Memory(tool).copies
+        size, states = Size(tool), Memory(tool).copies
         for folder, _, names in os.walk(folder_of(tool)):
             for name in names:
                 if name.endswith(SUFFIX) and ".~" not in name:
                     path = os.path.join(folder, name)
-                    one = known.get(os.path.relpath(path, folder_of(tool))[: -len(SUFFIX)])
-                    length, packed = (one.length, one.packed) if one else _lengths(path)
+                    state = states.get(os.path.relpath(path, folder_of(tool))[: -len(SUFFIX)])
+                    length, packed = (state.length, state.packed) if state else _measure_copy(path)
                     size.copies += 1
                     size.sources += length
                     size.packed += packed
         if size.copies:
-            found.append(size)
-    return found
+            result.append(size)
+    return result
 
 
-def _lengths(path: str) -> tuple[int, int]:
-    """Return the uncompressed and the compressed size of a copy; 0, 0 if it cannot be read.
+def _measure_copy(path: str) -> tuple[int, int]:
+    """Return the uncompressed and the compressed size of a copy in bytes.
 
-    `cortext doctor` reports copies that cannot be read.
+    Both are 0 if the copy cannot be read. `cortext doctor` reports such copies.
     """
     try:
         fd = open_file(path)

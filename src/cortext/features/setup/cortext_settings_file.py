@@ -30,11 +30,12 @@ from cortext.durability.replace_file import (
 )
 from cortext.errors import CortextError
 
-# A key and its equals sign, a value, and what follows it.
-_ASSIGNED = re.compile(
+# Three groups: a key with its equals sign, a value, and the rest of the line.
+_ASSIGNMENT = re.compile(
     rb"""([\w"'. \t-]*=[ \t]*)("(?:[^"\\]|\\.)*+"|'[^']*'|[^#]*?)(\s*(?:#.*)?)""", re.DOTALL
 )
-# We write short lines only. A longer line is the user's, and the pattern would be slow on it.
+# The maximum length of a line that is examined. cortext writes only short lines, and the pattern
+# above is slow on long lines.
 _LONGEST_LINE = 5000
 
 
@@ -68,8 +69,8 @@ def files() -> ConfigFiles:
 def set_value(name: str, text: str, *, workspace: bool = False) -> ConfigChange:
     """Write the setting `name` into the user's settings file, and leave the rest of it unchanged.
 
-    With `workspace`, write into the file of the current workspace. Raises CortextError if the
-    setting or its value is invalid.
+    If `workspace` is true, write into the settings file of the current workspace instead. `text` is
+    the value as the user typed it. Raises CortextError if the setting or its value is invalid.
     """
     setting = definition(name)
     if setting.kind == "path" and text and not text.startswith("~"):
@@ -79,23 +80,27 @@ def set_value(name: str, text: str, *, workspace: bool = False) -> ConfigChange:
 
 
 def unset(name: str, *, workspace: bool = False) -> ConfigChange:
-    """Remove the setting `name` from the user's settings file, or from the workspace's.
+    """Remove the setting `name` from the user's settings file.
 
-    A setting that is not in the file is no error.
+    If `workspace` is true, remove it from the settings file of the current workspace instead. Do
+    nothing if the file does not have the setting.
     """
     return _change(definition(name), None, workspace)
 
 
 def _root() -> str | None:
-    """Return the current workspace; None if it has no `.workspace` folder."""
+    """Return the folder of the current workspace.
+
+    Return None if the folder contains no `.workspace` folder: then there are no workspace settings.
+    """
     root = paths.workspace_root()
     return root if os.path.isdir(os.path.join(root, ".workspace")) else None
 
 
 def _change(setting: Setting, value: Any, workspace: bool) -> ConfigChange:
-    path = _target(setting, workspace)
+    path = _choose_file(setting, workspace)
     key = tuple(setting.name.split("."))
-    with storage_errors("write", path), _alone(os.path.dirname(path), workspace):
+    with storage_errors("write", path), _lock_settings(os.path.dirname(path), workspace):
         data, wanted = read_settings(path)
         if value is None:
             changed = wanted.pop(key, None) is not None
@@ -103,25 +108,27 @@ def _change(setting: Setting, value: Any, workspace: bool) -> ConfigChange:
             changed = (key not in wanted) or repr(wanted[key]) != repr(value)
             wanted[key] = value
         if changed:
-            _write(path, _edited(data, path, key, wanted), workspace)
+            _write(path, _edit(data, path, key, wanted), workspace)
     return ConfigChange(path, changed)
 
 
-def _target(setting: Setting, workspace: bool) -> str:
+def _choose_file(setting: Setting, workspace: bool) -> str:
     user, shared = files()
     if not workspace:
         return user
     if shared is None:
-        raise CortextError("this is not inside a workspace", hint="`cortext init` makes one")
+        raise CortextError(
+            "this folder is not in a workspace", hint="create a workspace with `cortext init`"
+        )
     if not setting.in_workspace:
         raise BadSettingError(
-            f"{setting.name} may not be set by a workspace", hint="leave out --workspace"
+            f"a workspace may not set {setting.name}", hint="leave out --workspace"
         )
     return shared
 
 
 @contextmanager
-def _alone(folder: str, workspace: bool) -> Generator[None]:
+def _lock_settings(folder: str, workspace: bool) -> Generator[None]:
     """Hold a lock on a folder, so that no other process changes its settings file."""
     if workspace:
         refuse_link(folder)
@@ -139,8 +146,8 @@ def _alone(folder: str, workspace: bool) -> Generator[None]:
 def _write(path: str, data: bytes, workspace: bool) -> None:
     """Write a settings file.
 
-    Only the user can read the user's file. A workspace's file keeps its permissions; a new file
-    gets those of the umask.
+    If `workspace` is false, only the user can read the file. The settings file of a workspace keeps
+    its permissions; a new one gets the default permissions (umask).
     """
     mode = 0o600
     if workspace:
@@ -155,22 +162,23 @@ def _write(path: str, data: bytes, workspace: bool) -> None:
         os.chmod(path, mode)
 
 
-def _edited(data: bytes, path: str, key: tuple[str, ...], wanted: dict[Any, Any]) -> bytes:
-    """Return the settings file `data` with one line changed.
+def _edit(data: bytes, path: str, key: tuple[str, ...], wanted: dict[Any, Any]) -> bytes:
+    """Return the contents `data` of a settings file with one line changed.
 
-    The result has exactly the `wanted` settings. Raises CortextError if no such change is found.
+    The result has exactly the settings in `wanted`. `key` is the section and the name of the
+    changed setting. Raises CortextError if changing one line is not enough.
     """
     literal = _literal(wanted[key]) if key in wanted else None
     for candidate in _candidates(data, key, literal):
         try:
-            said = parse_settings(candidate, path)
+            settings = parse_settings(candidate, path)
         except CortextError:
             continue
         # Compare by repr, so that a NaN elsewhere in the file is no difference.
-        if repr(sorted(said.items())) == repr(sorted(wanted.items())):
+        if repr(sorted(settings.items())) == repr(sorted(wanted.items())):
             return candidate
     raise CortextError(
-        f"{path} says {'.'.join(key)} in a way that only a person can change",
+        f"cortext cannot change {'.'.join(key)} in {path} because of the way it is written",
         hint="change it in an editor",
     )
 
@@ -178,33 +186,34 @@ def _edited(data: bytes, path: str, key: tuple[str, ...], wanted: dict[Any, Any]
 def _candidates(data: bytes, key: tuple[str, ...], literal: bytes | None) -> Iterator[bytes]:
     """Yield versions of a settings file in which one setting is changed, added or removed.
 
-    Which line to change is a guess, so the caller parses each version. A `literal` of None removes
-    the setting.
+    Each version changes a different line. The caller must parse each version to see whether it has
+    the wanted settings. `key` is the section and the name of the setting. `literal` is the new
+    value in TOML; None removes the setting.
     """
     section, name = (part.encode() for part in key)
     newline = b"\r\n" if b"\r\n" in data else b"\n"
     lines = [line for line in re.split(rb"(?<=\n)", data) if line]
     for number, line in enumerate(lines):
-        match = _ASSIGNED.fullmatch(line) if len(line) < _LONGEST_LINE else None
+        match = _ASSIGNMENT.fullmatch(line) if len(line) < _LONGEST_LINE else None
         if match and name in match[1]:
-            fresh = b"" if literal is None else match[1] + literal + match[3]
-            yield b"".join([*lines[:number], fresh, *lines[number + 1 :]])
+            new_line = b"" if literal is None else match[1] + literal + match[3]
+            yield b"".join([*lines[:number], new_line, *lines[number + 1 :]])
     if literal is None:
         return
     if lines and not lines[-1].endswith(b"\n"):
         lines[-1] += newline
-    fresh = name + b" = " + literal + newline
-    own, *tables = _ends_of_tables(lines)
+    new_line = name + b" = " + literal + newline
+    top, *tables = _find_table_ends(lines)
     for header, end in tables:
         if section in header:
-            yield b"".join([*lines[:end], fresh, *lines[end:]])
+            yield b"".join([*lines[:end], new_line, *lines[end:]])
     gap = newline if lines else b""
-    yield b"".join([*lines, gap, b"[" + section + b"]" + newline, fresh])
-    yield b"".join([*lines[: own[1]], section + b"." + fresh, *lines[own[1] :]])
+    yield b"".join([*lines, gap, b"[" + section + b"]" + newline, new_line])
+    yield b"".join([*lines[: top[1]], section + b"." + new_line, *lines[top[1] :]])
 
 
-def _ends_of_tables(lines: list[bytes]) -> list[tuple[bytes, int]]:
-    """Return the header of each TOML table, and the number of the table's last line of settings.
+def _find_table_ends(lines: list[bytes]) -> list[tuple[bytes, int]]:
+    """Return the header of each TOML table, and the number of the line where its settings end.
 
     The first entry, with an empty header, is for the settings before the first table.
     """

@@ -16,8 +16,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
 from hashlib import blake2b
-from typing import NamedTuple
 
+import msgspec
 from msgspec import DecodeError, Struct, ValidationError
 from msgspec.json import Decoder, encode
 
@@ -32,23 +32,23 @@ from cortext.model import json_codec, record_dicts
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.model.tool_binding import ToolBinding
-from cortext.stores.fingerprints import Fingerprint
+from cortext.stores.file_fingerprint import Fingerprint
 from cortext.stores.workspace_layout import ConversationPath
 from cortext.tools.new_messages import FilePosition
 
-_RECENT = 400
+_MAX_RECENT = 400
 _OLD_SECONDS = 90 * 86_400
 _LEDGER_SUFFIX = ".taken"
 REMOVED = "out"
-"""The value in the ledger instead of a fingerprint, if the user removed the message."""
+"""The fingerprint in the ledger of a message that the user removed from the conversation."""
 
 
 class Point(Struct, frozen=True):
     """The point up to which captures have read a tool session.
 
-    `mark` is the position in the transcript, or None if this machine had no transcript. `last` is
-    the time of the last message that was read. `begun` is whether any message up to this point
-    belongs to the conversation.
+    `mark` is the position in the transcript, or None if there was no transcript on this machine.
+    `last` is the time of the last message that was read. `begun` is True if the binding starts
+    before this point. Then all messages after this point belong to the conversation.
     """
 
     mark: FilePosition | None
@@ -60,8 +60,8 @@ class Progress(Struct):
     """The content of a conversation's progress file.
 
     `lines` is the fingerprint of messages.jsonl after the last capture. `recent` holds the ids of
-    the last messages, and `last` is their latest time. `points` records how far each tool session
-    was read, by the `point_key` of its binding.
+    the last messages, and `last` is their latest time. `points` says how far each tool session was
+    read; its keys come from `point_key`.
     """
 
     lines: tuple[int, int, int] = (0, 0, 0)
@@ -70,13 +70,15 @@ class Progress(Struct):
     points: dict[str, Point] = {}
 
     def remember(self, ids: Iterable[str]) -> None:
-        self.recent = [*self.recent, *ids][-_RECENT:]
+        self.recent = [*self.recent, *ids][-_MAX_RECENT:]
 
 
-class CapturedMessage(NamedTuple):
-    """A line of the ledger, for one captured message.
+class CapturedMessage(msgspec.Struct, frozen=True):
+    """One line of the ledger (the list of captured messages). It describes one message.
 
-    `session` is the label of the tool session. `fingerprint` is that of the message at its capture.
+    `session` is the label of the tool session. `fingerprint` is the fingerprint that the message
+    had when it was captured. It is the constant REMOVED if the user has removed the message since
+    then.
     """
 
     id: str
@@ -97,9 +99,9 @@ def point_key(binding: ToolBinding) -> str:
 
 
 def load_progress(place: ConversationPath) -> Progress | None:
-    """Return how far earlier captures of a conversation have read its sessions.
+    """Return the stored progress: how far earlier captures have read a conversation's sessions.
 
-    The result is None if there was no capture, or if messages.jsonl has changed since.
+    The result is None if there was no capture, or if `messages.jsonl` has changed since then.
     """
     try:
         with open(_progress_path(place), "rb") as file:
@@ -120,7 +122,7 @@ def store_progress(place: ConversationPath, progress: Progress) -> None:
     make_private_dir(folder)
     if not os.path.lexists(path):
         with suppress(FileNotFoundError):  # another process may delete the same files
-            _delete_old(folder)
+            _delete_old_files(folder)
     temp = os.path.join(folder, temp_name("captured"))
     with open(os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(encode(progress))
@@ -130,7 +132,9 @@ def store_progress(place: ConversationPath, progress: Progress) -> None:
 class CaptureLedger:
     """The ledger file of one conversation: a line for each message that was captured into it.
 
-    `head` is the session without its messages. It identifies the owner of the ledger.
+    `head` is the conversation's session without its messages. The first line of the ledger has the
+    id and the creation time of the head. This line shows whether the ledger belongs to an earlier
+    conversation in the same folder.
     """
 
     def __init__(self, place: ConversationPath, head: Session) -> None:
@@ -142,7 +146,7 @@ class CaptureLedger:
     def read(self) -> dict[str, CapturedMessage]:
         """Return the lines of the ledger by message id, or {} if there is no ledger.
 
-        A ledger that belongs to an earlier conversation in the same place is deleted.
+        A ledger that belongs to an earlier conversation in the same folder is deleted.
         """
         try:
             with open(self._path, "rb") as file:
@@ -160,7 +164,7 @@ class CaptureLedger:
         return found
 
     def add(self, captured: Iterable[CapturedMessage]) -> None:
-        """Append lines to the ledger. The caller must have stored the messages already."""
+        """Append a line for each captured message. The caller must have stored the messages."""
         lines = [json_codec.encode(each) + b"\n" for each in captured]
         if not lines:
             return
@@ -173,18 +177,18 @@ class CaptureLedger:
             file.write(b"\n" + b"".join(lines))
 
     def replace(self, captured: Iterable[CapturedMessage]) -> None:
-        """Replace all lines of the ledger."""
+        """Replace all lines of the ledger by lines for these messages."""
         remove_if_there(self._path)
         self.add(captured)
 
 
 def message_fingerprint(message: SessionMessage) -> str:
     """Return a fingerprint of the text and the tool calls of a message."""
-    said = json_codec.encode([message.content, message.tool_calls or []])
-    return blake2b(said, digest_size=8).hexdigest()
+    data = json_codec.encode([message.content, message.tool_calls or []])
+    return blake2b(data, digest_size=8).hexdigest()
 
 
-def _delete_old(folder: str) -> None:
+def _delete_old_files(folder: str) -> None:
     """Delete old progress files, and the temporary files of killed processes.
 
     Ledgers stay, because their conversations may still exist and need them.
